@@ -22,72 +22,112 @@ from benchmarks.suite import RivalTask
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_runs import Call, TimedCall, python_batches, without_garbage_collector
 from lhkit.model.errors import Failure, LhkitError, error_for
-from lhkit.worker.framing import Message
+from lhkit.worker.kernel_requests import WarmUpAnswer
+from lhkit.worker.requests import Answer, Request
 from lhkit.worker.serving import Ask, Send, serve
-from lhkit.worker.shared_arrays import Array, MappedFiles, placed_empty
+from lhkit.worker.shared_arrays import Array, ArrayPlace, MappedFiles, inline, placed_empty
 from lhkit.worker.timing_conditions import pinned_to, timing_sign
 
 _PLACES_BYTES = 96 << 20
 _MOST_PLACES = 8
 
 
+class PreparedAnswer(Answer, frozen=True):
+    """The results of a prepared task, and how long it took until it could be repeated."""
+
+    results: tuple[ArrayPlace, ...]
+    compile_ns: int
+
+
+class PrepareRival(Request[PreparedAnswer], frozen=True, tag="prepare"):
+    """Prepare a task with a rival, the function of a file, for these arguments."""
+
+    place: str
+    task: RivalTask
+    arguments: tuple[ArrayPlace, ...]
+    alignment_bytes: int
+    core: int | None = None
+
+
+class WarmUpRival(Request[WarmUpAnswer], frozen=True, tag="warm_up"):
+    """Calibrate and warm up the task."""
+
+    batch_ns: int
+    core: int | None
+
+
+class SampleAnswer(Answer, frozen=True):
+    """The time of one call, and whether another process was timing on this machine."""
+
+    ns: float
+    is_disturbed: bool
+
+
+class SampleRival(Request[SampleAnswer], frozen=True, tag="sample"):
+    """Take the sample of a round."""
+
+    round: int
+    core: int | None
+
+
 class RivalHandlers:
-    """Answers requests by name; it holds one task at a time."""
+    """Answers requests by type; it holds one task at a time."""
+
+    request_types: tuple[type[Request[Any]], ...] = (PrepareRival, WarmUpRival, SampleRival)
 
     def __init__(self, _send: Send, _ask: Ask) -> None:
         self._files = MappedFiles()
         self._calls: list[Call] = []
         self._timed: list[TimedCall] = []
-        self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
-            "prepare": self._prepare,
-            "warm_up": self._warm_up,
-            "sample": self._sample,
-        }
 
-    def answer(self, request: Message) -> Message:
+    def release(self, kernels: Sequence[int]) -> None:
+        """Do nothing: there are no kernels here."""
+
+    def answer(self, request: Request[Any]) -> Answer:
         """Return the answer to a request."""
-        return self._by_name[request.header["request"]](request.header["fields"], request.body)
+        if isinstance(request, PrepareRival):
+            return self._prepare(request)
+        if isinstance(request, WarmUpRival):
+            return self._warm_up(request)
+        assert isinstance(request, SampleRival)
+        return self._sample(request)
 
-    def _prepare(self, fields: dict[str, Any], body: bytes) -> Message:
-        """Prepare a task, and answer with its results and how long it took until it could be repeated."""
-        given = [self._files.array(d, body) for d in fields["arguments"]]
+    def _prepare(self, request: PrepareRival) -> PreparedAnswer:
+        given = [self._files.array(place) for place in request.arguments]
         nbytes = sum(a.nbytes for a in given)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
-        task = RivalTask(
-            fields["family"], fields["text"], fields["function"], fields["threads"], fields["setting"]
-        )
         self._calls, self._timed = [], []
-        with pinned_to(fields["core"]):
+        where = request.place
+        with pinned_to(request.core):
             started = time.perf_counter_ns()
-            bind = _guarded(fields["place"], load_function(fields["place"]), task)
-            arguments = [_placed(given, fields["alignment_bytes"]) for _ in range(places)]
-            self._calls = [_guarded(fields["place"], bind, each) for each in arguments]
-            value = _guarded(fields["place"], self._calls[0])
+            bind = _guarded(where, load_function(where), request.task)
+            arguments = [_placed(given, request.alignment_bytes) for _ in range(places)]
+            self._calls = [_guarded(where, bind, each) for each in arguments]
+            value = _guarded(where, self._calls[0])
             taken = time.perf_counter_ns() - started
             started = time.perf_counter_ns()
-            _guarded(fields["place"], self._calls[0])
+            _guarded(where, self._calls[0])
             once = time.perf_counter_ns() - started
-        results = [np.asarray(r) for r in (value if isinstance(value, tuple) else (value,))]
-        described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
-        header = {"results": described, "compile_ns": max(taken - once, 0)}
-        return Message(header, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+        results = value if isinstance(value, tuple) else (value,)
+        answered = tuple(inline(np.asarray(r)) for r in results)
+        return PreparedAnswer(results=answered, compile_ns=max(taken - once, 0))
 
-    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
+    def _warm_up(self, request: WarmUpRival) -> WarmUpAnswer:
         self._timed = [TimedCall(call, python_batches(call, ())[1], _nothing) for call in self._calls]
         first, *others = self._timed
-        with timing_sign(), pinned_to(fields["core"]), without_garbage_collector():
-            answer = first.warm_up(fields["batch_ns"])
+        with timing_sign(), pinned_to(request.core), without_garbage_collector():
+            calls, stable = first.warm_up(request.batch_ns)
             for timed in others:
                 timed.adopt(first)
-        return Message(answer)
+        return WarmUpAnswer(calls=calls, stable=stable)
 
-    def _sample(self, fields: dict[str, Any], _body: bytes) -> Message:
-        timed = self._timed[fields["round"] % len(self._timed)]
-        with timing_sign() as is_another_timing, pinned_to(fields["core"]), without_garbage_collector():
+    def _sample(self, request: SampleRival) -> SampleAnswer:
+        timed = self._timed[request.round % len(self._timed)]
+        with timing_sign() as is_another_timing, pinned_to(request.core), without_garbage_collector():
             is_disturbed = is_another_timing()
             taken = timed.sample_warm_ns()
             is_disturbed |= is_another_timing()
-        return Message({"ns": taken, "is_disturbed": is_disturbed})
+        return SampleAnswer(ns=taken, is_disturbed=is_disturbed)
 
 
 def _placed(arrays: Sequence[Array], alignment_bytes: int) -> list[Array]:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.rival_process import PrepareRival, SampleRival, WarmUpRival
 from benchmarks.suite import ChosenSetting, LeftOut, Rival, RivalTask, TriedSetting
 from lhkit.model.errors import Failure, LhkitError
 from lhkit.model.measurement import Measurement, Verification
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import Packing, arrays_in
+from lhkit.worker.requests import AnswerType, Request
+from lhkit.worker.shared_arrays import Packing, array_of_content
 
 Array = NDArray[Any]
 
@@ -62,22 +64,12 @@ class RivalProcess:
         """Have a task prepared, and return what times it, and its results."""
         packing = Packing(self.worker.files)
         try:
-            fields = {
-                "place": self.rival.place,
-                "family": task.family,
-                "text": task.text,
-                "function": task.function,
-                "threads": task.threads,
-                "setting": task.setting,
-                "arguments": [packing.add(np.asarray(a)) for a in arguments],
-                "alignment_bytes": alignment_bytes,
-                "core": None,
-            }
-            answer = self.worker.request("prepare", fields, packing.body)
+            places = tuple(packing.add(np.asarray(a)) for a in arguments)
+            answer = self.worker.ask(PrepareRival(self.rival.place, task, places, alignment_bytes))
         finally:
             packing.release()
-        results = tuple(arrays_in(answer.body, answer.header["results"]))
-        return PreparedRival(self, int(answer.header["compile_ns"])), results
+        results = tuple(array_of_content(place) for place in answer.results)
+        return PreparedRival(self, answer.compile_ns), results
 
     def close(self) -> None:
         """End the process."""
@@ -106,17 +98,17 @@ class PreparedRival:
     def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
         """Return how many calls make a batch, and whether times settled; see `TimedCall.warm_up`."""
         self._core = core
-        answer = self._ask("warm_up", {"batch_ns": batch_ns, "core": core})
-        return (1, False) if answer is None else (int(answer["calls"]), bool(answer["stable"]))
+        answer = self._ask(WarmUpRival(batch_ns, core))
+        return (1, False) if answer is None else (answer.calls, answer.stable)
 
     def sample(self, number: int) -> float | None:
         """Return the time of one call in ns in the round of that number; None if there is none any more."""
-        answer = self._ask("sample", {"round": number, "core": self._core})
+        answer = self._ask(SampleRival(number, self._core))
         if answer is None:
             return None
-        if answer["is_disturbed"]:
+        if answer.is_disturbed:
             self._disturbed.append(number)
-        return float(answer["ns"])
+        return answer.ns
 
     def median_ns(self, samples: int, batch_ns: int) -> float | None:
         """Return the median time of a call over a few batches, on any core; None if it failed meanwhile."""
@@ -139,12 +131,12 @@ class PreparedRival:
             disturbed_rounds=tuple(self._disturbed),
         )
 
-    def _ask(self, name: str, fields: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the header of an answer; None if it failed now or before, for the reason in ``failure``."""
+    def _ask(self, request: Request[AnswerType]) -> AnswerType | None:
+        """Return the answer to a request; None if it failed now or before, for the reason in ``failure``."""
         if self.failure is not None:
             return None
         try:
-            return self._worker.request(name, fields).header
+            return self._worker.ask(request)
         except LhkitError as error:
             self.failure = error.failure
             return None

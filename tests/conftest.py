@@ -15,6 +15,7 @@ from lhkit.cli.main import run_program
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
 
 ROOT = Path(__file__).parents[1]
 HOSTS = Path(__file__).parent / "hosts"
@@ -83,7 +84,7 @@ def host_worker(request):
         patch.setenv("LHKIT_MLIR", request.param)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(HOSTS), os.environ.get("PYTHONPATH", "")]))
         each = Worker(Limits(seconds=60))
-        each.request("ping", {})
+        each.ask(Ping())
     yield each
     each.close()
 

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from lhkit.kernels.argument_marshalling import pack_arguments
+from lhkit.kernels.argument_marshalling import pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.model.errors import CrashError, Failure
-from lhkit.model.measurement import CoreLimits, Measurement
+from lhkit.model.measurement import CacheState, CoreLimits, Measurement
 from lhkit.model.sample_statistics import median_interval
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming, ReleaseTiming, TimeRound, WarmUp
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Packing
 
@@ -46,6 +47,17 @@ class Outsider(Protocol):
 
     def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
         """Return the entry of a comparison that these samples make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What calls are timed under; see `lhkit.measure` and `PrepareTiming`."""
+
+    alignment_bytes: int
+    pin: bool
+    vector_bits: int
+    has_fma: bool
+    cache: CacheState = "warm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ class Sampling:
     stable: list[bool] = field(default_factory=list)
     samples: list[list[tuple[int, float]]] = field(default_factory=list)
     disturbed: list[int] = field(default_factory=list)
-    _limit_samples: list[dict[str, float]] = field(default_factory=list)
+    _limit_samples: list[Mapping[str, float]] = field(default_factory=list)
     _timing: int = 0
     _generation: int = -1
 
@@ -89,8 +101,8 @@ class Sampling:
         self,
         kernels: Mapping[str, Kernel],
         inputs: Sequence[NDArray[Any]],
-        asked: dict[str, Any],
         *,
+        conditions: Conditions,
         batch_ns: int,
         budget: Budget,
         order: random.Random,
@@ -101,13 +113,13 @@ class Sampling:
         Args:
             kernels: What is called, by the name of its entry.
             inputs: What it is called with.
-            asked: Further fields of the request that prepares the calls.
+            conditions: What calls are timed under.
             batch_ns: How long a sample takes, at least.
             budget: When the rounds end.
             order: Draws the order of each round.
             progress: Called after each round with (rounds done, most rounds).
         """
-        self._prepare(kernels, inputs, asked)
+        self._prepare(kernels, inputs, conditions)
         try:
             self._warm_up(batch_ns)
             self._run(budget, order, progress)
@@ -115,23 +127,34 @@ class Sampling:
             self._release()
 
     def _prepare(
-        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], asked: dict[str, Any]
+        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], conditions: Conditions
     ) -> None:
         """Have the worker set up all calls."""
-        function = next(iter(kernels.values())).function
+        first = next(iter(kernels.values()))
+        types, reference = first.function.arguments, first.payload.reference or ""
         for _ in range(2):
             numbers = {name: kernel.build() for name, kernel in kernels.items()}
             packing = Packing(self.worker.files)
             try:
-                fields = {**asked, **_entries(kernels, self.names[: self._inside], numbers)}
-                packed = pack_arguments(packing, inputs, function.arguments)
-                fields["arguments"] = [descriptor for descriptor, _ in packed]
-                fields["written"] = [t.kind == "memref" for t in function.arguments]
-                answer = self._ask("prepare_timing", fields, packing.body).header
+                setup = CallSetup(
+                    tuple(place for place, _ in pack_arguments(packing, inputs, types)),
+                    result_places(first.function.results),
+                    tuple(t.kind == "memref" for t in types),
+                    conditions.alignment_bytes,
+                )
+                request = PrepareTiming(
+                    tuple(numbers.get(name, reference) for name in self.names[: self._inside]),
+                    setup,
+                    conditions.cache,
+                    conditions.pin,
+                    conditions.vector_bits,
+                    conditions.has_fma,
+                )
+                answer = self.worker.ask(request, limits=self.limits)
             finally:
                 packing.release()
-            if "gone" not in answer:
-                self._timing, self.core = int(answer["timing"]), answer["core"]
+            if not answer.is_gone:
+                self._timing, self.core = answer.timing, answer.core
                 self._generation = self.worker.generation
                 return
             for kernel in kernels.values():
@@ -142,10 +165,9 @@ class Sampling:
     def _warm_up(self, batch_ns: int) -> None:
         """Calibrate and warm up every entry, a request each."""
         for index in range(self._inside):
-            fields = {"timing": self._timing, "entry": index, "batch_ns": batch_ns}
-            answer = self._ask("warm_up", fields).header
-            self.calls.append(int(answer["calls"]))
-            self.stable.append(bool(answer["stable"]))
+            answer = self.worker.ask(WarmUp(self._timing, index, batch_ns), limits=self.limits)
+            self.calls.append(answer.calls)
+            self.stable.append(answer.stable)
         for outsider in self.outsiders:
             calls, is_stable = outsider.warm_up(batch_ns, self.core)
             self.calls.append(calls)
@@ -179,12 +201,12 @@ class Sampling:
                 progress(number + 1, budget.rounds)
 
     def _sample_inside(self, indices: Sequence[int], number: int) -> None:
-        fields = {"timing": self._timing, "order": indices, "round": number, "names": self.names}
-        answer = self._ask("time_round", fields).header
-        for index, value in answer["samples_ns"]:
-            self.samples[index].append((number, float(value)))
-        self._limit_samples.append(answer["limits"])
-        if answer["is_disturbed"]:
+        request = TimeRound(self._timing, tuple(indices), number, tuple(self.names))
+        answer = self.worker.ask(request, limits=self.limits)
+        for index, value in answer.samples_ns:
+            self.samples[index].append((number, value))
+        self._limit_samples.append(answer.limits)
+        if answer.is_disturbed:
             self.disturbed.append(number)
 
     def _sample_outsiders(self, indices: Sequence[int], number: int) -> None:
@@ -216,17 +238,4 @@ class Sampling:
     def _release(self) -> None:
         """Let the worker forget the calls, if it still is the same process."""
         if self.worker.pid is not None and self._generation == self.worker.generation:
-            self._ask("release_timing", {"timing": self._timing})
-
-    def _ask(self, name: str, fields: dict[str, Any], body: bytes = b"") -> Any:
-        return self.worker.request(name, fields, body, limits=self.limits)
-
-
-def _entries(kernels: Mapping[str, Kernel], names: Sequence[str], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Return what a request says about entries and results."""
-    first = next(iter(kernels.values()))
-    reference = {"function": first.payload.reference}
-    return {
-        "entries": [{"kernel": numbers[name]} if name in numbers else reference for name in names],
-        "results": [{"shape": list(t.shape), "dtype": t.dtype} for t in first.function.results],
-    }
+            self.worker.ask(ReleaseTiming(self._timing), limits=self.limits)

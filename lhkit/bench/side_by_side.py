@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.bench.sampler import Budget, Outsider, Progress, Sampling
+from lhkit.bench.sampler import Budget, Conditions, Outsider, Progress, Sampling
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
 from lhkit.load.environment import describe_environment
@@ -81,11 +81,19 @@ def measure(
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
-    asked = {"cache": cache, "alignment_bytes": alignment_bytes, "pin": pin, **_arithmetic(kernels)}
+    conditions = Conditions(alignment_bytes, pin, *_arithmetic(kernels), cache)
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     budget, order = Budget(rounds, seconds), random.Random(seed)
-    sampling.take(kernels, inputs, asked, batch_ns=_BATCH_NS, budget=budget, order=order, progress=progress)
+    sampling.take(
+        kernels,
+        inputs,
+        conditions=conditions,
+        batch_ns=_BATCH_NS,
+        budget=budget,
+        order=order,
+        progress=progress,
+    )
     inside = len(names) - len(outsiders)
     measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
     measurements += tuple(
@@ -121,9 +129,9 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     first = _checked(kernels)
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
-    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, **_arithmetic(kernels)}
+    conditions = Conditions(64, True, *_arithmetic(kernels))
     budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
-    sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
+    sampling.take(kernels, inputs, conditions=conditions, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
@@ -150,10 +158,10 @@ def _measurement(
     )
 
 
-def _arithmetic(kernels: Mapping[str, Kernel]) -> dict[str, Any]:
+def _arithmetic(kernels: Mapping[str, Kernel]) -> tuple[int, bool]:
     """Return the widest vectors that a kernel computes with, and whether one has fused multiply-adds."""
     targets = {kernel.target for kernel in kernels.values()}
-    return {"vector_bits": max(map(code_vector_bits, targets)), "has_fma": any(map(code_has_fma, targets))}
+    return max(map(code_vector_bits, targets)), any(map(code_has_fma, targets))
 
 
 def _checked(kernels: Mapping[str, Kernel]) -> Kernel:

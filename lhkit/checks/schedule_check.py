@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lhkit.checks.abstract_interpreter import check_outline
-from lhkit.load.loader import as_schedule, describe_sources
+from lhkit.load.loader import as_schedule, schedule_sources
 from lhkit.load.old_spellings import describe_undefined
 from lhkit.model.check_report import CheckReport, FatalUse, Finding
-from lhkit.model.codec import from_json
 from lhkit.model.errors import public
 from lhkit.model.ir_outline import Outline
 from lhkit.model.knob import KnobValue
@@ -22,6 +21,7 @@ from lhkit.model.span import excerpt
 from lhkit.traces.report.trace_text import Line, Piece, Role, plain_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Application, OutlineSchedule
 
 
 @public
@@ -76,20 +76,14 @@ def check_schedule(
 def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None) -> Outline:
     """Return the outline of a schedule: ops with operands, effects, places and names."""
     settings = {k.name: k.default for k in schedule.knobs} | dict(schedule.settings)
-    described, body = describe_sources(
-        [(schedule.source, schedule.text.encode())] + [(b.source, b.text.encode()) for b in schedule.libraries],
-        role="schedule",
+    application = Application(
+        schedule_sources(schedule),
+        schedule.entry,
+        {name: value for name, value in settings.items() if value is not None},
+        schedule.bind,
+        schedule.allowed_passes,
     )
-    parts = {
-        "knobs": {name: value for name, value in settings.items() if value is not None},
-        "entry": schedule.entry,
-        "bind": list(schedule.bind),
-        "allowed_passes": list(schedule.allowed_passes),
-    }
-    answer = (worker or shared_worker()).request(
-        "outline", {"sources": described, "schedule": parts}, body, limits=limits
-    )
-    return from_json(Outline, answer.header["outline"])
+    return (worker or shared_worker()).ask(OutlineSchedule(application), limits=limits).outline
 
 
 def check_lines(report: CheckReport) -> tuple[Line, ...]:

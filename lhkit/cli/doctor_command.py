@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,7 +24,6 @@ from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import VARIABLE as TARGET_VARIABLE
 from lhkit.load.target_choice import find_target
 from lhkit.model.bindings_host import NEWEST_TRIED, newer_than_tried
-from lhkit.model.codec import from_json
 from lhkit.model.errors import LhkitError
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.printable import counted
@@ -35,7 +33,8 @@ from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import shared_worker
 from lhkit.worker.limits import default_memory_bytes
-from lhkit.worker.sandbox import SANDBOX_VARIABLE, Defence
+from lhkit.worker.requests import Describe, TryDefences
+from lhkit.worker.sandbox import SANDBOX_VARIABLE
 from lhkit.worker.user_folders import homeless_note, state_folder
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
@@ -176,17 +175,17 @@ def _target() -> Finding:
 
 def _bindings() -> list[Finding]:
     try:
-        found: dict[str, Any] = shared_worker().request("describe", {}).header
+        found = shared_worker().ask(Describe())
     except LhkitError as error:
         return [Finding("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
-    lines = [Finding("MLIR bindings", f"{found['host']} {found['version']}"), *_age(found["version"])]
+    lines = [Finding("MLIR bindings", f"{found.host} {found.version}"), *_age(found.version)]
     for name, meaning in _CAPABILITIES.items():
-        works = bool(found[name])
+        works = bool(found.capabilities[name])
         needed = name in _NEEDED
         lines.append(
             Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
         )
-    return [*lines, _openmp(found["openmp"])]
+    return [*lines, _openmp(found.openmp)]
 
 
 def _age(version: str) -> list[Finding]:
@@ -200,12 +199,12 @@ def _age(version: str) -> list[Finding]:
 def _sandbox() -> list[Finding]:
     """Return what the sandbox forbids, as the worker measured it."""
     try:
-        answer = shared_worker().request("defences", {}).header
+        answer = shared_worker().ask(TryDefences())
     except LhkitError as error:
         return [Finding("sandbox of the worker", error.failure.message, False, error.failure.advice or "")]
     mend = f"unset {SANDBOX_VARIABLE}" if os.environ.get(SANDBOX_VARIABLE) == "off" else ""
     lines = []
-    for defence in (from_json(Defence, each) for each in answer["defences"]):
+    for defence in answer.defences:
         found = f"refused ({defence.how})" if defence.holds else f"warning: not refused ({defence.how})"
         lines.append(
             Finding(f"sandbox: {defence.what}", found, defence.holds or None, "" if defence.holds else mend)

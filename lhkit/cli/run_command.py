@@ -35,7 +35,6 @@ from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType, Function
-from lhkit.traces.record.trace_run import FAILURE_STATUSES
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import dtype_named
 
@@ -237,7 +236,7 @@ def _type_of(array: Any) -> dict[str, Any]:
 
 
 def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
-    status = FAILURE_STATUSES.get(failure.kind, "failed")
+    status = failure.reaction.outcome
     return {
         "schema": SCHEMA,
         "outcome": {"status": status, "kind": failure.kind, "message": failure.message},

@@ -29,7 +29,7 @@ from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.traces.record.trace_run import FAILURE_STATUSES, trace_schedule
+from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.traces.warnings.warning_list import WARNING_KINDS
 from lhkit.worker.limits import Limits
@@ -194,7 +194,7 @@ def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),
         toolchain=Toolchain("", "", ""),
-        outcome=Outcome(FAILURE_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        outcome=Outcome(failure.reaction.outcome, None, failure.kind, failure.describe()),
         handle_records=(),
         step_records=(),
         elided=(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
 from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
-from lhkit.compiler.interpreter.application import Application, apply_by_pass, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
@@ -22,7 +23,7 @@ from lhkit.compiler.ir.capabilities import capabilities, elementwise_spelling
 from lhkit.compiler.ir.diagnostics import is_text_conversion, not_utf8
 from lhkit.compiler.ir.functions import functions_of
 from lhkit.compiler.ir.ir_dump import outline_payload, outline_schedule, written_ops
-from lhkit.compiler.ir.parsing import Source, parse_module
+from lhkit.compiler.ir.parsing import parse_module
 from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.compiler.ir.schedule_modules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.ir.work_estimate import work_of
@@ -37,45 +38,95 @@ from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
-from lhkit.model.codec import from_json, to_json
-from lhkit.model.errors import Failure, error_for
-from lhkit.model.signature import Microkernel
-from lhkit.worker.framing import Message
+from lhkit.worker import framing
+from lhkit.worker.framing import Progress
+from lhkit.worker.kernel_requests import (
+    ArraysAnswer,
+    CallAnswer,
+    CallKernel,
+    CollectResults,
+    Compile,
+    CompiledAnswer,
+    Disassemble,
+    KernelSpec,
+    Lower,
+    MachineCodeAnswer,
+    MemoryAnswer,
+    PrepareSweep,
+    PrepareTiming,
+    ReadMachineCode,
+    ReadMemory,
+    ReleaseSweep,
+    ReleaseTiming,
+    RoundAnswer,
+    RunReference,
+    TimeRound,
+    TimingAnswer,
+    TryVariant,
+    VariantAnswer,
+    WarmUp,
+    WarmUpAnswer,
+)
+from lhkit.worker.requests import (
+    Answer,
+    AppliedPayload,
+    Apply,
+    ApplyByPass,
+    AskSpelling,
+    CatalogueAnswer,
+    CountWork,
+    DefencesAnswer,
+    Describe,
+    Description,
+    FormsAnswer,
+    ListOwnOps,
+    LoadOps,
+    LoadPayload,
+    LoadSchedule,
+    MakeCatalogue,
+    OutlineAnswer,
+    OutlinePayload,
+    OutlineSchedule,
+    OwnOpsAnswer,
+    PayloadAnswer,
+    PayloadOutlineAnswer,
+    Ping,
+    ReadForms,
+    ReadTilings,
+    Request,
+    ScheduleAnswer,
+    Source,
+    SpellingAnswer,
+    StepOutcomes,
+    TextAnswer,
+    TilingsAnswer,
+    TraceAnswer,
+    TraceSchedule,
+    TryDefences,
+    TrySteps,
+    WorkAnswer,
+)
 from lhkit.worker.sandbox import explain_refusal, find_defences
-from lhkit.worker.shared_arrays import INLINE_BYTES, Array, MappedFiles, aligned_empty, dtype_named, lay_out
+from lhkit.worker.serving import Ask, Send
+from lhkit.worker.shared_arrays import (
+    INLINE_BYTES,
+    Array,
+    ArrayPlace,
+    MappedFiles,
+    aligned_empty,
+    dtype_named,
+    inline,
+    lay_out,
+)
 from lhkit.worker.timing_conditions import timing_sign
-
-# Parts that many requests have, as the compiler takes them: sources, the application of a schedule.
-
-
-Ask = Callable[[Message], Message]
-
-
-def sources_of(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
-    """Return the sources of a request; their contents stand in the body, end to end."""
-    sources, offset = [], 0
-    for d in described:
-        content = body[offset : offset + d["bytes"]]
-        sources.append(Source(d["role"], d["label"], d["name"], content))
-        offset += d["bytes"]
-    return tuple(sources)
-
-
-def application_of(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
-    """Return the application of a schedule; reproducers of earlier versions allow no passes."""
-    passes = tuple(parts.get("allowed_passes", ()))
-    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), passes)
 
 
 def c_compiler(ask: Ask) -> CompileC:
-    """Return what compiles C source by asking the client: this process may not start a compiler."""
+    """Return a function that compiles C source by asking the client: this process may not start a compiler."""
 
     def compile_c(file: str, text: str, header: str, target: str) -> tuple[str | None, str]:
-        asked = {"file": file, "text": text, "header": header, "target": target}
-        answer = ask(Message({"compile_c": asked})).header
-        if (failure := answer.get("failure")) is not None:
-            raise error_for(from_json(Failure, failure))
-        return answer["library"], answer["output"]
+        compiled = ask(framing.CompileC(file, text, header, target))
+        return compiled.library, compiled.output
 
     return compile_c
 
@@ -83,11 +134,9 @@ def c_compiler(ask: Ask) -> CompileC:
 _MOST_KERNELS = 64
 _ELIDED_ELEMENTS = 256
 
-Send = Callable[[Message], None]
-
 
 class Handlers:
-    """Answers requests by name.
+    """Answers requests by type.
 
     Args:
         send: Takes the notes about progress that go out before the answer.
@@ -103,52 +152,56 @@ class Handlers:
         self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
-        self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
-            "ping": lambda _fields, _body: Message({}),
-            "describe": self._describe,
-            "elementwise_spelling": self._elementwise_spelling,
-            "defences": lambda _fields, _body: Message({"defences": to_json(find_defences())}),
-            "load_ops": self._load_ops,
-            "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
-            "load_payload": self._load_payload,
-            "load_schedule": self._load_schedule,
-            "apply": self._apply,
-            "catalogue": self._catalogue,
-            "read_forms": self._read_forms,
-            "apply_by_pass": self._apply_by_pass,
-            "compile": self._compile,
-            "lower": self._lower,
-            "assembly": self._assembly,
-            "machine_code": self._machine_code,
-            "memory": self._memory,
-            "work": self._work,
-            "tilings": self._tilings,
-            "outline": self._outline,
-            "payload_outline": self._payload_outline,
-            "trace": self._trace,
-            "try_steps": self._try_steps,
-            "call": self._call,
-            "collect": self._collect,
-            "reference": self._reference,
-            "prepare_timing": self._prepare_timing,
-            "warm_up": self._warm_up,
-            "time_round": self._time_round,
-            "release_timing": self._release_timing,
-            "prepare_sweep": self._prepare_sweep,
-            "try_variant": self._try_variant,
-            "release_sweep": self._release_sweep,
+        self._by_type: dict[type[Request[Any]], Callable[[Any], Answer]] = {
+            Ping: lambda _: Answer(),
+            Describe: lambda _: _describe(),
+            AskSpelling: lambda _: SpellingAnswer(spelling=elementwise_spelling()),
+            TryDefences: lambda _: DefencesAnswer(defences=find_defences()),
+            LoadOps: lambda r: OwnOpsAnswer(ops=tuple(load_op_file(r.file, r.text.decode()))),
+            ListOwnOps: lambda _: OwnOpsAnswer(ops=tuple(known_ops())),
+            MakeCatalogue: _make_catalogue,
+            LoadPayload: _load_payload,
+            LoadSchedule: self._load_schedule,
+            Apply: self._apply,
+            ApplyByPass: _apply_by_pass,
+            ReadForms: _read_forms,
+            CountWork: lambda r: WorkAnswer(work=work_of(r.payload, r.function, r.shapes)),
+            ReadTilings: lambda r: TilingsAnswer(tilings=tilings_of(r.payload)),
+            OutlineSchedule: lambda r: OutlineAnswer(outline=outline_schedule(r.application)),
+            OutlinePayload: lambda r: PayloadOutlineAnswer(outline=outline_payload(r.payload)),
+            TraceSchedule: _trace,
+            TrySteps: self._try_steps,
+            Compile: self._compile,
+            Lower: lambda r: TextAnswer(text=lowered_text(self._recipe(r.spec), r.stage, self._progress)),
+            Disassemble: self._disassemble,
+            ReadMachineCode: self._read_machine_code,
+            ReadMemory: self._read_memory,
+            CallKernel: self._call,
+            CollectResults: self._collect,
+            RunReference: self._run_reference,
+            PrepareTiming: self._prepare_timing,
+            WarmUp: self._warm_up,
+            TimeRound: self._time_round,
+            ReleaseTiming: self._release_timing,
+            PrepareSweep: self._prepare_sweep,
+            TryVariant: self._try_variant,
+            ReleaseSweep: self._release_sweep,
         }
+        self.request_types = tuple(self._by_type)
 
-    def answer(self, request: Message) -> Message:
+    def release(self, kernels: Sequence[int]) -> None:
+        """Forget kernels."""
+        for kernel in kernels:
+            self._kernels.pop(kernel, None)
+
+    def answer(self, request: Request[Any]) -> Answer:
         """Return the answer to a request.
 
         Raises:
-            LhkitError: What was asked for failed.
+            LhkitError: The request fails.
         """
-        for kernel in request.header.get("release", ()):
-            self._kernels.pop(kernel, None)
         try:
-            return self._by_name[request.header["request"]](request.header["fields"], request.body)
+            return self._by_type[type(request)](request)
         except (RuntimeError, UnicodeDecodeError) as error:
             if is_text_conversion(error):
                 raise not_utf8() from None
@@ -159,266 +212,240 @@ class Handlers:
         text = None
         if stage != "jit":
             text = module.operation.get_asm(large_elements_limit=_ELIDED_ELEMENTS)
-        self._send(Message({"progress": stage, "ir": text}))
+        self._send(Progress(stage, text))
 
-    def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
-        pipeline = {"pipeline_sha256": pipeline_sha256()}
-        found = find_openmp()
-        openmp = {"openmp": None if found is None else found.name}
-        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **openmp, **capabilities()})
-
-    def _elementwise_spelling(self, _fields: dict[str, Any], _body: bytes) -> Message:
-        return Message({"spelling": to_json(elementwise_spelling())})
-
-    def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
-        return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
-
-    def _load_payload(self, fields: dict[str, Any], body: bytes) -> Message:
-        source = Source("payload", "payload", fields["name"], body)
-        with new_context():
-            module = parse_module(source)
-            sequences = to_json(sequences_of(module))
-            # The text of a payload stays as its author wrote it; only bytecode has to be printed.
-            text = str(module) if source.is_bytecode else None
-            return Message({"text": text, "sequences": sequences, **_described(module)})
-
-    def _apply(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedule = sources_of(fields["sources"], body)
-        with new_context():
-            module = parse_payload(payload)
-            before = str(module)
-            self._progress("apply", module)
-            apply_schedule(module, payload, application_of(schedule, fields["schedule"]))
-            is_changed = str(module) != before
-            text = module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else ""
-            return Message({"is_changed": is_changed, **_described(module)}, text.encode())
-
-    def _load_schedule(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources = sources_of(fields["sources"], body)
+    def _load_schedule(self, request: LoadSchedule) -> ScheduleAnswer:
+        sources = request.sources
         with new_context():
             module = parse_schedule(sources)
-            functions = [f.name for f in functions_of(module)]
-            text = str(module) if sources[0].is_bytecode else None
-            parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
-            if fields.get("written"):
-                parts["written"] = to_json(written_ops(sources[0]))
-            return Message({"text": text, "functions": functions, **parts})
+            return ScheduleAnswer(
+                text=str(module) if sources[0].is_bytecode else None,
+                functions=tuple(f.name for f in functions_of(module)),
+                sequences=tuple(sequences_of(module)),
+                knobs=tuple(knobs_of(module)),
+                written=tuple(written_ops(sources[0])) if request.with_written_ops else (),
+            )
 
-    def _catalogue(self, fields: dict[str, Any], _body: bytes) -> Message:
-        return Message({}, json.dumps(introspect(fields["lhkit"]).to_json()).encode())
-
-    def _read_forms(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources = sources_of(fields["sources"], body)
+    def _apply(self, request: Apply) -> AppliedPayload:
         with new_context():
-            module = parse_module(sources[0])
-            return Message({"steps": to_json(written_forms(module, op_specs(), Names(sources)))})
+            module = parse_payload(request.payload)
+            before = str(module)
+            self._progress("apply", module)
+            apply_schedule(module, request.payload, request.application)
+            is_changed = str(module) != before
+            return AppliedPayload(
+                text=module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else None,
+                functions=tuple(functions_of(module)),
+                resources=tuple(resource_uses(module)),
+            )
 
-    def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedules = sources_of(fields["sources"], body)
-        allowed = fields.get("allowed_passes", ())
-        text = apply_by_pass(payload, schedules, fields["entry"], fields["bind"], allowed)
-        return Message({}, text.encode())
-
-    def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
-        kernel = build_kernel(self._recipe(fields, body), self._progress)
+    def _compile(self, request: Compile) -> CompiledAnswer:
+        kernel = build_kernel(self._recipe(request.spec), self._progress)
         self._count += 1
         self._kernels[self._count] = kernel
         while len(self._kernels) > _MOST_KERNELS:
             self._kernels.popitem(last=False)
-        return Message({"kernel": self._count, "compile_ns": kernel.compile_ns})
+        return CompiledAnswer(kernel=self._count, compile_ns=kernel.compile_ns)
 
-    def _lower(self, fields: dict[str, Any], body: bytes) -> Message:
-        text = lowered_text(self._recipe(fields, body), fields["stage"], self._progress)
-        return Message({}, text.encode())
-
-    def _assembly(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _disassemble(self, request: Disassemble) -> TextAnswer:
         # The disassembler and the object reader take longer to import than all the rest.
         from lhkit.compiler.machine.object_code import assembly_text
 
-        return Message({}, assembly_text(self._recipe(fields, body), self._progress).encode())
+        return TextAnswer(text=assembly_text(self._recipe(request.spec), self._progress))
 
-    def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _read_machine_code(self, request: ReadMachineCode) -> MachineCodeAnswer:
         from lhkit.compiler.machine.object_code import machine_code
 
-        with_lines = bool(fields.get("lines"))
-        code = machine_code(self._recipe(fields, body), self._progress, with_lines=with_lines)
-        return Message({"code": to_json(code)})
+        recipe = self._recipe(request.spec)
+        return MachineCodeAnswer(code=machine_code(recipe, self._progress, with_lines=request.with_lines))
 
-    def _memory(self, fields: dict[str, Any], body: bytes) -> Message:
-        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
-        if fields["stage"] == "scheduled":
-            program = scheduled_memory(self._recipe(fields, body), self._progress)
-            return Message({"counted": None}, json.dumps(to_json(program)).encode())
-        described = fields["arguments"]
+    def _read_memory(self, request: ReadMemory) -> MemoryAnswer:
+        recipe = self._recipe(request.spec)
+        if request.is_scheduled_only:
+            return MemoryAnswer(program=scheduled_memory(recipe, self._progress), counted=None)
         arguments = results = None
-        if described is not None:
-            arguments = [lay_out(self._argument(d, body), d) for d in described]
-            results = [self._result(d, body) for d in fields["results"]]
-        program, counted = kernel_memory(self._recipe(fields, body), arguments, results, self._progress)
-        return Message({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
+        if request.arguments is not None:
+            arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
+            results = [self._result(r) for r in request.results]
+        program, counted = kernel_memory(recipe, arguments, results, self._progress)
+        return MemoryAnswer(program=program, counted=counted)
 
-    def _work(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = sources_of(fields["sources"], body)
-        shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
-        return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
-
-    def _tilings(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = sources_of(fields["sources"], body)
-        return Message({"tilings": to_json(tilings_of(payload))})
-
-    def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources, parts = sources_of(fields["sources"], body), fields["schedule"]
-        return Message({"outline": to_json(outline_schedule(sources, **parts))})
-
-    def _payload_outline(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = sources_of(fields["sources"], body)
-        return Message({"outline": to_json(outline_payload(payload))})
-
-    def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedule = sources_of(fields["sources"], body)
-        ending = trace_application(
-            payload, application_of(schedule, fields["schedule"]), Path(fields["journal"])
-        )
-        failed = to_json(ending.failure and explain_refusal(ending.failure))
-        return Message({"failed": failed, "failed_step": ending.failed_step})
-
-    def _try_steps(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, schedule, *libraries = sources_of(fields["sources"], body)
+    def _try_steps(self, request: TrySteps) -> StepOutcomes:
+        schedule, *libraries = request.application.sources
         outcomes = []
-        for number, text in enumerate(fields["texts"]):
-            # If this one takes the process down, the client knows which it was.
-            self._send(Message({"progress": str(number), "ir": None}))
-            tried = Source(schedule.role, schedule.label, schedule.name, text.encode())
-            application = application_of([tried, *libraries], fields["schedule"])
-            outcomes.append(try_last_step(payload, application, fields["depth"]))
-        return Message({"outcomes": outcomes})
+        for number, text in enumerate(request.texts):
+            # If this one kills the process, the client knows its number.
+            self._send(Progress(str(number)))
+            tried = dataclasses.replace(schedule, content=text.encode())
+            application = dataclasses.replace(request.application, sources=(tried, *libraries))
+            outcomes.append(try_last_step(request.payload, application, request.depth))
+        return StepOutcomes(outcomes=tuple(outcomes))
 
-    def _recipe(self, fields: dict[str, Any], body: bytes) -> Recipe:
-        payload, *schedule = sources_of(fields["sources"], body)
-        application = application_of(schedule, fields["schedule"]) if schedule else None
-        level = fields["opt_level"]
-        microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
-        resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
-        how = {"target": fields.get("target", ""), "compile_c": c_compiler(self._ask)}
-        return Recipe(payload, fields["function"], application, level, microkernels, resources, **how)
-
-    def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
-        if "file" in descriptor:
-            return self._files.array(descriptor, body)
-        return np.empty(descriptor["shape"], dtype_named(descriptor["dtype"]))  # of no elements
+    def _recipe(self, spec: KernelSpec) -> Recipe:
+        return Recipe(
+            spec.payload,
+            spec.function,
+            spec.application,
+            spec.opt_level,
+            spec.microkernels,
+            {name: self._files.array(place) for name, place in spec.resources.items()},
+            target=spec.target,
+            compile_c=c_compiler(self._ask),
+        )
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:
             self._kernels.move_to_end(number)
         return self._kernels.get(number)
 
-    def _call(self, fields: dict[str, Any], body: bytes) -> Message:
-        kernel = self._kernel(fields["kernel"])
+    def _call(self, request: CallKernel) -> CallAnswer:
+        kernel = self._kernel(request.kernel)
         if kernel is None:
-            return Message({"gone": True})
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        placed = [lay_out(a, d) for a, d in zip(arguments, fields["arguments"], strict=True)]
-        results = [self._result(d, body) for d in fields["results"]]
+            return CallAnswer(is_gone=True)
+        arguments = [self._argument(a) for a in request.arguments]
+        placed = [lay_out(a, p.layout) for a, p in zip(arguments, request.arguments, strict=True)]
+        results = [self._result(r) for r in request.results]
         call = kernel.prepare(placed, results)
         call()
         for array, copy in zip(arguments, placed, strict=True):
             if copy is not array and array.flags.writeable:
                 array[...] = copy  # type: ignore[index]
-        return self._answer_call(call, results, fields["results"])
+        return self._answer_call(call, results, request.results)
 
     def _answer_call(
-        self, call: PreparedCall, results: list[Array | np.dtype[Any]], described: list[dict[str, Any]]
-    ) -> Message:
+        self, call: PreparedCall, results: list[Array | np.dtype[Any]], places: Sequence[ArrayPlace]
+    ) -> CallAnswer:
         """Return results inline; large ones of dynamic shape are held until the client has a place for them."""
         returned = iter(call.returned())
         arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
-        held = [a.nbytes > INLINE_BYTES and "file" not in d for a, d in zip(arrays, described, strict=True)]
+        held = [a.nbytes > INLINE_BYTES and p.file is None for a, p in zip(arrays, places, strict=True)]
         self._held = (call, [a for a, h in zip(arrays, held, strict=True) if h])
-        inline = [a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h]
-        header = {"shapes": [list(a.shape) for a in arrays], "held": held}
-        return Message(header, b"".join(a.tobytes() for a in inline))
+        answered = [
+            ArrayPlace(a.shape, a.dtype.name) if h else inline(a) if p.file is None else p
+            for a, p, h in zip(arrays, places, held, strict=True)
+        ]
+        return CallAnswer(results=tuple(answered), held=tuple(held))
 
-    def _collect(self, fields: dict[str, Any], body: bytes) -> Message:
-        """Write the results that are held to the client's places."""
+    def _collect(self, request: CollectResults) -> Answer:
         _, arrays = self._held
-        for array, descriptor in zip(arrays, fields["results"], strict=True):
-            self._files.array(descriptor, body)[...] = array
+        for array, place in zip(arrays, request.results, strict=True):
+            self._files.array(place)[...] = array
         self._held = (None, [])
-        return Message({})
+        return Answer()
 
-    def _argument(self, descriptor: dict[str, Any], body: bytes) -> Array | np.generic:
-        array = self._files.array(descriptor, body)
-        return array[()] if descriptor.get("scalar") else array
+    def _argument(self, place: ArrayPlace) -> Array | np.generic:
+        array = self._files.array(place)
+        return array[()] if place.is_scalar else array
 
-    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array | np.dtype[Any]:
-        """Return the place of a result, or its dtype where the kernel decides the shape."""
-        if "file" in descriptor:
-            return self._files.array(descriptor, body)
-        dtype = dtype_named(descriptor["dtype"])
-        return dtype if None in descriptor["shape"] else aligned_empty(descriptor["shape"], dtype)
+    def _result(self, place: ArrayPlace) -> Array | np.dtype[Any]:
+        """Return the array of a result, or its dtype where the kernel decides the shape."""
+        if place.file is not None:
+            return self._files.array(place)
+        dtype = dtype_named(place.dtype)
+        return dtype if place.is_dynamic else aligned_empty(place.extents, dtype)
 
-    def _reference(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _run_reference(self, request: RunReference) -> ArraysAnswer:
         # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
-        arguments = [np.array(self._files.array(d, body)) for d in fields["arguments"]]
-        value = call_function(fields["function"], arguments)
+        arguments = [np.array(self._files.array(a)) for a in request.arguments]
+        value = call_function(request.function, arguments)
         returned = value if isinstance(value, tuple) else () if value is None else (value,)
-        results = [np.asarray(r) for r in (*returned, *(arguments[i] for i in fields["written"]))]
-        described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
-        return Message({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+        results = (*returned, *(arguments[i] for i in request.written))
+        return ArraysAnswer(arrays=tuple(inline(np.asarray(r)) for r in results))
 
-    def _prepare_timing(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _prepare_timing(self, request: PrepareTiming) -> TimingAnswer:
         kernels = {}
-        for number in (entry["kernel"] for entry in fields["entries"] if "kernel" in entry):
+        for number in (entry for entry in request.entries if isinstance(entry, int)):
             if (kernel := self._kernel(number)) is None:
-                return Message({"gone": number})
+                return TimingAnswer(is_gone=True)
             kernels[number] = kernel
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        timing = Timing(fields, arguments, kernels)
+        timing = Timing(request, [self._argument(a) for a in request.setup.arguments], kernels)
         self._count += 1
         self._timings[self._count] = timing
-        return Message({"timing": self._count, "core": timing.core})
+        return TimingAnswer(timing=self._count, core=timing.core)
 
-    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
+    def _warm_up(self, request: WarmUp) -> WarmUpAnswer:
         with timing_sign():
-            return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
+            calls, stable = self._timings[request.timing].warm_up(request.entry, request.batch_ns)
+        return WarmUpAnswer(calls=calls, stable=stable)
 
-    def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
-        timing, samples = self._timings[fields["timing"]], []
+    def _time_round(self, request: TimeRound) -> RoundAnswer:
+        timing, samples = self._timings[request.timing], []
         with timing_sign() as is_another_timing:
             is_disturbed = is_another_timing()
-            for index in fields["order"]:
-                self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
-                samples.append([index, timing.sample(index, fields["round"])])
+            for index in request.order:
+                self._send(Progress(f"timing {request.names[index]}"))
+                samples.append((index, timing.sample(index, request.round)))
                 is_disturbed |= is_another_timing()
             limits = timing.sample_limits()
-        return Message({"samples_ns": samples, "limits": limits, "is_disturbed": is_disturbed})
+        return RoundAnswer(samples_ns=tuple(samples), limits=limits, is_disturbed=is_disturbed)
 
-    def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
-        self._timings.pop(fields["timing"], None)
-        return Message({})
+    def _release_timing(self, request: ReleaseTiming) -> Answer:
+        self._timings.pop(request.timing, None)
+        return Answer()
 
-    def _prepare_sweep(self, fields: dict[str, Any], body: bytes) -> Message:
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        expected = [
-            (np.array(self._files.array(e, body)), None if a is None else np.array(self._files.array(a, body)))
-            for e, a in fields["expected"]
-        ]
-        places = [self._files.array(d, body) for d in fields["places"]]
-        recipe = self._recipe(fields, body)
-        self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
-        return Message({})
+    def _prepare_sweep(self, request: PrepareSweep) -> Answer:
+        array = self._files.array
+        self._benches[request.sweep] = VariantBench(
+            request,
+            self._recipe(request.spec),
+            [self._argument(a) for a in request.setup.arguments],
+            [(np.array(array(e)), None if a is None else np.array(array(a))) for e, a in request.expected],
+            [array(place) for place in request.places],
+        )
+        return Answer()
 
-    def _try_variant(self, fields: dict[str, Any], _body: bytes) -> Message:
+    def _try_variant(self, request: TryVariant) -> VariantAnswer:
         def stage(name: str, ir_sha256: str) -> None:
-            self._send(Message({"progress": name, "ir": None, "ir_sha256": ir_sha256}))
+            self._send(Progress(name, ir_sha256=ir_sha256))
 
-        bench = self._benches.get(fields["sweep"])
-        return Message({"gone": True} if bench is None else bench.try_variant(fields, stage))
+        bench = self._benches.get(request.sweep)
+        return VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
 
-    def _release_sweep(self, fields: dict[str, Any], _body: bytes) -> Message:
-        self._benches.pop(fields["sweep"], None)
-        return Message({})
+    def _release_sweep(self, request: ReleaseSweep) -> Answer:
+        self._benches.pop(request.sweep, None)
+        return Answer()
 
 
-def _described(module: Any) -> dict[str, Any]:
-    return {"functions": to_json(functions_of(module)), "resources": to_json(resource_uses(module))}
+def _describe() -> Description:
+    openmp = find_openmp()
+    return Description(
+        host=HOST,
+        version=host_version(HOST),
+        pipeline_sha256=pipeline_sha256(),
+        openmp=None if openmp is None else openmp.name,
+        capabilities=capabilities(),
+    )
+
+
+def _make_catalogue(request: MakeCatalogue) -> CatalogueAnswer:
+    return CatalogueAnswer(content=json.dumps(introspect(request.lhkit).to_json()).encode())
+
+
+def _load_payload(request: LoadPayload) -> PayloadAnswer:
+    source = Source("payload", "payload", request.name, request.content)
+    with new_context():
+        module = parse_module(source)
+        return PayloadAnswer(
+            sequences=tuple(sequences_of(module)),
+            # The text of a payload stays as its author wrote it; only bytecode has to be printed.
+            text=str(module) if source.is_bytecode else None,
+            functions=tuple(functions_of(module)),
+            resources=tuple(resource_uses(module)),
+        )
+
+
+def _apply_by_pass(request: ApplyByPass) -> TextAnswer:
+    a = request.application
+    return TextAnswer(text=apply_by_pass(request.payload, a.sources, a.entry, a.bind, a.allowed_passes))
+
+
+def _read_forms(request: ReadForms) -> FormsAnswer:
+    with new_context():
+        module = parse_module(request.source)
+        return FormsAnswer(steps=tuple(written_forms(module, op_specs(), Names((request.source,)))))
+
+
+def _trace(request: TraceSchedule) -> TraceAnswer:
+    ending = trace_application(request.payload, request.application, Path(request.journal))
+    failure = ending.failure and explain_refusal(ending.failure)
+    return TraceAnswer(failure=failure, failed_step=ending.failed_step)

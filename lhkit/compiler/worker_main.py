@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import importlib
 import importlib.util
-import json
 import os
 import sys
 import tempfile
@@ -15,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from lhkit.model.codec import to_json
 from lhkit.model.errors import LhkitError, usage_error
-from lhkit.worker.c_compiler import compile_c
-from lhkit.worker.framing import Message
-from lhkit.worker.reproducer import SCHEMA
+from lhkit.worker.c_compiler import CompiledC, compile_c
+from lhkit.worker.framing import CompileC, Progress
+from lhkit.worker.reproducer import read_requests, request_from_json
 from lhkit.worker.sandbox import ADVICE, FILES_VARIABLE, TEMPORARY_NAME, Folders, close_sandbox, is_closed
 from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
 from lhkit.worker.temp_folders import temporary_place
@@ -85,11 +82,8 @@ def replay(file: Path) -> int:
     Output goes where the process's output goes, so that a debugger or a sanitizer can be put around it.
     """
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        requests = content["requests"] if content["schema"] == SCHEMA else None
-    except (OSError, ValueError, KeyError, TypeError):
-        requests = None
-    if requests is None:
+        requests = read_requests(file)
+    except (OSError, ValueError):
         sys.stderr.write(f"{file} is not a reproducer of lhkit\n")
         return 2
     from lhkit.compiler.handlers import Handlers
@@ -106,33 +100,24 @@ def replay(file: Path) -> int:
         for number, request in enumerate(requests):
             sys.stderr.write(f"request {number}: {request['request']}\n")
             try:
-                handlers.answer(_message(request, folder))
+                handlers.answer(request_from_json(_with_files(request, folder), handlers.request_types))
             except LhkitError as error:
                 sys.stderr.write(f"{error}\n")
                 return error.failure.exit_code
     return 0
 
 
-def _compile_c(message: Message) -> Message:
+def _compile_c(asked: CompileC) -> CompiledC:
     """Compile a microkernel in place of a client, where no sandbox keeps the compiler from starting."""
-    asked = message.header.get("compile_c")
-    try:
-        if asked is None or is_closed():
-            raise usage_error(f"a replay asks no client: {', '.join(message.header)}", ADVICE)
-        compiled = compile_c(**asked, folder=Path(tempfile.mkdtemp()), check=lambda: None)
-    except LhkitError as error:
-        return Message({"failure": to_json(error.failure)})
-    return Message({"library": compiled.library, "output": compiled.output})
+    if is_closed():
+        raise usage_error("a replay asks no client: compile_c", ADVICE)
+    source = (asked.file, asked.text, asked.header, asked.target)
+    return compile_c(*source, folder=Path(tempfile.mkdtemp()), check=lambda: None)
 
 
-def _show_progress(message: Message) -> None:
-    sys.stderr.write(f"  {message.header['progress']}\n")
+def _show_progress(note: Progress) -> None:
+    sys.stderr.write(f"  {note.stage}\n")
     sys.stderr.flush()
-
-
-def _message(request: dict[str, Any], folder: Path) -> Message:
-    header = {"request": request["request"], "fields": _with_files(request["fields"], folder)}
-    return Message(header, base64.b64decode(request["body"]))
 
 
 def _with_files(value: Any, folder: Path) -> Any:

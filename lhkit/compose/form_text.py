@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lhkit.load.loader import describe_sources
-from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import custom_text
 from lhkit.model.op_catalogue import (
@@ -27,6 +25,7 @@ from lhkit.model.step_form import (
     generic_text,
 )
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import ReadForms, Source
 
 _TERMINATORS = ("transform.yield", "transform.match.structured.yield")
 _YIELD = '"transform.yield"() : () -> ()'
@@ -200,6 +199,5 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
 
 def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
     """Return the steps of a schedule's named sequences as forms, in order; inner steps are in their regions."""
-    described, body = describe_sources([(name, text.encode())], role="schedule")
-    answer = (worker or shared_worker()).request("read_forms", {"sources": described}, body)
-    return tuple(from_json(WrittenForm, step) for step in answer.header["steps"])
+    source = Source("schedule", "schedule", name, text.encode())
+    return (worker or shared_worker()).ask(ReadForms(source)).steps

@@ -10,16 +10,14 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lhkit.compose.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
 from lhkit.compose.step_candidates import Candidate, candidates_for, recipe_candidates
 from lhkit.load.catalogue_cache import load_catalogue
-from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.load.loader import application_of, payload_source
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.user_code import known_own_ops
 from lhkit.load.verified_edits import read_script
-from lhkit.model.codec import from_json
 from lhkit.model.errors import Failure, LhkitError, UsageError, WorkerError, error_for, usage_error
 from lhkit.model.explanation import Subject, Tried, TriedStatus
 from lhkit.model.op_catalogue import Catalogue, with_own_ops
@@ -33,6 +31,7 @@ from lhkit.text.script import SEQUENCE, Replacement, Script, StepRef, cut, is_te
 from lhkit.text.structure_edits import find_definition, is_consumed, type_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import StepOutcome, TrySteps
 
 # Where one step more can be tried: a schedule cut behind a step, and the handles in sight there.
 
@@ -282,11 +281,11 @@ class _Bench:
             mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'
         text = self._text(mark) if mark else self.place.script.text
         (outcome,) = self._ask([text], None)
-        if outcome["failed"] is not None:
-            message = f"{self.schedule.source} does not apply up to there: {outcome['failed']}"
+        if outcome.failed is not None:
+            message = f"{self.schedule.source} does not apply up to there: {outcome.failed}"
             raise error_for(Failure("definite", message))
-        subject = from_json(Subject, outcome["given"][0]) if mark else Subject()
-        return _Before(outcome["counts"], outcome["digest"], subject)
+        subject = outcome.given[0] if mark else Subject()
+        return _Before(outcome.counts, outcome.digest, subject)
 
     def run(self, candidates: Sequence[Candidate], before: _Before) -> Iterator[Tried]:
         """Try candidates in one request; one that takes the worker down is left out of the next."""
@@ -311,12 +310,10 @@ class _Bench:
     def _text(self, step: str, sequences: str = "") -> str:
         return insert_recipe(self.place.script, step, sequences, inside=self.place.inside).text
 
-    def _ask(self, texts: list[str], limits: Limits | None) -> list[dict[str, Any]]:
-        described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
-        more, more_body, parts = describe_schedule(self.schedule)
-        fields = {"sources": described + more, "schedule": parts, "texts": texts, "depth": self.place.depth}
-        answer = self.worker.request("try_steps", fields, body + more_body, limits=limits)
-        return list(answer.header["outcomes"])
+    def _ask(self, texts: list[str], limits: Limits | None) -> tuple[StepOutcome, ...]:
+        source, application = payload_source(self.payload), application_of(self.schedule)
+        request = TrySteps(source, application, tuple(texts), self.place.depth)
+        return self.worker.ask(request, limits=limits).outcomes
 
 
 def _place(script: Script, schedule: Schedule, handle: str, at_step: StepRef | None) -> Place:
@@ -359,19 +356,18 @@ def _result(candidate: Candidate, status: TriedStatus, reason: str) -> Tried:
     return Tried(c.name, c.text, status, reason, c.sentence, sequences=c.sequences)
 
 
-def _tried(candidate: Candidate, outcome: Mapping[str, Any], before: _Before) -> Tried:
-    if outcome["failed"] is not None:
-        wrong = _WRONG_NAME.match(outcome["failed"])
-        reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome["failed"])
+def _tried(candidate: Candidate, outcome: StepOutcome, before: _Before) -> Tried:
+    if outcome.failed is not None:
+        wrong = _WRONG_NAME.match(outcome.failed)
+        reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome.failed)
         return _result(candidate, "fails", reason)
-    after = outcome["counts"]
+    after = outcome.counts
     names = sorted({*after, *before.counts})
     changed = ((n, after.get(n, 0) - before.counts.get(n, 0)) for n in names)
     counts = tuple((n, c) for n, c in changed if c)
     values = read_syntax(candidate.text).ops[-1].values
-    subjects = [from_json(Subject, s) for s in outcome["given"]]
-    gives = tuple((v, _points_to(s)) for v, s in zip(values, subjects, strict=False))
-    has_effect = outcome["digest"] != before.digest
+    gives = tuple((v, _points_to(s)) for v, s in zip(values, outcome.given, strict=False))
+    has_effect = outcome.digest != before.digest
     reason = _effect(counts) if has_effect else _gift(gives)
     result = _result(candidate, "effect" if has_effect else "no-effect", reason)
     return dataclasses.replace(result, counts=counts, gives=gives)

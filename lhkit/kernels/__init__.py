@@ -1,7 +1,7 @@
 """Compiled payloads: calls, verification, machine code and hot loops.
 
 - ``kernel``: Kernels: compiled payloads that take and return NumPy arrays and survive restarts of the worker.
-- ``argument_marshalling``: Argument marshalling: type checks, packing into shared memory, and the recipe of a
+- ``argument_marshalling``: Argument marshalling: type checks, packing into shared memory, and what decides a
   kernel.
 - ``verification``: Verification of kernels against the payload's NumPy reference, else against the
   unscheduled payload.

@@ -1,4 +1,4 @@
-"""Argument marshalling: type checks, packing into shared memory, and the recipe of a kernel."""
+"""Argument marshalling: type checks, packing into shared memory, and what decides a kernel."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from lhkit.load.loader import describe_schedule, describe_sources
-from lhkit.load.weights import describe_resources
-from lhkit.model.codec import to_json
+from lhkit.load.loader import application_of, payload_source
+from lhkit.load.weights import resource_places
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.worker.client import Worker
-from lhkit.worker.shared_arrays import INLINE_BYTES, Descriptor, Packing, dtype_named
+from lhkit.worker.kernel_requests import KernelSpec
+from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing, dtype_named
 
 Array = NDArray[Any]
 
@@ -71,14 +72,14 @@ def _fit_scalar(index: int, type_: ArrayType, argument: Any) -> Array:
 
 def pack_arguments(
     packing: Packing, arrays: Sequence[Array], types: Sequence[ArrayType]
-) -> list[tuple[Descriptor, Array | None]]:
-    """Return the descriptor of each argument, and the place to copy back from if it is a written copy.
+) -> list[tuple[ArrayPlace, Array | None]]:
+    """Return the place of each argument, and the array to copy back from if it is a written copy.
 
     An array that is given for two memrefs is one buffer to the kernel too. A tensor that shares memory with
     a memref travels as a copy, because a value does not change when a buffer is written.
     """
     written = [a for a, t in zip(arrays, types, strict=True) if t.kind == "memref"]
-    packed: list[tuple[Descriptor, Array | None]] = []
+    packed: list[tuple[ArrayPlace, Array | None]] = []
     first_use: dict[int, int] = {}
     for i, (array, type_) in enumerate(zip(arrays, types, strict=True)):
         if type_.kind != "memref":
@@ -90,68 +91,61 @@ def pack_arguments(
             raise usage_error(
                 f"arguments {earlier} and {i} are one array, the function takes them in different layouts"
             )
-        descriptor, place = packed[earlier] if earlier < i else _pack_buffer(packing, array)
-        packed.append((_with_layout(descriptor, type_), place))
+        place, view = packed[earlier] if earlier < i else _pack_buffer(packing, array)
+        packed.append((_with_layout(place, type_), view))
     return packed
 
 
-def _pack_value(packing: Packing, array: Array, type_: ArrayType) -> Descriptor:
-    descriptor = packing.add(array)
-    return {**descriptor, "scalar": True} if type_.kind == "scalar" else descriptor
+def _pack_value(packing: Packing, array: Array, type_: ArrayType) -> ArrayPlace:
+    place = packing.add(array)
+    return structs.replace(place, is_scalar=True) if type_.kind == "scalar" else place
 
 
-def _pack_buffer(packing: Packing, array: Array) -> tuple[Descriptor, Array | None]:
+def _pack_buffer(packing: Packing, array: Array) -> tuple[ArrayPlace, Array | None]:
     if found := packing.find(array):
         return found, None
-    descriptor, place = packing.reserve(array.shape, array.dtype)
-    place[...] = array
-    return descriptor, place
+    place, view = packing.reserve(array.shape, array.dtype)
+    view[...] = array
+    return place, view
 
 
-def _with_layout(descriptor: Descriptor, type_: ArrayType) -> Descriptor:
-    """Return the descriptor with the strides and offset of its type, dynamic ones as without gaps."""
+def _with_layout(place: ArrayPlace, type_: ArrayType) -> ArrayPlace:
+    """Return a place with the strides and offset of its type, dynamic ones as without gaps."""
     if not type_.strides and not type_.offset:
-        return descriptor
+        return place
     strides: list[int] = []
     reach = 1
-    for extent, stride in reversed(list(zip(descriptor["shape"], type_.strides, strict=True))):
+    for extent, stride in reversed(list(zip(place.extents, type_.strides, strict=True))):
         strides.insert(0, reach if stride is None else stride)
         reach = max(extent, 1) * strides[0]
-    return {**descriptor, "layout": {"strides": strides, "offset": type_.offset or 0}}
+    return structs.replace(place, layout=Layout(tuple(strides), type_.offset or 0))
 
 
-def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array | None]:
-    """Return the descriptor of a result, and the place it will be in; None if it comes inline."""
+def result_places(types: Sequence[ArrayType]) -> tuple[ArrayPlace, ...]:
+    """Return the places of results that the worker provides."""
+    return tuple(ArrayPlace(t.shape, t.dtype) for t in types)
+
+
+def pack_result(packing: Packing, type_: ArrayType) -> tuple[ArrayPlace, Array | None]:
+    """Return the place of a result, and the array there; None if it comes in the answer."""
     dtype = dtype_named(type_.dtype)
     shape = tuple(n for n in type_.shape if n is not None)
     if not type_.is_static or math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
-        return {"shape": list(type_.shape), "dtype": type_.dtype}, None
+        return ArrayPlace(type_.shape, type_.dtype), None
     return packing.reserve(shape, dtype)
 
 
-# The recipe of a kernel, as fields of a request.
-
-
-def describe_recipe(
+def kernel_spec(
     payload: Payload,
     schedule: Schedule | None,
     function: str,
     opt_level: int,
     worker: Worker,
-    microkernels: Sequence[Microkernel] = (),
+    microkernels: tuple[Microkernel, ...] = (),
     target: str = "",
-) -> tuple[dict[str, Any], bytes]:
-    """Return payload, schedule and all that decides a kernel, as fields and body of a request."""
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    fields: dict[str, Any] = {
-        "function": function,
-        "opt_level": opt_level,
-        "schedule": None,
-        "microkernels": to_json(tuple(microkernels)),
-        "target": target,
-        "resources": describe_resources(payload, worker.files),
-    }
-    if schedule is not None:
-        more, more_body, fields["schedule"] = describe_schedule(schedule)
-        described, body = described + more, body + more_body
-    return {"sources": described, **fields}, body
+) -> KernelSpec:
+    """Return all that decides a kernel, as requests have it."""
+    application = None if schedule is None else application_of(schedule)
+    resources = resource_places(payload, worker.files)
+    source = payload_source(payload)
+    return KernelSpec(source, function, application, opt_level, microkernels, target, resources)

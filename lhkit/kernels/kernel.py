@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.kernels.argument_marshalling import describe_recipe, fit_arguments, pack_arguments, pack_result
+from lhkit.kernels.argument_marshalling import (
+    fit_arguments,
+    kernel_spec,
+    pack_arguments,
+    pack_result,
+    result_places,
+)
 from lhkit.kernels.code_listing import CodeListing, list_code
 from lhkit.kernels.hot_loops import find_hot_loops
 from lhkit.load.loader import as_payload, as_schedule
@@ -20,23 +26,33 @@ from lhkit.load.target_choice import code_target
 from lhkit.load.user_code import read_microkernels
 from lhkit.load.weights import with_weights
 from lhkit.memory.footprint_estimate import predict_footprint
-from lhkit.memory.kernel_memory import deciding_values, footprint_name, read_answer
-from lhkit.model.codec import from_json
+from lhkit.memory.kernel_memory import deciding_values, footprint_name
 from lhkit.model.errors import CrashError, Failure, LhkitError, ScheduleError, error_for, public, usage_error
-from lhkit.model.instructions import HotLoops, MachineCode
+from lhkit.model.instructions import HotLoops
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import Footprint
 from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.signature import ArrayType, Function, Microkernel
+from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Message, Request, record
+from lhkit.worker.kernel_requests import (
+    CallAnswer,
+    CallKernel,
+    CollectResults,
+    Compile,
+    Disassemble,
+    KernelSpec,
+    Lower,
+    ReadMachineCode,
+    ReadMemory,
+)
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
+from lhkit.worker.requests import AnswerType, Request
+from lhkit.worker.shared_arrays import ArrayPlace, Packing, array_of_content, dtype_named
 
 # Errors of schedules that do not apply: the same diagnostics for kernels as for traces.
 
@@ -202,11 +218,9 @@ class Kernel(Showable):
         """Compile now if the worker does not hold the kernel (any more); return its number there."""
         if self._number is not None and self._generation == self.worker.generation:
             return self._number
-        fields, body = self.recipe()
-        answer = self._ask("compile", fields, body)
-        self._number, self._generation = int(answer.header["kernel"]), self.worker.generation
-        self.compile_ns = int(answer.header["compile_ns"])
-        self.output = str(answer.header["output"])
+        answer = self._ask(Compile(self.spec()))
+        self._number, self._generation = answer.kernel, self.worker.generation
+        self.compile_ns, self.output = answer.compile_ns, answer.output
         if self._finalizer is not None:
             self._finalizer.detach()
         self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
@@ -217,9 +231,9 @@ class Kernel(Showable):
         """Take note that the worker no longer holds the kernel; the next call builds it again."""
         self._number = None
 
-    def recipe(self, target: str | None = None) -> tuple[dict[str, Any], bytes]:
-        """Return what decides the kernel, or the same for another target, as fields and body of a request."""
-        return describe_recipe(
+    def spec(self, target: str | None = None) -> KernelSpec:
+        """Return what decides the kernel, or the same for another target."""
+        return kernel_spec(
             self.payload,
             self.schedule,
             self.function.name,
@@ -232,8 +246,7 @@ class Kernel(Showable):
     @public
     def ir(self, stage: str = "scheduled") -> str:
         """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
-        fields, body = self.recipe()
-        return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
+        return self._ask(Lower(self.spec(), stage)).text
 
     @public
     def assembly(self, target: str | None = None) -> str:
@@ -243,8 +256,7 @@ class Kernel(Showable):
             target: Make it for ``sse``, ``avx2``, ``avx512`` or ``host`` instead of the kernel's target.
                 Nothing is executed: this CPU need not have the instructions. Knobs keep their values.
         """
-        fields, body = self.recipe(target)
-        return self._ask("assembly", fields, body).body.decode()
+        return self._ask(Disassemble(self.spec(target))).text
 
     @public
     def hot_loops(self, target: str | None = None) -> HotLoops:
@@ -252,9 +264,7 @@ class Kernel(Showable):
 
         The target is as in `assembly`.
         """
-        fields, body = self.recipe(target)
-        answer = self._ask("machine_code", fields, body)
-        return find_hot_loops(from_json(MachineCode, answer.header["code"]))
+        return find_hot_loops(self._ask(ReadMachineCode(self.spec(target))).code)
 
     @public
     def listing(self, target: str | None = None) -> CodeListing:
@@ -262,9 +272,7 @@ class Kernel(Showable):
 
         The target is as in `assembly`.
         """
-        fields, body = self.recipe(target)
-        answer = self._ask("machine_code", {**fields, "lines": True}, body)
-        return list_code(from_json(MachineCode, answer.header["code"]))
+        return list_code(self._ask(ReadMachineCode(self.spec(target), with_lines=True)).code)
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
@@ -282,16 +290,18 @@ class Kernel(Showable):
         types = self.function.arguments
         given = arguments or generate_arguments(self.function)
         arrays = fit_arguments(types, tuple(given), self.function.describe())
-        recipe, sources = self.recipe()
-        packing = Packing(self.worker.files, sources)
+        packing = Packing(self.worker.files)
         try:
-            call = _call_fields(self.function, arrays, packing) if count else {"arguments": None}
-            answer = self._ask("memory", {**recipe, **call, "stage": "loops"}, packing.body)
+            places = None
+            if count:
+                copies = [array.copy() for array in arrays]
+                places = tuple(place for place, _ in pack_arguments(packing, copies, types))
+            request = ReadMemory(self.spec(), arguments=places, results=result_places(self.function.results))
+            answer = self._ask(request)
         finally:
             packing.release()
-        program, counted = read_answer(answer)
-        predicted = predict_footprint(program, deciding_values(types, arrays))
-        return Footprint(footprint_name(self.function, self.schedule), predicted, counted)
+        predicted = predict_footprint(answer.program, deciding_values(types, arrays))
+        return Footprint(footprint_name(self.function, self.schedule), predicted, answer.counted)
 
     @public
     def __call__(self, *arguments: Any) -> Any:
@@ -317,50 +327,40 @@ class Kernel(Showable):
         taken = list(zip(arrays, self.function.arguments, strict=True))
         sent = pack_arguments(packing, arrays, self.function.arguments)
         results = [pack_result(packing, t) for t in self.function.results]
-        fields = {"arguments": [d for d, _ in sent], "results": [d for d, _ in results]}
-        answer = self._run(fields, packing.body)
-        for (array, type_), (_, place) in zip(taken, sent, strict=True):
-            if type_.kind == "memref" and place is not None:
-                array[...] = place
-        return _unpack(answer, self._collect(answer, results, packing), self.function.results, packing)
+        answer = self._run(tuple(place for place, _ in sent), tuple(place for place, _ in results))
+        for (array, type_), (_, view) in zip(taken, sent, strict=True):
+            if type_.kind == "memref" and view is not None:
+                array[...] = view
+        return _unpack(self._collect(answer, results, packing), self.function.results, packing)
 
     def _collect(
-        self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
-    ) -> list[tuple[Descriptor, Array | None]]:
-        """Return the results with the shapes that the kernel gave them; large ones are fetched from it."""
-        shaped = [({**d, "shape": s}, p) for (d, p), s in zip(results, answer.header["shapes"], strict=True)]
-        held = [i for i, is_held in enumerate(answer.header["held"]) if is_held]
+        self, answer: CallAnswer, results: list[tuple[ArrayPlace, Array | None]], packing: Packing
+    ) -> list[tuple[ArrayPlace, Array | None]]:
+        """Return the results as they were answered; large ones are fetched from the worker."""
+        found = [(place, view) for place, (_, view) in zip(answer.results, results, strict=True)]
+        held = [i for i, is_held in enumerate(answer.held) if is_held]
         for i in held:
-            descriptor, _ = shaped[i]
-            shaped[i] = packing.reserve(descriptor["shape"], dtype_named(descriptor["dtype"]))
+            place = answer.results[i]
+            found[i] = packing.reserve(place.extents, dtype_named(place.dtype))
         if held:
-            self._ask("collect", {"results": [shaped[i][0] for i in held]}, b"")
-        return shaped
+            self._ask(CollectResults(tuple(found[i][0] for i in held)))
+        return found
 
-    def _run(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _run(self, arguments: tuple[ArrayPlace, ...], results: tuple[ArrayPlace, ...]) -> CallAnswer:
         for _ in range(2):
-            number = self.build()
-            answer = self._ask("call", {"kernel": number, **fields}, body, self._requests_before_a_call)
-            if not answer.header.get("gone"):
+            call = CallKernel(self.build(), arguments, results)
+            answer = self._ask(call, before=lambda: [Compile(self.spec())])
+            if not answer.is_gone:
                 return answer
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
 
-    def _requests_before_a_call(self) -> list[Request]:
-        return [record("compile", *self.recipe())]
-
     def _ask(
-        self,
-        name: str,
-        fields: dict[str, Any],
-        body: bytes,
-        before: Callable[[], Sequence[Request]] = tuple,
-    ) -> Message:
+        self, request: Request[AnswerType], before: Callable[[], Sequence[Request[Any]]] = tuple
+    ) -> AnswerType:
         good = self.payload.text
         try:
-            return self.worker.request(
-                name, fields, body, limits=self._limits, before=before, last_good_ir=good
-            )
+            return self.worker.ask(request, limits=self._limits, before=before, last_good_ir=good)
         except (ScheduleError, CrashError) as error:
             if self.schedule is None:
                 raise
@@ -377,15 +377,11 @@ class Kernel(Showable):
 
 
 def _unpack(
-    answer: Message,
-    results: list[tuple[Descriptor, Array | None]],
-    types: tuple[ArrayType, ...],
-    packing: Packing,
+    results: list[tuple[ArrayPlace, Array | None]], types: tuple[ArrayType, ...], packing: Packing
 ) -> Any:
     values: list[Any] = []
-    inline = iter(arrays_in(answer.body, [d for d, place in results if place is None]))
-    for (_, place), type_ in zip(results, types, strict=True):
-        array = packing.keep(place) if place is not None else next(inline).copy()
+    for (place, view), type_ in zip(results, types, strict=True):
+        array = packing.keep(view) if view is not None else array_of_content(place).copy()
         values.append(array[()] if type_.kind == "scalar" else array)
     if not values:
         return None
@@ -410,15 +406,6 @@ def scheduled_footprint(
         schedule = schedule.with_knobs(knobs)
     chosen = payload.function(function)
     worker = worker or shared_worker()
-    fields, body = describe_recipe(payload, schedule, chosen.name, 0, worker)
-    answer = worker.request("memory", {**fields, "stage": "scheduled"}, body)
-    program, _ = read_answer(answer)
+    spec = kernel_spec(payload, schedule, chosen.name, 0, worker)
+    program = worker.ask(ReadMemory(spec, is_scheduled_only=True)).program
     return Footprint(footprint_name(chosen, schedule), predict_footprint(program, ()))
-
-
-def _call_fields(function: Function, arrays: Sequence[Array], packing: Packing) -> dict[str, Any]:
-    """Return the fields of a request that runs a function on copies of arrays and keeps no result."""
-    copies = [array.copy() for array in arrays]
-    sent = pack_arguments(packing, copies, function.arguments)
-    results = [{"shape": list(t.shape), "dtype": t.dtype} for t in function.results]
-    return {"arguments": [descriptor for descriptor, _ in sent], "results": results}

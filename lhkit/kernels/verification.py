@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.kernels.kernel import Kernel, compile_kernel
-from lhkit.load.loader import describe_sources
+from lhkit.load.loader import payload_source
 from lhkit.load.random_inputs import default_arguments
-from lhkit.model.codec import from_json
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.shared_arrays import Packing, arrays_in
+from lhkit.worker.kernel_requests import RunReference
+from lhkit.worker.requests import CountWork
+from lhkit.worker.shared_arrays import Packing, array_of_content
 
 # Results against references, with a tolerance that follows from element type and reduction length.
 
@@ -157,14 +158,9 @@ def payload_work(
     signature = payload.function(function)
     if shapes is not None:
         _check_shapes(signature, shapes)
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    fields = {
-        "sources": described,
-        "function": signature.name,
-        "shapes": None if shapes is None else [[int(n) for n in shape] for shape in shapes],
-    }
-    answer = (worker or shared_worker()).request("work", fields, body)
-    return from_json(Work, answer.header["work"])
+    given = None if shapes is None else tuple(tuple(int(n) for n in shape) for shape in shapes)
+    request = CountWork(payload_source(payload), signature.name, given)
+    return (worker or shared_worker()).ask(request).work
 
 
 def _check_shapes(function: Function, shapes: Sequence[Sequence[int]]) -> None:
@@ -227,24 +223,20 @@ def _results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array,
     return (*results, *(copies[i] for i in written))
 
 
-def _written(kernel: Kernel) -> list[int]:
-    return [i for i, t in enumerate(kernel.function.arguments) if t.kind == "memref"]
+def _written(kernel: Kernel) -> tuple[int, ...]:
+    return tuple(i for i, t in enumerate(kernel.function.arguments) if t.kind == "memref")
 
 
 def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """Return what the NumPy reference returns, and then the memrefs it wrote to; it runs in the worker."""
     packing = Packing(kernel.worker.files)
     try:
-        described = [packing.add(np.asarray(a)) for a in arguments]
-        fields = {
-            "function": kernel.payload.reference,
-            "arguments": described,
-            "written": _written(kernel),
-        }
-        answer = kernel.worker.request("reference", fields, packing.body)
+        places = tuple(packing.add(np.asarray(a)) for a in arguments)
+        request = RunReference(kernel.payload.reference or "", places, _written(kernel))
+        answer = kernel.worker.ask(request)
     finally:
         packing.release()
-    return tuple(arrays_in(answer.body, answer.header["results"]))
+    return tuple(array_of_content(place) for place in answer.arrays)
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from lhkit.model.bindings_host import find_host
 from lhkit.model.errors import UsageError
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import MakeCatalogue
 from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What the catalogue is made by: a change there makes another one.
@@ -49,6 +50,6 @@ def _load(host: str, worker: Worker | None) -> Catalogue:
     from lhkit import __version__
 
     def ask() -> bytes:
-        return (worker or shared_worker()).request("catalogue", {"lhkit": __version__}).body
+        return (worker or shared_worker()).ask(MakeCatalogue(__version__)).content
 
     return read_or_make(kept_path(host, MAKERS), Catalogue.from_json, ask)

@@ -12,6 +12,7 @@ import psutil
 
 from lhkit.model.target import available_cores, cpu_field, cpu_flags
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import Describe
 
 
 def describe_environment(
@@ -26,7 +27,7 @@ def describe_environment(
     from lhkit import __version__
 
     worker = worker or shared_worker()
-    host = worker.request("describe", {}).header
+    host = worker.ask(Describe())
     return (
         ("cpu", cpu_name()),
         ("vector extensions", " ".join(vector_extensions()) or "none known"),
@@ -36,7 +37,7 @@ def describe_environment(
         ("threads", _threads(worker.threads)),
         ("memory", f"{psutil.virtual_memory().total / (1 << 30):.0f} GiB"),
         ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
-        ("bindings", f"{host['host']} {host['version']}"),
+        ("bindings", f"{host.host} {host.version}"),
         ("numpy", np.__version__),
         ("python", platform.python_version()),
         ("lhkit", __version__),

@@ -7,7 +7,7 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from lhkit.load.loader import describe_sources
+from lhkit.load.loader import sources_of
 from lhkit.load.old_spellings import elementwise_spelling
 from lhkit.load.source_texts import read_source
 from lhkit.model.errors import Diagnostic, Failure, PayloadError, ScheduleError, usage_error
@@ -17,6 +17,7 @@ from lhkit.text.upgrades.rule_edits import Change, Hint
 from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, split_parts, upgrade_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,9 @@ def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -
     """Return the first error of a text, part by part, or None."""
     for lines_before, part in split_parts(text):
         # Line breaks in front keep the places those of the whole file.
-        described, body = describe_sources([(shown, b"\n" * lines_before + part.encode())], role="schedule")
+        sources = sources_of([(shown, b"\n" * lines_before + part.encode())])
         try:
-            worker.request("load_schedule", {"sources": described}, body, limits=limits)
+            worker.ask(LoadSchedule(sources), limits=limits)
         except (ScheduleError, PayloadError) as error:
             return error.failure
     return None

@@ -14,17 +14,15 @@ from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.source_texts import checked_content, read_libraries, read_module
 from lhkit.load.target_choice import schedule_for
 from lhkit.load.weight_files import Weights, collect_blobs, uses_of
-from lhkit.model.blobs import ResourceUse
-from lhkit.model.codec import from_json
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.ir_outline import WrittenOp
-from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
-from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
-from lhkit.model.signature import Function
+from lhkit.model.schedule import Library, Schedule, choose_entry
 from lhkit.text.knob_text import check_requirements, requirements_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Application, LoadPayload, LoadSchedule, ScheduleAnswer, Source
 
 
 @runtime_checkable
@@ -74,20 +72,19 @@ def load_payload(
     shown, content, path, found = read_module(source, "data", name or "<payload>")
     content = as_bindings_spell(content, worker, limits)
     with old_spellings_named(shown, [content]):
-        answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
-    functions = tuple(from_json(Function, f) for f in answer.header["functions"])
-    text = answer.header["text"] or content.decode(errors="replace")
+        answer = (worker or shared_worker()).ask(LoadPayload(shown, content), limits=limits)
+    text = answer.text or content.decode(errors="replace")
     if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
         content = split_resources(text.encode())[0]
         text = content.decode()
-    uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
+    uses = uses_of(answer.functions, answer.resources)
     return Payload(
         source=shown,
         text=text,
-        functions=functions,
+        functions=answer.functions,
         bytecode=content if content.startswith(MAGIC) else None,
         reference=reference or _shipped_reference(path),
-        sequences=tuple(s["name"] for s in answer.header["sequences"]),
+        sequences=tuple(s.name for s in answer.sequences),
         blobs=collect_blobs((shown, text, path), uses, found, weights),
     )
 
@@ -185,38 +182,36 @@ def parse_text(
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
     changed = dataclasses.replace(changed, allowed_passes=schedule.allowed_passes)
-    return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
+    return changed.with_knobs(kept), answer.written
 
 
 def _ask_for_schedule(
     parts: list[tuple[str, bytes]], worker: Worker | None, limits: Limits | None, *, written: bool = False
-) -> dict[str, Any]:
-    described, body = describe_sources(parts, role="schedule")
-    fields = {"sources": described, "written": written}
+) -> ScheduleAnswer:
+    request = LoadSchedule(sources_of(parts), written)
     with old_spellings_named(parts[0][0], [content for _, content in parts]):
-        return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
+        return (worker or shared_worker()).ask(request, limits=limits)
 
 
 def _schedule(
     shown: str,
     content: bytes,
     libraries: tuple[Library, ...],
-    answer: Mapping[str, Any],
+    answer: ScheduleAnswer,
     entry: str | None,
     bind: Sequence[str],
     *,
     any_entry: bool = False,
     target: str | None = None,
 ) -> Schedule:
-    sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
-    if not sequences:
-        raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
+    if not answer.sequences:
+        raise top_level_sequence(shown, content) or _no_sequence(shown, answer.functions)
     schedule = Schedule(
         source=shown,
-        text=answer["text"] or content.decode(errors="replace"),
-        sequences=sequences,
-        knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
-        entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
+        text=answer.text or content.decode(errors="replace"),
+        sequences=answer.sequences,
+        knobs=answer.knobs,
+        entry=choose_entry(answer.sequences, entry, source=shown, take_first=any_entry),
         bind=tuple(bind),
         libraries=libraries,
     )
@@ -233,30 +228,33 @@ def _respelled(
     )
 
 
-def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
-    """Return sources as a request describes them, and the body that holds their contents."""
-    described = [
-        {"role": role, "label": f"{role}{i or ''}", "name": name, "bytes": len(content)}
-        for i, (name, content) in enumerate(parts)
-    ]
-    return described, b"".join(content for _, content in parts)
+def sources_of(parts: Sequence[tuple[str, bytes]]) -> tuple[Source, ...]:
+    """Return a schedule and its libraries, each as (name, content), as the sources of a request."""
+    return tuple(
+        Source("schedule", f"schedule{i or ''}", name, content) for i, (name, content) in enumerate(parts)
+    )
 
 
-def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
-    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
+def payload_source(payload: Payload) -> Source:
+    """Return a payload as the source of a request."""
+    return Source("payload", "payload", payload.source, payload.content)
+
+
+def schedule_sources(schedule: Schedule) -> tuple[Source, ...]:
+    """Return a schedule and its libraries as the sources of a request."""
+    libraries = ((library.source, library.text.encode()) for library in schedule.libraries)
+    return sources_of([(schedule.source, schedule.text.encode()), *libraries])
+
+
+def application_of(schedule: Schedule) -> Application:
+    """Return how a schedule is applied.
+
+    Raises:
+        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
+    """
     check_requirements(schedule)
-    parts = [(schedule.source, schedule.text.encode())]
-    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
-    described, body = describe_sources(parts, role="schedule")
-    return (
-        described,
-        body,
-        {
-            "entry": schedule.entry,
-            "knobs": schedule.values,
-            "bind": list(schedule.bind),
-            "allowed_passes": list(schedule.allowed_passes),
-        },
+    return Application(
+        schedule_sources(schedule), schedule.entry, schedule.values, schedule.bind, schedule.allowed_passes
     )
 
 

@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 from lhkit.load.resource_sections import MAGIC
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.codec import from_json
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.fatal_attributes import ELEMENTWISE, ElementwiseSpelling
 from lhkit.text.parser import read_syntax
@@ -21,6 +20,7 @@ from lhkit.text.upgrades.linalg_rules import mentions_elementwise, respell_text
 from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, upgrade_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import AskSpelling
 
 # Names of sequences that nothing defines: what to say of them, and which names are meant.
 
@@ -132,8 +132,7 @@ def elementwise_spelling(worker: Worker | None = None, limits: Limits | None = N
     """Return the spelling that the bindings of a worker take; it is asked once."""
     worker = worker or shared_worker()
     if worker not in _known:
-        header = worker.request("elementwise_spelling", {}, limits=limits).header
-        _known[worker] = from_json(ElementwiseSpelling, header["spelling"])
+        _known[worker] = worker.ask(AskSpelling(), limits=limits).spelling
     return _known[worker]
 
 

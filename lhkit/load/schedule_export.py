@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from lhkit.load.loader import describe_sources, parse_text
+from lhkit.load.loader import parse_text, payload_source, sources_of
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.text.knob_text import exported_for, with_knobs_set, without_default_rules, without_requirements
 from lhkit.text.portable_export import folded_text, portable_problems, standalone
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import Application, ApplyByPass
 
 
 def tunable_text(schedule: Schedule) -> str:
@@ -57,10 +58,6 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
     This is what ``mlir-opt`` does, with the passes ``transform-preload-library`` and ``transform-interpreter``;
     nothing of how lhkit applies schedules takes part.
     """
-    parts = [(schedule.source, portable_text(schedule, worker=worker).encode())]
-    content = payload.bytecode or payload.text.encode()
-    first, content = describe_sources([(payload.source, content)], role="payload")
-    described, body = describe_sources(parts, role="schedule")
-    fields = {"sources": first + described, "entry": schedule.entry, "bind": list(schedule.bind)}
-    fields["allowed_passes"] = list(schedule.allowed_passes)
-    return (worker or shared_worker()).request("apply_by_pass", fields, content + body).body.decode()
+    sources = sources_of([(schedule.source, portable_text(schedule, worker=worker).encode())])
+    application = Application(sources, schedule.entry, {}, schedule.bind, schedule.allowed_passes)
+    return (worker or shared_worker()).ask(ApplyByPass(payload_source(payload), application)).text

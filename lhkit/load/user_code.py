@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.model.bindings_host import find_host
-from lhkit.model.codec import from_json
+from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import public, usage_error
 from lhkit.model.file_io import read_bytes, read_text
 from lhkit.model.own_op_definition import OwnOp
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import Microkernel
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import ListOwnOps, LoadOps
 from lhkit.worker.user_folders import kept_path, read_or_make
 
-_REQUEST = "load_ops"
 # What lhkit's own ops are made by.
 _MAKERS = ("compiler/own_op*.py", "compiler/ops/*.py", "model/own_ops.py", "own_ops.py")
 _GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
@@ -57,10 +56,9 @@ def load_own_ops(
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise usage_error(f"{path} cannot be read: {reason or error}") from None
-    question: Question = (_REQUEST, {"file": str(file)}, content)
-    others = [q for q in worker.preparation if q[1] != question[1]]
-    answers = worker.restart_with([*others, question], limits=limits)
-    return tuple(from_json(OwnOp, op) for op in answers[-1].header["ops"])
+    request = LoadOps(str(file), content)
+    others = [r for r in worker.preparation if r.file != request.file]
+    return worker.restart_with([*others, request], limits=limits)[-1].ops
 
 
 def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
@@ -69,13 +67,13 @@ def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
     Without such files no worker is asked, but the first time.
     """
     asked = worker or shared_worker()
-    if any(question[0] == _REQUEST for question in asked.preparation):
-        return _own_ops(json.loads(_ask(asked)))
+    if asked.preparation:
+        return asked.ask(ListOwnOps()).ops
     return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, lambda: _ask(asked))
 
 
 def _ask(worker: Worker) -> bytes:
-    return json.dumps(worker.request("own_ops", {}).header["ops"]).encode()
+    return json.dumps(to_json(worker.ask(ListOwnOps()).ops)).encode()
 
 
 def _own_ops(content: Any) -> tuple[OwnOp, ...]:
@@ -92,8 +90,7 @@ def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], .
     texts = (schedule.text, *(library.text for library in schedule.libraries))
     if not any(_GENERIC_OP.search(text) for text in texts):
         return ()
-    loaded = [q for q in worker.preparation if q[0] == _REQUEST]
-    return tuple((fields["file"], body.decode()) for _, fields, body in loaded)
+    return tuple((request.file, request.text.decode()) for request in worker.preparation)
 
 
 # Microkernels from files: C source, or ``FILE.py:FUNCTION``.

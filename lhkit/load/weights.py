@@ -10,11 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.load.loader import application_of, payload_source
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.weight_files import array_of, uses_of, write_npz
-from lhkit.model.blobs import ResourceUse
-from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_whole
 from lhkit.model.payload import Payload
@@ -22,7 +20,8 @@ from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import Descriptor, SharedFiles
+from lhkit.worker.requests import Apply
+from lhkit.worker.shared_arrays import ArrayPlace, SharedFiles
 
 Array = NDArray[Any]
 
@@ -67,26 +66,21 @@ def apply_to_payload(
 
     The NumPy reference is that of the payload as long as its functions take the same.
     """
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
-    fields = {"sources": described + more, "schedule": parts}
-    answer = (worker or shared_worker()).request(
-        "apply", fields, body + more_body, limits=limits, last_good_ir=payload.text
-    )
-    if not answer.header["is_changed"]:
+    request = Apply(payload_source(payload), application_of(schedule))
+    answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)
+    if answer.text is None:
         return payload
-    functions = tuple(from_json(Function, f) for f in answer.header["functions"])
-    uses = [from_json(ResourceUse, u) for u in answer.header["resources"]]
+    functions = answer.functions
     blobs = {b.name: b for b in payload.blobs}
     same = [f.arguments for f in functions] == [f.arguments for f in payload.functions]
     return dataclasses.replace(
         payload,
-        text=answer.body.decode(),
+        text=answer.text,
         functions=functions,
         bytecode=None,
         reference=payload.reference if same else None,
         sequences=(),
-        blobs=tuple(blobs[name] for name in uses_of(functions, uses) if name in blobs),
+        blobs=tuple(blobs[name] for name in uses_of(functions, answer.resources) if name in blobs),
     )
 
 
@@ -122,17 +116,17 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
     return tuple(filled)
 
 
-def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]:
-    """Return the blobs of a payload as a request describes them."""
-    described = []
+def resource_places(payload: Payload, files: SharedFiles) -> dict[str, ArrayPlace]:
+    """Return where the blobs of a payload are, by name."""
+    places = {}
     for blob in payload.blobs:
         array = array_of(blob)
-        place = files.find(array) if array.size else {"shape": list(array.shape), "dtype": array.dtype.name}
+        place = files.find(array) if array.size else ArrayPlace(array.shape, array.dtype.name, b"")
         if place is None:
             advice = "Load the payload with weights=…, which puts arrays where kernels can read them."
             raise usage_error(f"the data of {blob.name} is in no file that a worker can read", advice)
-        described.append({"name": blob.name, **place})
-    return described
+        places[blob.name] = place
+    return places
 
 
 # Payloads to files: the text, and the weights beside it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -15,11 +14,9 @@ from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_bytes, format_range, table_html, table_text
 from lhkit.memory.live_buffers import draw_live_buffers
-from lhkit.model.codec import from_json
-from lhkit.model.memory_footprint import BufferSite, Footprint, HeapCount, MemoryProgram, Range
+from lhkit.model.memory_footprint import BufferSite, Footprint, Range
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
-from lhkit.worker.framing import Message
 
 Array = NDArray[Any]
 
@@ -27,13 +24,6 @@ Array = NDArray[Any]
 def footprint_name(function: Function, schedule: Schedule | None) -> str:
     """Return what a footprint is of, for people."""
     return f"@{function.name}, {PurePath(schedule.source).name if schedule else 'unscheduled'}"
-
-
-def read_answer(answer: Message) -> tuple[MemoryProgram, HeapCount | None]:
-    """Return what the worker found out about a kernel."""
-    counted = answer.header["counted"]
-    program = from_json(MemoryProgram, json.loads(answer.body))
-    return program, None if counted is None else from_json(HeapCount, counted)
 
 
 def deciding_values(types: Sequence[ArrayType], arrays: Sequence[Array]) -> list[tuple[int, ...] | int]:

@@ -40,15 +40,6 @@ FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
 
 # Types may be of any length; what is left out of one is its middle.
 _MOST_OF_A_MESSAGE = 1500
-_EXIT_CODES: Mapping[str, int] = {
-    "usage": 2,
-    "payload-parse": 2,
-    "schedule-parse": 2,
-    "crash": 3,
-    "timeout": 3,
-    "memory": 3,
-    "cancelled": 130,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +81,14 @@ class Failure:
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
+    def reaction(self) -> Reaction:
+        """The exception, exit code and statuses of this kind of failure."""
+        return REACTIONS.get(self.kind, _OTHER)
+
+    @property
     def exit_code(self) -> int:
         """The exit code of the command line for this kind of failure."""
-        return _EXIT_CODES.get(self.kind, 1)
+        return self.reaction.exit_code
 
     @property
     def span(self) -> Span | None:
@@ -195,23 +191,48 @@ class MemoryLimitError(WorkerError):
     """The worker took more memory than its limit."""
 
 
-_CLASSES: Mapping[str, type[LhkitError]] = {
-    "usage": UsageError,
-    "payload-parse": PayloadError,
-    "payload-verify": PayloadError,
-    "lowering": PayloadError,
-    "schedule-parse": ScheduleError,
-    "schedule-verify": ScheduleError,
-    "silenceable": ScheduleError,
-    "definite": ScheduleError,
-    "repeated-payload": ScheduleError,
-    "invalid-payload": ScheduleError,
-    "invalidated-handle": InvalidatedHandleError,
-    "wrong-result": WrongResultError,
-    "crash": CrashError,
-    "timeout": TimeLimitError,
-    "memory": MemoryLimitError,
+OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
+VariantFailure = Literal[
+    "invalid-config", "schedule-failed", "compile-failed", "crashed", "timeout", "out-of-memory"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """The exception, exit code and statuses of one kind of failure.
+
+    Attributes:
+        error: The exception.
+        exit_code: Of the command line.
+        outcome: Status of a trace.
+        variant: Status of a variant in a sweep.
+    """
+
+    error: type[LhkitError]
+    exit_code: int = 1
+    outcome: OutcomeStatus = "failed"
+    variant: VariantFailure = "schedule-failed"
+
+
+REACTIONS: Mapping[FailureKind, Reaction] = {
+    "usage": Reaction(UsageError, 2, variant="invalid-config"),
+    "payload-parse": Reaction(PayloadError, 2, variant="compile-failed"),
+    "payload-verify": Reaction(PayloadError, variant="compile-failed"),
+    "lowering": Reaction(PayloadError, variant="compile-failed"),
+    "schedule-parse": Reaction(ScheduleError, 2),
+    "schedule-verify": Reaction(ScheduleError),
+    "silenceable": Reaction(ScheduleError),
+    "definite": Reaction(ScheduleError),
+    "repeated-payload": Reaction(ScheduleError),
+    "invalid-payload": Reaction(ScheduleError),
+    "invalidated-handle": Reaction(InvalidatedHandleError),
+    "wrong-result": Reaction(WrongResultError),
+    "crash": Reaction(CrashError, 3, "crashed", "crashed"),
+    "timeout": Reaction(TimeLimitError, 3, "timeout", "timeout"),
+    "memory": Reaction(MemoryLimitError, 3, "out-of-memory", "out-of-memory"),
+    "cancelled": Reaction(LhkitError, 130, "cancelled"),
 }
+_OTHER = Reaction(LhkitError)
 
 
 DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it."
@@ -228,7 +249,7 @@ def defect_message(what: str) -> str:
 
 def error_for(failure: Failure) -> LhkitError:
     """Return the exception that fits a failure's kind."""
-    return _CLASSES.get(failure.kind, LhkitError)(failure)
+    return failure.reaction.error(failure)
 
 
 def usage_error(

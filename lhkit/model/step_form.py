@@ -9,7 +9,7 @@ from dataclasses import dataclass
 Scalar = bool | int | float | str | None
 Items = tuple[Scalar, ...]
 # None inside a list of integers is a placeholder for the next operand.
-AttributeValue = Scalar | Items | tuple[Items, ...]
+AttributeValue = Scalar | tuple[Scalar | Items, ...]
 
 # What the dialect writes for a size that is given as an operand.
 DYNAMIC = -(1 << 63)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from lhkit.model.errors import Diagnostic, public
+from lhkit.model.errors import Diagnostic, OutcomeStatus, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -60,7 +60,6 @@ HandleState = Literal["live", "empty", "invalid"]
 StepStatus = Literal["ok", "failed", "suppressed", "not-run", "crashed"]
 Effect = Literal["read", "consume"]
 Cause = Literal["direct", "alias", "nested"]
-OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult
-from lhkit.worker.framing import Question
+from lhkit.worker.requests import LoadOps
 
 
 def best_schedule(result: SweepResult) -> str:
@@ -98,7 +98,7 @@ class Confirmer:
     schedule: Schedule
     how: SweepOptions
     store: Path
-    preparation: tuple[Question, ...] | None
+    preparation: tuple[LoadOps, ...] | None
 
     def contenders(self, records: Sequence[SweepRecord], name: str) -> tuple[SweepRecord, ...]:
         """Return which variants may be the best for a payload."""

@@ -32,8 +32,8 @@ from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, sha256_of
 from lhkit.sweeps.variant_record import SweepRecord, SweepTime
 from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadOps
 
 BASELINE_NAME = "default knobs"
 _ROUNDS = 9
@@ -85,7 +85,7 @@ class Confirming:
         on_event: Callable[[ConfirmingEvent], None] | None = None,
         log: ConfirmationLog | None = None,
         resume: bool = False,
-        preparation: tuple[Question, ...] | None = None,
+        preparation: tuple[LoadOps, ...] | None = None,
         compiling: Mapping[str, Any] | None = None,
         measuring: Mapping[str, Any] | None = None,
     ) -> None:

@@ -30,8 +30,8 @@ from lhkit.sweeps.dask_host import (
 from lhkit.sweeps.executors import Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadOps
 from lhkit.worker.temp_folders import temporary_folder
 
 # The Dask cluster of a sweep: connection or start, version check, and probing of its machines.
@@ -245,7 +245,7 @@ class DaskExecutor:
         address: str | None,
         limits: Limits,
         *,
-        preparation: tuple[Question, ...] = (),
+        preparation: tuple[LoadOps, ...] = (),
         describe: Callable[[Worker], str],
         here: str | None = None,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import os
 import platform
@@ -11,16 +12,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec import structs
 
 from lhkit.model.errors import Failure, LhkitError, error_for
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.executors import LocalExecutor, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Question
+from lhkit.worker.kernel_requests import PrepareSweep
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import dtype_named
+from lhkit.worker.requests import LoadOps
+from lhkit.worker.shared_arrays import ArrayPlace, dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
 
@@ -33,22 +36,26 @@ class PackedSubject:
 
     Attributes:
         scope: Of the subject.
-        fields: Of the subject.
-        body: Of the subject.
-        files: What the files are that the fields name, by their names here.
+        preparation: Of the subject.
+        files: The contents of the files that its arrays are in, by their names here.
     """
 
     scope: str
-    fields: Mapping[str, Any]
-    body: bytes
+    preparation: PrepareSweep
     files: Mapping[str, bytes]
 
 
 def pack_subject(subject: Subject) -> PackedSubject:
     """Return a subject as it travels."""
-    names = sorted({described["file"] for described in _in_files(subject.fields)})
-    files = {name: Path(name).read_bytes() for name in names}
-    return PackedSubject(subject.scope, dict(subject.fields), subject.body, files)
+    names = set()
+
+    def noted(name: str) -> str:
+        names.add(name)
+        return name
+
+    _with_files(subject.preparation, noted)
+    files = {name: Path(name).read_bytes() for name in sorted(names)}
+    return PackedSubject(subject.scope, subject.preparation, files)
 
 
 def unpack_subject(
@@ -60,48 +67,41 @@ def unpack_subject(
         path = folder / f"{packed.scope[:12]}-{number}"
         path.write_bytes(content)
         names[name] = str(path)
-    return Subject(packed.scope, _renamed(packed.fields, names), packed.body, difference)
+    return Subject(packed.scope, _with_files(packed.preparation, names.__getitem__), difference)
 
 
 def read_places(subject: Subject) -> list[bytes]:
     """Return what is in the places of wrong results."""
     found = []
-    for place in subject.fields["places"]:
-        with Path(place["file"]).open("rb") as file:
-            file.seek(place["offset"])
-            found.append(file.read(math.prod(place["shape"]) * dtype_named(place["dtype"]).itemsize))
+    for place in subject.preparation.places:
+        with Path(place.file or "").open("rb") as file:
+            file.seek(place.offset)
+            found.append(file.read(math.prod(place.extents) * dtype_named(place.dtype).itemsize))
     return found
 
 
 def write_places(subject: Subject, contents: Sequence[bytes]) -> None:
     """Put into the places of wrong results what `read_places` returned on another machine."""
-    for place, content in zip(subject.fields["places"], contents, strict=True):
-        with Path(place["file"]).open("r+b") as file:
-            file.seek(place["offset"])
+    for place, content in zip(subject.preparation.places, contents, strict=True):
+        with Path(place.file or "").open("r+b") as file:
+            file.seek(place.offset)
             file.write(content)
 
 
-def _in_files(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the descriptors of arrays that live in files."""
-    if isinstance(value, Mapping):
-        if "file" in value and "offset" in value:
-            yield value
-        else:
-            for each in value.values():
-                yield from _in_files(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _in_files(each)
+def _with_files(request: PrepareSweep, renamed: Callable[[str], str]) -> PrepareSweep:
+    """Return a request with other names of the files that its arrays are in."""
 
+    def moved(place: ArrayPlace) -> ArrayPlace:
+        return place if place.file is None else structs.replace(place, file=renamed(place.file))
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(value, Mapping):
-        if "file" in value and "offset" in value:
-            return {**value, "file": names[value["file"]]}
-        return {name: _renamed(each, names) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_renamed(each, names) for each in value]
-    return value
+    resources = {name: moved(place) for name, place in request.spec.resources.items()}
+    return structs.replace(
+        request,
+        spec=dataclasses.replace(request.spec, resources=resources),
+        setup=dataclasses.replace(request.setup, arguments=tuple(map(moved, request.setup.arguments))),
+        expected=tuple((moved(e), None if a is None else moved(a)) for e, a in request.expected),
+        places=tuple(map(moved, request.places)),
+    )
 
 
 # A sweep beside this one tries its variants in turn with ours.
@@ -123,7 +123,7 @@ class Setup:
     """
 
     sweep: str
-    preparation: tuple[Question, ...]
+    preparation: tuple[LoadOps, ...]
     describe: Callable[[Worker], str]
     limits: Limits
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from lhkit.model.errors import Failure, FailureKind, LhkitError
+from msgspec import structs
+
+from lhkit.model.errors import Failure, LhkitError
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Message, record
+from lhkit.worker.framing import Progress
+from lhkit.worker.kernel_requests import PrepareSweep, TryVariant, VariantAnswer
 from lhkit.worker.limits import Limits
 from lhkit.worker.worker_process import was_killed
 
@@ -22,15 +25,6 @@ from lhkit.worker.worker_process import was_killed
 Programs = Collection[str] | None
 TrialStatus = SweepStatus | Literal["same"]
 
-_STATUSES: Mapping[FailureKind, SweepStatus] = {
-    "usage": "invalid-config",
-    "lowering": "compile-failed",
-    "payload-parse": "compile-failed",
-    "payload-verify": "compile-failed",
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-}
 _NUMBERS = itertools.count()
 
 
@@ -123,79 +117,75 @@ class LocalExecutor:
                 self._worker.close()
 
     def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
-        subject, notes = variant.subject, {"ir_sha256": None}
-        fields = {"knobs": dict(variant.values), "best_ns": best_ns, "is_looked_up": known is not None}
+        subject = variant.subject
+        notes: list[Progress] = []
         is_again = False
         while True:
             name = self._ready(subject, known)
-            preparing = functools.partial(self._preparation, subject, name, known)
+            before = functools.partial(_preparations, subject, name, known)
+            learned = self._new_programs(name, known)
+            request = TryVariant(name, variant.values, best_ns, known is not None, learned)
             try:
-                asked = {"sweep": name, "learned": self._new_programs(name, known), **fields}
-                answer = self._ask(asked, subject, preparing, notes.update)
+                answer = self._worker.ask(
+                    request,
+                    limits=self._limits,
+                    before=before,
+                    on_progress=notes.append,
+                )
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
                 if was_killed(error.failure) and not is_again:
                     is_again = True
                     continue
-                status = _STATUSES.get(error.failure.kind, "schedule-failed")
-                return Trial(status, _in_a_line(error.failure), ir_sha256=notes["ir_sha256"])
-            if not answer.header.get("gone"):
-                self._told[name].add(answer.header["ir_sha256"])
-                return _trial(answer.header, subject)
+                program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
+                status = error.failure.reaction.variant
+                return Trial(
+                    status,
+                    _in_a_line(error.failure),
+                    ir_sha256=program,
+                )
+            if answer.status != "gone":
+                self._told[name].add(answer.ir_sha256)
+                return _trial(answer, subject)
             del self._names[subject.scope]  # the process was replaced
-
-    def _ask(
-        self,
-        fields: dict[str, Any],
-        subject: Subject,
-        preparing: Callable[[], dict[str, Any]],
-        on_progress: Callable[[Mapping[str, Any]], None],
-    ) -> Message:
-        return self._worker.request(
-            "try_variant",
-            fields,
-            limits=self._limits,
-            before=lambda: [record("prepare_sweep", preparing(), subject.body)],
-            on_progress=on_progress,
-        )
 
     def _ready(self, subject: Subject, known: Programs) -> str:
         """Return what the worker calls a payload, once it is ready for it."""
         name, generation = self._names.get(subject.scope, ("", -1))
         if generation != self._worker.generation:
             name = f"{subject.scope[:12]}-{next(_NUMBERS)}"
-            fields = self._preparation(subject, name, known)
-            self._worker.request("prepare_sweep", fields, subject.body, limits=self._prepare_limits)
+            self._worker.ask(*_preparations(subject, name, known), limits=self._prepare_limits)
             self._names[subject.scope] = (name, self._worker.generation)
             self._told[name] = set(known or ())
         return name
 
-    def _new_programs(self, name: str, known: Programs) -> list[str]:
+    def _new_programs(self, name: str, known: Programs) -> tuple[str, ...]:
         """Return the programs that other workers tried since."""
         told = self._told[name]
         if known is None or len(known) <= len(told):  # most often
-            return []
-        news = [program for program in known if program not in told]
+            return ()
+        news = tuple(program for program in known if program not in told)
         told.update(news)
         return news
 
-    def _preparation(self, subject: Subject, name: str, known: Programs) -> dict[str, Any]:
-        """Return the fields of the request that makes a process ready."""
-        return {**subject.fields, "sweep": name, "known": list(known or ())}
+
+def _preparations(subject: Subject, name: str, known: Programs) -> tuple[PrepareSweep]:
+    """Return the request that makes a process ready."""
+    return (structs.replace(subject.preparation, sweep=name, known=tuple(known or ())),)
 
 
-def _trial(answer: Mapping[str, Any], subject: Subject) -> Trial:
-    status, times = answer["status"], answer.get("time_ns")
-    message = subject.difference(answer["shapes"]) if status == "wrong-result" else None
+def _trial(answer: VariantAnswer, subject: Subject) -> Trial:
+    if answer.status == "gone":
+        raise ValueError("the worker does not hold the preparation")
     return Trial(
-        status,
-        message,
-        None if times is None else SweepTime(**times),
-        answer.get("compile_ns"),
-        answer.get("max_abs_error"),
-        answer["ir_sha256"],
-        answer["spent_ns"],
+        answer.status,
+        subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
+        None if answer.time_ns is None else SweepTime(**answer.time_ns),
+        answer.compile_ns,
+        answer.max_abs_error,
+        answer.ir_sha256,
+        answer.spent_ns,
     )
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments
+from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import allowed_errors, compare_results, expected_results, payload_work
 from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.load.user_code import read_microkernels
+from lhkit.model.codec import to_json
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
@@ -29,7 +30,9 @@ from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.text.knob_text import Requirement, requirements_of
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareSweep, TimingRules
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Describe
 from lhkit.worker.shared_arrays import Packing
 
 VARIANT_LIMITS = Limits(seconds=20.0)
@@ -91,16 +94,14 @@ class Subject:
 
     Attributes:
         scope: Hash of all that decides a variant besides its knobs.
-        fields: Of the request ``prepare_sweep``.
-        body: Its body.
+        preparation: The request that makes a process ready for variants, without name.
         difference: Says in words how the last wrong result differs, given the shapes of all results.
         flops: Floating-point operations of a call, or None.
         keep: What has to live as long, such as the arrays that the request refers to.
     """
 
     scope: str
-    fields: Mapping[str, Any]
-    body: bytes
+    preparation: PrepareSweep
     difference: Callable[[Sequence[Sequence[int]]], str]
     flops: int | None = None
     keep: object = None
@@ -201,8 +202,6 @@ class Task:
 Array = NDArray[Any]
 
 _ALIGNMENT_BYTES = 64
-# A variant is compared with the best of many, when the winner is confirmed; one per cent is enough here.
-_RULES = {"batch_ns": 2_000_000, "least_runs": 5, "most_runs": 9, "enough_ns": 30_000_000, "hopeless": 3.0}
 _MACHINE = ("cpu", "vector extensions", "clock", "memory", "threads", "bindings", "lhkit")
 
 
@@ -276,7 +275,7 @@ def prepare_task(
     facts = {
         "environment": environment,
         "schedule": schedule_facts(schedule),
-        "ops": [body.decode(errors="replace") for _, _, body in worker.preparation],
+        "ops": [request.text.decode(errors="replace") for request in worker.preparation],
     }
     sample = schedule.with_knobs(first)
     subjects = {name: _subject(payload, sample, facts, how, worker) for name, payload in payloads.items()}
@@ -288,7 +287,7 @@ def prepare_task(
 def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str:
     """Return the hash of what decides whether times may be compared: machine, toolchain, pipeline, target."""
     known = dict(describe_environment(worker))
-    pipeline = worker.request("describe", {}).header["pipeline_sha256"]
+    pipeline = worker.ask(Describe()).pipeline_sha256
     machine = {name: known[name] for name in _MACHINE}
     facts = {
         **machine,
@@ -315,40 +314,32 @@ def _subject(
     expected = [np.asarray(r) for r in results]
     shapes = [a.shape for a in inputs]
     work = payload_work(payload, function.name, shapes, worker)
-    recipe, body = kernel.recipe()
-    packing = Packing(worker.files, body)
-    arrays = _pack(packing, function, inputs, expected, work.reduction_length)
-    fields = {
-        **recipe,
-        **arrays[0],
-        "results": [{"shape": list(t.shape), "dtype": t.dtype} for t in function.results],
-        "written": [t.kind == "memref" for t in function.arguments],
-        "alignment_bytes": _ALIGNMENT_BYTES,
-        "rules": {**_RULES, "pin": how.pin},
-    }
+    packing = Packing(worker.files)
+    setup = CallSetup(
+        tuple(place for place, _ in pack_arguments(packing, inputs, function.arguments)),
+        result_places(function.results),
+        tuple(t.kind == "memref" for t in function.arguments),
+        _ALIGNMENT_BYTES,
+    )
+    checks, places, wrong = [], [], []
+    for result in expected:
+        allowed = allowed_errors(result, work.reduction_length)
+        checks.append((packing.add(result), None if allowed is None else packing.add(allowed)))
+        place, view = packing.reserve(result.shape, result.dtype)
+        places.append(place)
+        wrong.append(view)
+    # The winner is confirmed against the best of many; one per cent is enough here.
+    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=3.0, pin=how.pin)
+    preparation = PrepareSweep(kernel.spec(), setup, tuple(checks), tuple(places), rules)
     scope = {
         **facts,
         "payload": payload.sha256,
         "function": function.name,
         "shapes": [list(shape) for shape in shapes],
-        "microkernels": recipe["microkernels"],
+        "microkernels": to_json(given),
     }
-    difference = _difference(function, arrays[1], expected, work.reduction_length, against)
-    return Subject(sha256_of(scope), fields, packing.body, difference, work.flops, packing)
-
-
-def _pack(
-    packing: Packing, function: Function, inputs: Sequence[Array], expected: Sequence[Array], terms: int
-) -> tuple[dict[str, Any], list[Array]]:
-    """Return the arrays of a request, and those that wrong results are put into."""
-    arguments = [descriptor for descriptor, _ in pack_arguments(packing, inputs, function.arguments)]
-    checks, places = [], []
-    for result in expected:
-        allowed = allowed_errors(result, terms)
-        checks.append([packing.add(result), None if allowed is None else packing.add(allowed)])
-        places.append(packing.reserve(result.shape, result.dtype))
-    described = {"arguments": arguments, "expected": checks, "places": [d for d, _ in places]}
-    return described, [place for _, place in places]
+    difference = _difference(function, wrong, expected, work.reduction_length, against)
+    return Subject(sha256_of(scope), preparation, difference, work.flops, packing)
 
 
 def _difference(

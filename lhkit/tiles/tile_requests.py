@@ -8,8 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from lhkit.load.loader import describe_sources
-from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.target import CacheLevel
@@ -19,6 +17,7 @@ from lhkit.tiles.tile_facts import tile_picture, work_of
 from lhkit.traces.explain.handle_explanation import find_handle
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import ReadTilings, Source
 from lhkit.worker.timing_conditions import cache_levels
 
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel", "affine.for")
@@ -199,8 +198,7 @@ def tile_picture_of(
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def read_tilings(name: str, content: bytes, worker: Worker) -> Tilings:
     """Return the structured ops of a payload's text."""
-    described, body = describe_sources([(name, content)], role="payload")
-    return from_json(Tilings, worker.request("tilings", {"sources": described}, body).header["tilings"])
+    return worker.ask(ReadTilings(Source("payload", "payload", name, content))).tilings
 
 
 Choice = tuple[int, StructuredOp, str | None, tuple[str, ...]]

@@ -1,12 +1,13 @@
 """The wall: MLIR runs in a worker process, one request at a time, with limits; a worker that dies is replaced.
 
-- ``framing``: Messages between client and worker: a JSON header and a body of raw bytes in one frame.
+- ``requests``: Requests about payloads and schedules, each with the type of its answer.
+- ``framing``: Framed MessagePack messages between client and worker, and the types of these messages.
 - ``client``: The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the
   dead.
 - ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for
   in return.
 - ``limits``: Time and memory limits of a request, with defaults from this machine or container.
-- ``cancellation``: Ending what a session waits for: asked in one thread, heard in another.
+- ``cancellation``: Cross-thread cancellation of the pending work of a session.
 - ``shared_arrays``: Arrays across the wall: small ones inside the message, large ones in memory-mapped files.
 - ``temp_folders``: Temporary folders that are deleted with their owner, or at the next start if the process
   was killed.
@@ -22,4 +23,6 @@
 - ``serving``: A process that reads requests, answers them, one at a time, and survives what can be survived.
 - ``process_groups``: Processes that end together: a worker with its client, and what a worker has forked with
   the worker.
+- ``kernel_requests``: Requests about kernels, their timing, and the variants of a sweep, each with the type
+  of its answer.
 """

@@ -6,8 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lhkit.model.errors import usage_error
 from lhkit.model.target import INSTRUCTION_SETS
@@ -18,8 +19,7 @@ _FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC")
 _POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledC:
+class CompiledC(msgspec.Struct, frozen=True, tag="compiled_c"):
     """What the compiler made of a source.
 
     Attributes:

@@ -9,14 +9,14 @@ import dataclasses
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
-from lhkit.worker.framing import Message, Question, Request, question_message, record
+from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
+from lhkit.worker.requests import AnswerType, LoadOps, OwnOpsAnswer, Request, name_of
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
@@ -31,7 +31,7 @@ class Worker:
     Attributes:
         files: Memory-mapped files through which large arrays travel.
         generation: How often a process was started; what lived in an older one is gone.
-        preparation: What every process is asked first, as (request, fields, body); see `restart_with`.
+        preparation: What every process is asked first; see `restart_with`.
         limits: Limits of requests that bring none of their own.
         threads: How many threads the pools of numerical libraries (NumPy's, for one) may have.
         program: The module that the process runs: the compiler's, or one that answers other requests.
@@ -52,73 +52,68 @@ class Worker:
         self.title = title
         self.files = SharedFiles()
         self.generation = 0
-        self.preparation: tuple[Question, ...] = ()
+        self.preparation: tuple[LoadOps, ...] = ()
         self._lock = threading.RLock()
         self._process: WorkerProcess | None = None
         self._owner = os.getpid()
         self._released: collections.deque[tuple[int, int]] = collections.deque()
 
-    def request(
+    def ask(
         self,
-        name: str,
-        fields: dict[str, Any],
-        body: bytes = b"",
+        request: Request[AnswerType],
         *,
         limits: Limits | None = None,
-        before: Callable[[], Sequence[Request]] = tuple,
+        before: Callable[[], Sequence[Request[Any]]] = tuple,
         last_good_ir: str | None = None,
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
-    ) -> Message:
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> AnswerType:
         """Send a request and return the answer.
 
         Args:
-            name: What is asked for; ``worker.handlers`` lists them.
-            fields: Its arguments, as JSON can hold them.
-            body: Raw bytes that the fields refer to.
-            limits: Time and memory for this request.
-            before: Gives the requests that a reproducer has to send first, as `record` makes them; asked
-                only if the worker dies.
+            request: The request.
+            limits: Time and memory for it.
+            before: Returns the requests that a reproducer sends first; called only if the worker dies.
             last_good_ir: The payload before the request, for the failure if the worker dies.
-            on_progress: Called with every note that comes before the answer.
+            on_progress: Called with every stage that the request reaches before the answer.
 
         Raises:
             LhkitError: As the answer says; a `WorkerError` if the process did not survive.
         """
-        limits = limits or self.limits
+        limits, name = limits or self.limits, name_of(request)
         with self._turn(name, limits):
             try:
                 process = self._alive(limits)
             except DeathError as died:
                 if died.kind == "cancelled":
                     raise _cancelled(name) from None
-                raise error_for(self._failure_of_death("start", died, self._preparing())) from None
-            question = question_message((name, fields, body), limits, self._take_released())
+                raise error_for(self._failure_of_death("start", died, self.preparation)) from None
             try:
-                answer = process.ask(question, limits, last_good_ir, on_progress)
+                answer = process.ask(request, limits, last_good_ir, on_progress, self._take_released())
+                if not isinstance(answer, Failed):
+                    return process.decode(answer, request)
             except DeathError as died:
                 self._process = None
                 if process.is_cancelled or died.kind == "cancelled":
                     raise _cancelled(name) from None
-                requests = [*self._preparing(), *before(), record(name, fields, body)]
+                requests = [*self.preparation, *before(), request]
                 raise error_for(self._failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
                 self._process = None
                 process.kill()
                 raise
-        if (trace := answer.header.get("traceback")) is not None:
-            requests = [*self._preparing(), *before(), record(name, fields, body)]
-            raise DefectError(self._failure_of_defect(answer, trace, requests))
-        if (failure := answer.header.get("failure")) is not None:
-            raise error_for(from_json(Failure, failure))
-        return answer
+        if answer.traceback is not None:
+            raise DefectError(self._failure_of_defect(answer, [*self.preparation, *before(), request]))
+        raise error_for(answer.failure)
 
-    def restart_with(self, preparation: Sequence[Question], *, limits: Limits | None = None) -> list[Message]:
+    def restart_with(
+        self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
+    ) -> list[OwnOpsAnswer]:
         """Replace the process by one that is asked these requests first, as all its successors are.
 
         The old process ends only when the new one has answered them all; if it does not, nothing changes.
 
         Args:
-            preparation: Requests as (name, fields, body).
+            preparation: The requests.
             limits: Time and memory for each of them.
 
         Returns:
@@ -127,16 +122,14 @@ class Worker:
         Raises:
             LhkitError: As an answer says; a `WorkerError` if the new process did not survive.
         """
-        preparation = tuple(preparation)
         with self._lock:
             self._leave_parent()
             try:
                 process, answers = self._start(preparation, limits or self.limits)
             except DeathError as died:
-                requests = [record(*question) for question in preparation]
-                raise error_for(self._failure_of_death("load_ops", died, requests)) from None
+                raise error_for(self._failure_of_death("load_ops", died, preparation)) from None
             self.kill()
-            self.preparation, self._process = preparation, process
+            self.preparation, self._process = tuple(preparation), process
             self.generation += 1
         return answers
 
@@ -153,22 +146,21 @@ class Worker:
         finally:
             self._lock.release()
 
-    def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[WorkerProcess, list[Message]]:
+    def _start(
+        self, preparation: Sequence[LoadOps], limits: Limits
+    ) -> tuple[WorkerProcess, list[OwnOpsAnswer]]:
         process = WorkerProcess(self.threads, self.program, limits, self.files)
         answers = []
         try:
-            for question in preparation:
-                answer = process.ask(question_message(question, limits), limits, None)
-                if (failure := answer.header.get("failure")) is not None:
-                    raise error_for(from_json(Failure, failure))
-                answers.append(answer)
+            for request in preparation:
+                answer = process.ask(request, limits, None)
+                if isinstance(answer, Failed):
+                    raise error_for(answer.failure)
+                answers.append(process.decode(answer, request))
         except BaseException:
             process.kill()
             raise
         return process, answers
-
-    def _preparing(self) -> list[Request]:
-        return [record(*question) for question in self.preparation]
 
     def release(self, kernel: int, generation: int) -> None:
         """Let the worker forget a kernel, with the next request; safe to call from a finalizer."""
@@ -211,7 +203,7 @@ class Worker:
             self.generation += 1
         return self._process
 
-    def _failure_of_death(self, name: str, died: DeathError, requests: Sequence[Request]) -> Failure:
+    def _failure_of_death(self, name: str, died: DeathError, requests: Sequence[Request[Any]]) -> Failure:
         stage = f" (stage: {died.stage})" if died.stage else ""
         failure = Failure(
             kind=died.kind,
@@ -224,27 +216,27 @@ class Worker:
         )
         if self.program != COMPILER:
             return failure
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, to_json(failure)))
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, failure))
 
-    def _failure_of_defect(self, answer: Message, trace: str, requests: Sequence[Request]) -> Failure:
-        failure = from_json(Failure, answer.header["failure"])
+    def _failure_of_defect(self, answer: Failed, requests: Sequence[Request[Any]]) -> Failure:
+        failure = answer.failure
         if self.program != COMPILER:
             return failure
-        told = dataclasses.replace(failure, output=trace)  # for the file alone
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, to_json(told)))
+        told = dataclasses.replace(failure, output=answer.traceback or "")  # for the file alone
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, told))
 
     def _leave_parent(self) -> None:
         """After a fork: talk to no process of the parent, and end none."""
         if self._owner != os.getpid():
             self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
 
-    def _take_released(self) -> list[int]:
+    def _take_released(self) -> tuple[int, ...]:
         released = []
         while self._released:
             kernel, generation = self._released.popleft()
             if generation == self.generation:
                 released.append(kernel)
-        return released
+        return tuple(released)
 
 
 def _cancelled(name: str) -> LhkitError:

@@ -1,113 +1,183 @@
-"""Messages between client and worker: a JSON header and a body of raw bytes in one frame."""
+"""Framed MessagePack messages between client and worker, and the types of these messages."""
 
 from __future__ import annotations
 
-import base64
-import json
+import functools
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Hashable
+from typing import Any, BinaryIO, Protocol, TypeVar, Union, cast
 
-from lhkit.worker.limits import Limits
+import msgspec
 
-_MAGIC = b"LHK1"
-_HEAD = struct.Struct("<4sIQ")
-_MOST_HEADER_BYTES = 1 << 31
+from lhkit.model.errors import Failure
+from lhkit.worker.c_compiler import CompiledC
+from lhkit.worker.requests import Request
+
+T = TypeVar("T")
+
+_MAGIC = b"LHK2"
+_HEAD = struct.Struct("<4sQ")
+_MOST_BYTES = 1 << 40
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class GarbageError(Exception):
-    """What came over the pipe is not a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A header that JSON can hold, and the bytes that it refers to by offset."""
-
-    header: dict[str, Any]
-    body: bytes = b""
+    """The bytes on the pipe are not a message."""
 
 
 class Readable(Protocol):
-    """What messages are read from."""
+    """A source of messages."""
 
     def read(self, count: int, /) -> bytes:
         """Return at most so many bytes; none at the end."""
 
 
-def write_message(stream: BinaryIO, message: Message) -> None:
+# From the client.
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A request on its way to the worker.
+
+    Attributes:
+        request: The request, still encoded; `decode_request` decodes it.
+        seconds: Time limit.
+        memory_bytes: Memory limit.
+        release: Kernels that the worker may forget.
+    """
+
+    request: msgspec.Raw
+    seconds: float
+    memory_bytes: int
+    release: tuple[int, ...] = ()
+
+
+# From the worker.
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello"):
+    """The first message of a worker that has started."""
+
+    pid: int
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    """The stage that a request has reached, before its answer.
+
+    Attributes:
+        stage: Its name.
+        ir: The payload at its start, or None.
+        ir_sha256: Hash of the program that a variant of a sweep became, or None.
+    """
+
+    stage: str
+    ir: str | None = None
+    ir_sha256: str | None = None
+
+
+class CompileC(msgspec.Struct, frozen=True, tag="compile_c"):
+    """C source that the client compiles: the worker may not start processes."""
+
+    file: str
+    text: str
+    header: str
+    target: str
+
+
+class Answered(msgspec.Struct, frozen=True, tag="answered"):
+    """The answer to a request, still encoded."""
+
+    answer: msgspec.Raw
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
+    """A request that failed; with a traceback, by a defect of lhkit."""
+
+    failure: Failure
+    traceback: str | None = None
+
+
+FromWorker = Hello | Progress | CompileC | Answered | Failed
+CompilerReply = CompiledC | Failed
+
+
+def encode(message: object) -> bytes:
+    """Serialize a value; lone surrogates, as in file names that are not UTF-8, become question marks."""
+    try:
+        return _ENCODER.encode(message)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(_without_surrogates(msgspec.to_builtins(message, builtin_types=(bytes,))))
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    return [_without_surrogates(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+@functools.cache
+def _decoder(type_: Any) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(type_)
+
+
+def decode(data: bytes | msgspec.Raw, type_: type[T]) -> T:
+    """Deserialize a value.
+
+    Raises:
+        GarbageError: The data does not have this type; the message names the field.
+    """
+    try:
+        value: T = _decoder(cast(Hashable, type_)).decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        name = type_.__name__ if isinstance(type_, type) else "request"
+        raise GarbageError(f"not a {name}: {error}") from None
+    return value
+
+
+@functools.cache
+def request_union(types: tuple[type[Request[Any]], ...]) -> Any:
+    """Return the union of request types, which decodes requests by their names."""
+    return Union[types]  # noqa: UP007 - of a tuple
+
+
+def call_of(request: Request[Any], seconds: float, memory_bytes: int, release: tuple[int, ...] = ()) -> Call:
+    """Return a request as it is sent."""
+    return Call(msgspec.Raw(encode(request)), seconds, memory_bytes, release)
+
+
+def write_message(stream: BinaryIO, message: object) -> None:
     """Write one frame and flush it."""
-    header = json.dumps(message.header).encode()
-    stream.write(_HEAD.pack(_MAGIC, len(header), len(message.body)) + header)
-    if message.body:
-        stream.write(message.body)
+    data = encode(message)
+    stream.write(_HEAD.pack(_MAGIC, len(data)))
+    stream.write(data)
     stream.flush()
 
 
-def read_message(stream: Readable) -> Message | None:
+def read_message(stream: Readable, type_: Any) -> Any:
     """Return the next message, or None at the end of the stream.
 
     Raises:
-        GarbageError: The bytes are no message, or end in the middle of one.
+        GarbageError: The bytes are not a message of this type, or end in the middle of one.
     """
     head = _read_exactly(stream, _HEAD.size, allow_end=True)
     if head is None:
         return None
-    magic, header_bytes, body_bytes = _HEAD.unpack(head)
-    if magic != _MAGIC or header_bytes > _MOST_HEADER_BYTES:
+    magic, count = _HEAD.unpack(head)
+    if magic != _MAGIC or count > _MOST_BYTES:
         raise GarbageError(f"expected a message, got {head[:16]!r}")
-    header = _read_exactly(stream, header_bytes)
-    body = _read_exactly(stream, body_bytes)
-    try:
-        fields = json.loads(header or b"")
-    except ValueError as error:
-        raise GarbageError(f"a header is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise GarbageError("a header is not an object")
-    return Message(fields, body or b"")
+    return decode(_read_exactly(stream, count) or b"", type_)
 
 
 def _read_exactly(stream: Readable, count: int, *, allow_end: bool = False) -> bytes | None:
-    data = b""
-    while len(data) < count:
-        piece = stream.read(count - len(data))
+    pieces: list[bytes] = []
+    missing = count
+    while missing:
+        piece = stream.read(missing)
         if not piece:
-            if allow_end and not data:
+            if allow_end and not pieces:
                 return None
-            raise GarbageError(f"the stream ended after {len(data)} of {count} bytes")
-        data = data + piece if data else piece
-    return data
-
-
-# Requests: as they are asked, as a process takes them, and as a reproducer keeps them.
-
-
-_KEPT_BODY_BYTES = 64 << 20
-
-Request = dict[str, Any]
-Question = tuple[str, dict[str, Any], bytes]
-
-
-def record(name: str, fields: dict[str, Any], body: bytes) -> Request:
-    """Return a request as a reproducer keeps it."""
-    kept = body if len(body) <= _KEPT_BODY_BYTES else b""
-    return {"request": name, "fields": fields, "body": base64.b64encode(kept).decode()}
-
-
-def question_message(question: Question, limits: Limits, released: Sequence[int] = ()) -> Message:
-    """Return a request as the process takes it.
-
-    Args:
-        question: The request as (name, fields, body).
-        limits: Time and memory for it.
-        released: Kernels that the process may forget.
-    """
-    name, fields, body = question
-    header = {
-        "request": name,
-        "fields": fields,
-        "seconds": limits.seconds,
-        "memory_bytes": limits.memory_bytes,
-        "release": list(released),
-    }
-    return Message(header, body)
+            raise GarbageError(f"the stream ended after {count - missing} of {count} bytes")
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import secrets
@@ -13,12 +15,28 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from lhkit.model.errors import DEFECT_ADVICE, DefectError, Failure, LhkitError, defect_message, error_for
+import msgspec
+
+from lhkit.model.errors import (
+    DEFECT_ADVICE,
+    DefectError,
+    Failure,
+    LhkitError,
+    defect_message,
+    error_for,
+    usage_error,
+)
+from lhkit.worker.framing import encode, request_union
+from lhkit.worker.requests import Request, name_of
+from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.user_folders import cache_folder
 
-SCHEMA = "lhkit.reproducer/1"
+# Version 1 had requests with a body behind their fields.
+SCHEMA = "lhkit.reproducer/2"
+_SCHEMA_1 = "lhkit.reproducer/1"
+_MOST_REQUEST_BYTES = 64 << 20
 FOLDER_VARIABLE = "LHKIT_CRASH_DIR"
 _KEPT = 50
 
@@ -33,7 +51,7 @@ def crash_folder() -> Path:
     return Path(named) if named else cache_folder("crashes")
 
 
-def write_reproducer(requests: Sequence[dict[str, Any]], failure: dict[str, Any]) -> str | None:
+def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str | None:
     """Write the requests that led to a failure; return the path, or None if the disk refuses.
 
     Large arrays travel in shared files that do not outlive the session: only their shapes are kept, and
@@ -44,19 +62,128 @@ def write_reproducer(requests: Sequence[dict[str, Any]], failure: dict[str, Any]
         "run": f"{Path(sys.executable).name} -m lhkit.worker FILE",
         "python": sys.version.split()[0],
         "failure": failure,
-        "requests": list(requests),
+        "requests": [_request_to_json(request) for request in requests],
     }
     try:
         folder = crash_folder()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"lhkit-crash-{secrets.token_hex(6)}.json"
         partial = path.with_suffix(".part")
-        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
         partial.replace(path)
         _forget_old(folder)
     except OSError:
         return None
     return str(path)
+
+
+def _request_to_json(request: Request[Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(request)
+    if len(encode(fields)) > _MOST_REQUEST_BYTES:
+        return {"request": name_of(request), "left_out": "it was too large"}
+    return fields
+
+
+def read_requests(path: Path) -> list[dict[str, Any]]:
+    """Return the requests of a reproducer, those of earlier versions as they are written today.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not a reproducer.
+    """
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or content.get("schema") not in (SCHEMA, _SCHEMA_1):
+        raise ValueError(f"{path} is not a reproducer")
+    return [_upgraded(request) for request in content["requests"]]
+
+
+def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], ...]) -> Request[Any]:
+    """Return a request that `read_requests` returned.
+
+    Raises:
+        UsageError: It is none of these types.
+    """
+    try:
+        return cast(Request[Any], msgspec.convert(request, request_union(types)))
+    except msgspec.ValidationError as error:
+        raise usage_error(
+            f"the reproducer's request {request.get('request')!r} cannot be read: {error}"
+        ) from None
+
+
+def _upgraded(request: dict[str, Any]) -> dict[str, Any]:
+    """Return a request of version 1 as version 2 writes it: sources and arrays in place, no body."""
+    name = request["request"]
+    if "fields" not in request:
+        return request
+    body = base64.b64decode(request["body"])
+    fields = _upgraded_arrays(request["fields"], body)
+    sources = []
+    for described in fields.pop("sources", ()):
+        content, body = body[: described["bytes"]], body[described["bytes"] :]
+        source = {k: described[k] for k in ("role", "label", "name")}
+        sources.append({**source, "content": base64.b64encode(content).decode()})
+    if "opt_level" in fields:
+        fields["spec"], sources = _upgraded_spec(fields, sources), []
+    if "alignment_bytes" in fields:
+        setup = ("arguments", "results", "written", "alignment_bytes")
+        fields["setup"] = {k: fields.pop(k) for k in setup}
+    if "stage" in fields and name == "memory":
+        fields["is_scheduled_only"] = fields.pop("stage") == "scheduled"
+    rest = base64.b64encode(body).decode()
+    if name == "load_payload":
+        fields["content"] = rest
+    elif name == "load_ops":
+        fields["text"] = rest
+    elif name == "load_schedule":
+        fields = {"sources": sources, "with_written_ops": bool(fields.get("written"))}
+    elif name == "read_forms":
+        fields["source"] = sources[0]
+    elif name == "outline":
+        fields = {"application": {**fields["schedule"], "sources": sources}}
+    elif name == "prepare_timing":
+        fields["entries"] = [e.get("kernel", e.get("function")) for e in fields["entries"]]
+    elif sources:
+        fields |= _upgraded_application(name, fields, sources)
+    return {"request": name, **fields}
+
+
+def _upgraded_spec(fields: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    names = ("function", "opt_level", "microkernels", "target")
+    application = fields.pop("schedule")
+    return {
+        **{k: fields.pop(k) for k in names if k in fields},
+        "payload": sources[0],
+        "application": None if application is None else {**application, "sources": sources[1:]},
+        "resources": {d.pop("name"): d for d in fields.pop("resources", ())},
+    }
+
+
+def _upgraded_application(name: str, fields: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    payload, *schedule = sources
+    application = fields.pop("schedule", None)
+    if name == "apply_by_pass":
+        application = {k: fields.pop(k) for k in ("entry", "bind", "allowed_passes") if k in fields}
+        application["knobs"] = {}
+    return {"payload": payload} | (
+        {} if application is None else {"application": {**application, "sources": schedule}}
+    )
+
+
+def _upgraded_arrays(value: Any, body: bytes) -> Any:
+    """Return fields with the arrays that were in the body, end to end, in place."""
+    if isinstance(value, list):
+        return [_upgraded_arrays(each, body) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "shape" not in value or "dtype" not in value:
+        return {name: _upgraded_arrays(each, body) for name, each in value.items()}
+    place = {"is_read_only": value.get("read_only", False), "is_scalar": value.get("scalar", False)}
+    place |= {k: value[k] for k in ("name", "shape", "dtype", "file", "offset", "layout") if k in value}
+    if (start := value.get("inline")) is not None:
+        nbytes = math.prod(value["shape"]) * dtype_named(value["dtype"]).itemsize
+        place["content"] = base64.b64encode(body[start : start + nbytes]).decode()
+    return place
 
 
 def _forget_old(folder: Path) -> None:

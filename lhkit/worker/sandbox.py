@@ -21,6 +21,7 @@ from pathlib import Path
 
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.pass_policy import refusal_of
+from lhkit.worker.requests import Defence
 from lhkit.worker.syscall_filter import install_filter
 
 SANDBOX_VARIABLE = "LHKIT_SANDBOX"
@@ -38,21 +39,6 @@ ADVICE = (
 _REFUSAL = re.compile(r"Permission denied|Operation not permitted")
 _NOT_PERMITTED = "Operation not permitted"
 _QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
-
-
-@dataclass(frozen=True, slots=True)
-class Defence:
-    """A thing that the worker might be kept from doing.
-
-    Attributes:
-        what: The thing, such as ``starting processes``.
-        holds: Whether it is kept from it: tried, not assumed.
-        how: By what, or why not.
-    """
-
-    what: str
-    holds: bool
-    how: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,29 +8,55 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from lhkit.model.codec import to_json
-from lhkit.model.errors import DEFECT_ADVICE, Failure, LhkitError, defect_message
-from lhkit.worker.framing import Message, read_message, write_message
+import msgspec
+from msgspec import structs
+
+from lhkit.model.errors import DEFECT_ADVICE, Failure, LhkitError, defect_message, error_for
+from lhkit.worker.c_compiler import CompiledC
+from lhkit.worker.framing import (
+    Answered,
+    Call,
+    CompileC,
+    CompilerReply,
+    Failed,
+    Hello,
+    Progress,
+    decode,
+    encode,
+    read_message,
+    request_union,
+    write_message,
+)
 from lhkit.worker.process_groups import ParentWatch
+from lhkit.worker.requests import Answer, Request, name_of
 from lhkit.worker.sandbox import explain_refusal
 
-Send = Callable[[Message], None]
-Ask = Callable[[Message], Message]
+Send = Callable[[Progress], None]
+Ask = Callable[[CompileC], CompiledC]
 MakeHandlers = Callable[[Send, Ask], "Handlers"]
 
 
 class Handlers(Protocol):
-    """Answers requests."""
+    """Answers requests.
 
-    def answer(self, request: Message) -> Message:
+    Attributes:
+        request_types: The types of requests that it answers.
+    """
+
+    request_types: tuple[type[Request[Any]], ...]
+
+    def release(self, kernels: Sequence[int]) -> None:
+        """Forget kernels."""
+
+    def answer(self, request: Request[Any]) -> Answer:
         """Return the answer to a request.
 
         Raises:
-            LhkitError: It fails, in a way that the client is told.
+            LhkitError: The request fails.
         """
 
 
@@ -75,46 +101,57 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
 def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: MakeHandlers, watch: ParentWatch) -> int:
     log = Path.cwd().parent / LOG_NAME  # now: code of a payload may change the working folder
 
-    def send(message: Message) -> None:
+    def send(message: object) -> None:
         write_message(answers, message)
 
-    def ask(message: Message) -> Message:
-        send(message)
-        if (answer := read_message(requests)) is None:
+    def ask(source: CompileC) -> CompiledC:
+        send(source)
+        reply = read_message(requests, CompilerReply)
+        if reply is None:
             raise SystemExit(0)  # the client is gone
-        return answer
+        if isinstance(reply, Failed):
+            raise error_for(reply.failure)
+        compiled: CompiledC = reply
+        return compiled
 
     try:
         handlers = make_handlers(send, ask)
     except LhkitError as error:
-        send(Message({"failure": to_json(error.failure)}))
+        send(Failed(error.failure))
         return 1
     watch.start()
-    send(Message({"hello": os.getpid()}))
-    while (request := read_message(requests)) is not None:
-        with _limited(request.header["seconds"], request.header["memory_bytes"]):
-            answer = _answer(handlers, request)
-        answer.header["output"] = _take_output(log)
+    send(Hello(os.getpid()))
+    union = request_union(handlers.request_types)
+    while (call := read_message(requests, Call)) is not None:
+        with _limited(call.seconds, call.memory_bytes):
+            answer: Any = _answer(handlers, union, call)
+        output = _take_output(log)
+        if isinstance(answer, Answer):
+            answer = Answered(msgspec.Raw(encode(structs.replace(answer, output=output) if output else answer)))
         send(answer)
     return 0
 
 
-def _answer(handlers: Handlers, request: Message) -> Message:
+def _answer(handlers: Handlers, union: Any, call: Call) -> Answer | Failed:
+    name = "a request"
     try:
+        request: Request[Any] = decode(call.request, union)
+        name = name_of(request)
+        handlers.release(call.release)
         return handlers.answer(request)
     except LhkitError as error:
-        return Message({"failure": to_json(explain_refusal(error.failure))})
+        return Failed(explain_refusal(error.failure))
     except MemoryError as error:
         why = f": {error}" if str(error) else ""
-        failure = Failure(kind="memory", message=f"{request.header['request']} ran out of memory{why}")
-        return Message({"failure": to_json(failure)})
+        failure = Failure(kind="memory", message=f"{name} ran out of memory{why}")
+        return Failed(failure)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
-        what = f"{request.header['request']!r} raised {type(error).__name__}: {error}"
+        what = f"{name!r} raised {type(error).__name__}: {error}"
         said = Failure(kind="usage", message=what)
         if (explained := explain_refusal(said)) is not said:  # no defect: the sandbox at work
-            return Message({"failure": to_json(explained)})
+            return Failed(explained)
         failure = Failure(kind="crash", message=defect_message(what), advice=DEFECT_ADVICE)
-        return Message({"failure": to_json(failure), "traceback": traceback.format_exc()})
+        return Failed(failure, traceback.format_exc())
 
 
 @contextlib.contextmanager

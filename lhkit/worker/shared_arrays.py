@@ -13,10 +13,11 @@ import math
 import mmap
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,7 +103,6 @@ def _forget(address: int, name: str) -> None:
 
 
 Array = NDArray[Any]
-Descriptor = dict[str, Any]
 
 INLINE_BYTES = 1 << 14
 _ALIGNMENT = 64
@@ -132,6 +132,57 @@ def dtype_named(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     except (TypeError, ValueError):
         raise usage_error(f"NumPy has no dtype {name!r}") from None
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """Strides and offset of a memref, in elements."""
+
+    strides: tuple[int, ...]
+    offset: int
+
+
+class ArrayPlace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An array in a message, or the place of one in a file.
+
+    Attributes:
+        shape: Its extents; None for those of a result that the kernel decides.
+        dtype: Its NumPy dtype, or ``bfloat16``.
+        content: Its bytes, row by row, if it is in the message.
+        file: The file that it is in, or None.
+        offset: Where it starts in the file, in bytes.
+        is_read_only: Whether the file may not be written to.
+        is_scalar: Whether the function takes it as a scalar.
+        layout: The layout of a memref that has gaps, or None.
+    """
+
+    shape: tuple[int | None, ...]
+    dtype: str
+    content: bytes | None = None
+    file: str | None = None
+    offset: int = 0
+    is_read_only: bool = False
+    is_scalar: bool = False
+    layout: Layout | None = None
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether an extent is unknown."""
+        return None in self.shape
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The known extents."""
+        return tuple(n for n in self.shape if n is not None)
+
+
+def inline(array: Array) -> ArrayPlace:
+    """Return an array for a message, with its content."""
+    return ArrayPlace(array.shape, array.dtype.name, array.tobytes())
+
+
+def array_of_content(place: ArrayPlace) -> Array:
+    """Return an array that came in a message, as a view that cannot be written to."""
+    return np.frombuffer(place.content or b"", dtype_named(place.dtype)).reshape(place.extents)
 
 
 class SharedFiles:
@@ -172,16 +223,16 @@ class SharedFiles:
         finalize_here(memory, self._forget, address, name)
         return array
 
-    def find(self, array: Array) -> Descriptor | None:
-        """Return the descriptor of an array made by `new_array`, of a blob, or of a contiguous view of one."""
+    def find(self, array: Array) -> ArrayPlace | None:
+        """Return the place of an array made by `new_array`, of a blob, or of a contiguous view of one."""
         if not array.flags.c_contiguous:
             return None
         start = array.ctypes.data
         for address, (name, length) in list(self._resident.items()):
             if address <= start and start + array.nbytes <= address + length:
-                return _describe(array, file=name, offset=start - address)
+                return ArrayPlace(array.shape, array.dtype.name, None, name, start - address)
         if (found := find_blob(start, array.nbytes)) is not None:
-            return _describe(array, file=found[0], offset=found[1], read_only=True)
+            return ArrayPlace(array.shape, array.dtype.name, None, *found, is_read_only=True)
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
@@ -258,54 +309,34 @@ class SharedFiles:
         Path(name).unlink(missing_ok=True)
 
 
-def _describe(array: Array, **where: Any) -> Descriptor:
-    return {"shape": list(array.shape), "dtype": array.dtype.name, **where}
-
-
 class Packing:
-    """The arrays of one request: what goes inline, what is lent, and where results will come.
+    """The arrays of one request: those in the message, those in lent files, and the places of results."""
 
-    Args:
-        files: Where large arrays are.
-        head: What the body of the request begins with.
-    """
-
-    def __init__(self, files: SharedFiles, head: bytes = b"") -> None:
+    def __init__(self, files: SharedFiles) -> None:
         self._files = files
         self._lent: list[tuple[str, mmap.mmap]] = []
-        self._inline = [head]
-        self._offset = len(head)
 
-    @property
-    def body(self) -> bytes:
-        """The head and the bytes of the inline arrays, end to end."""
-        return b"".join(self._inline)
-
-    def find(self, array: Array) -> Descriptor | None:
-        """Return the descriptor of an array that lives in a shared file already, else None."""
+    def find(self, array: Array) -> ArrayPlace | None:
+        """Return the place of an array that is in a shared file already, else None."""
         return self._files.find(array)
 
-    def add(self, array: Array) -> Descriptor:
-        """Pack an argument: in place if it lives in a shared file, else by one copy."""
+    def add(self, array: Array) -> ArrayPlace:
+        """Pack an argument: in place if it is in a shared file, else by one copy."""
         if found := self.find(array):
             return found
         if array.nbytes <= INLINE_BYTES:
-            data = array.tobytes()
-            descriptor = _describe(array, inline=self._offset)
-            self._inline.append(data)
-            self._offset += len(data)
-            return descriptor
-        descriptor, view = self.reserve(array.shape, array.dtype)
+            return inline(array)
+        place, view = self.reserve(array.shape, array.dtype)
         view[...] = array
-        return descriptor
+        return place
 
-    def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Descriptor, Array]:
-        """Return the descriptor of a place for an array, and the array there."""
+    def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[ArrayPlace, Array]:
+        """Return a place for an array, and the array there."""
         count = math.prod(shape)
         lent = self._files.lend(max(count * dtype.itemsize, 1))
         self._lent.append(lent)
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
-        return _describe(view, file=lent[0], offset=0), view
+        return ArrayPlace(view.shape, view.dtype.name, None, lent[0]), view
 
     def keep(self, view: Array) -> Array:
         """Return an array that `reserve` returned, for good: in place if it can stay there, else a copy."""
@@ -322,22 +353,6 @@ class Packing:
         self._lent.clear()
 
 
-def arrays_in(body: bytes, described: Iterable[Descriptor]) -> list[Array]:
-    """Return the arrays that lie end to end in the body of an answer, as views that cannot be written to.
-
-    Args:
-        body: Their bytes.
-        described: The shape and dtype of each.
-    """
-    arrays: list[Array] = []
-    offset = 0
-    for descriptor in described:
-        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
-        arrays.append(np.frombuffer(body, dtype, math.prod(shape), offset).reshape(shape))
-        offset += arrays[-1].nbytes
-    return arrays
-
-
 def _is_in(array: Array, memory: mmap.mmap) -> bool:
     start: int = np.frombuffer(memory, dtype=np.uint8).ctypes.data
     return bool(start <= array.ctypes.data < start + len(memory))
@@ -350,15 +365,13 @@ class MappedFiles:
         self._most = most
         self._maps: dict[str, mmap.mmap] = {}
 
-    def array(self, descriptor: Descriptor, body: bytes) -> Array:
-        """Return the array of a descriptor: a view of a shared file, or a copy from the message's body."""
-        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
-        count = math.prod(shape)
-        if "inline" in descriptor:
-            view = np.frombuffer(body, dtype=dtype, count=count, offset=descriptor["inline"])
-            return aligned_copy(view.reshape(shape))
-        memory = self._map(descriptor["file"], is_read_only=bool(descriptor.get("read_only")))
-        return np.frombuffer(memory, dtype=dtype, count=count, offset=descriptor["offset"]).reshape(shape)
+    def array(self, place: ArrayPlace) -> Array:
+        """Return the array of a place: a view of a shared file, or a copy from the message."""
+        if place.file is None:
+            return aligned_copy(array_of_content(place))
+        memory = self._map(place.file, is_read_only=place.is_read_only)
+        shape, dtype = place.extents, dtype_named(place.dtype)
+        return np.frombuffer(memory, dtype, math.prod(shape), place.offset).reshape(shape)
 
     def _map(self, name: str, *, is_read_only: bool) -> mmap.mmap:
         if name not in self._maps:
@@ -407,15 +420,14 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
     return arrays
 
 
-def lay_out(array: Any, descriptor: Descriptor) -> Any:
-    """Return an argument in the layout that its descriptor asks for: itself where that is without gaps.
+def lay_out(array: Any, layout: Layout | None) -> Any:
+    """Return an argument in a layout: itself if there is none.
 
-    ``strides`` and ``offset`` of a layout are in elements. The offset is left free in front, so that it
-    can be subtracted from the array's address.
+    The offset is left free in front, so that it can be subtracted from the array's address.
     """
-    if "layout" not in descriptor:
+    if layout is None:
         return array
-    strides, offset = descriptor["layout"]["strides"], descriptor["layout"]["offset"]
+    strides, offset = layout.strides, layout.offset
     reach = [(n - 1) * s for n, s in zip(array.shape, strides, strict=True)] if array.size else []
     behind = -sum(min(r, 0) for r in reach)
     start = max(offset, behind)

@@ -12,17 +12,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable
+from typing import Any, BinaryIO, NoReturn, cast
 
 import psutil
 
-from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import Failure, FailureKind, LhkitError, error_for, usage_error
 from lhkit.worker.c_compiler import compile_c
-from lhkit.worker.framing import GarbageError, Message, Readable, read_message, write_message
+from lhkit.worker.framing import (
+    Answered,
+    CompileC,
+    CompilerReply,
+    Failed,
+    FromWorker,
+    GarbageError,
+    Hello,
+    Progress,
+    Readable,
+    call_of,
+    decode,
+    read_message,
+    write_message,
+)
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
+from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
@@ -31,7 +45,7 @@ from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 
 # A message, garbage, or None at the end of the stream.
-Event = Message | GarbageError | None
+Event = FromWorker | GarbageError | None
 
 
 class NothingYetError(Exception):
@@ -87,7 +101,8 @@ def open_inbox(stream: BinaryIO) -> PipeInbox | ThreadInbox:
 
 def _next_event(stream: Readable) -> Event:
     try:
-        return read_message(stream)
+        event: Event = read_message(stream, FromWorker)
+        return event
     except GarbageError as error:
         return error
     except (OSError, ValueError):  # closed under our hands
@@ -98,7 +113,7 @@ def _pump(stream: BinaryIO, events: queue.SimpleQueue[Event]) -> None:
     while True:
         event = _next_event(stream)
         events.put(event)
-        if not isinstance(event, Message):
+        if event is None or isinstance(event, GarbageError):
             return
 
 
@@ -239,9 +254,9 @@ class WorkerProcess:
 
     def _meet(self, limits: Limits) -> None:
         hello = self._wait(limits)
-        if (failure := hello.header.get("failure")) is not None:
+        if isinstance(hello, Failed):
             self.kill()
-            raise error_for(from_json(Failure, failure))
+            raise error_for(hello.failure)
 
     def is_running(self) -> bool:
         """Return whether it lives."""
@@ -249,30 +264,49 @@ class WorkerProcess:
 
     def ask(
         self,
-        request: Message,
+        request: Request[Any],
         limits: Limits,
         last_good_ir: str | None,
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
-    ) -> Message:
+        on_progress: Callable[[Progress], None] | None = None,
+        released: tuple[int, ...] = (),
+    ) -> Answered | Failed:
         """Send a request and return the last message that it causes.
 
         Raises:
             DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
         # What begins without a note: it would cost more than a small kernel.
-        self.stage = {"call": "call", "try_variant": "apply"}.get(request.header["request"])
+        self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir
-        self._c_sources |= {(m["file"], m["text"]) for m in request.header["fields"].get("microkernels", ())}
-        self._send(request)
-        return self._wait(limits, on_progress)
+        if (spec := getattr(request, "spec", None)) is not None:
+            self._c_sources |= {(m.file, m.text) for m in spec.microkernels}
+        self._send(call_of(request, limits.seconds, limits.memory_bytes, released))
+        answer = self._wait(limits, on_progress)
+        if isinstance(answer, Hello):
+            raise self._death(GarbageError("a second greeting"))
+        return answer
 
-    def _send(self, message: Message) -> None:
+    def decode(self, answered: Answered, request: Request[AnswerType]) -> AnswerType:
+        """Return the answer to a request.
+
+        Raises:
+            DeathError: It does not have the type of the request's answers; the process is killed.
+        """
+        try:
+            answer: AnswerType = decode(answered.answer, request.answer_type())
+        except GarbageError as error:
+            self._stop_for("crash", f"wrote garbage on its pipe: {error}")
+        return answer
+
+    def _send(self, message: object) -> None:
         try:
             write_message(cast(BinaryIO, self._popen.stdin), message)
         except OSError:
             raise self._death() from None
 
-    def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
+    def _wait(
+        self, limits: Limits, on_progress: Callable[[Progress], None] | None = None
+    ) -> Hello | Answered | Failed:
         looked = time.monotonic()
         deadline = looked + limits.seconds
         has_ended = False
@@ -285,36 +319,36 @@ class WorkerProcess:
                 self._enforce(limits, deadline)
                 has_ended = not self.is_running()  # once more: its last message may have come meanwhile
                 continue
-            if not isinstance(event, Message):
+            if event is None or isinstance(event, GarbageError):
                 raise self._death(event)
-            if (asked := event.header.get("compile_c")) is not None:
-                self._compile_c(asked, lambda: self._enforce(limits, deadline))
+            if isinstance(event, CompileC):
+                self._compile_c(event, lambda: self._enforce(limits, deadline))
                 continue
-            if "progress" not in event.header:
+            if not isinstance(event, Progress):
                 return event
             if on_progress is not None:
-                on_progress(event.header)
-            self.stage = event.header["progress"]
-            self.last_good_ir = event.header["ir"] or self.last_good_ir
+                on_progress(event)
+            self.stage = event.stage
+            self.last_good_ir = event.ir or self.last_good_ir
             if time.monotonic() - looked >= _POLL_SECONDS:  # notes may come faster than that
                 looked = time.monotonic()
                 self._enforce(limits, deadline)
 
-    def _compile_c(self, asked: Mapping[str, str], check: Callable[[], None]) -> None:
+    def _compile_c(self, asked: CompileC, check: Callable[[], None]) -> None:
         """Compile a microkernel and tell the worker, which is not allowed to start a compiler."""
         try:
-            if (asked["file"], asked["text"]) not in self._c_sources:
-                raise usage_error(f"no request brought the C source {asked['file']}")
+            if (asked.file, asked.text) not in self._c_sources:
+                raise usage_error(f"no request brought the C source {asked.file}")
             # The library before was loaded long ago.
             shutil.rmtree(self._scratch / f"c{self._compiled}", ignore_errors=True)
             self._compiled += 1
             folder = self._scratch / f"c{self._compiled}"
             folder.mkdir()
-            compiled = compile_c(**asked, folder=folder, check=check)
-            answer = {"library": compiled.library, "output": compiled.output}
+            source = (asked.file, asked.text, asked.header, asked.target)
+            reply: CompilerReply = compile_c(*source, folder=folder, check=check)
         except LhkitError as error:
-            answer = {"failure": to_json(error.failure)}
-        self._send(Message(answer))
+            reply = Failed(error.failure)
+        self._send(reply)
 
     def _enforce(self, limits: Limits, deadline: float) -> None:
         if limits.is_stopped:
@@ -328,7 +362,7 @@ class WorkerProcess:
             if self._log.stat().st_size > _MOST_LOG_BYTES:
                 self._stop_for("memory", f"printed more than {_MOST_LOG_BYTES >> 20} MiB")
 
-    def _stop_for(self, kind: FailureKind, words: str) -> None:
+    def _stop_for(self, kind: FailureKind, words: str) -> NoReturn:
         died = DeathError(kind, words, self)
         self.kill()
         raise died

@@ -12,7 +12,6 @@ from lhkit.checks.schedule_check import check_lines, check_schedule
 from lhkit.compiler.catalogue.catalogue_builder import registered_passes
 from lhkit.compiler.interpreter.application import apply_by_pass
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
-from lhkit.compiler.ir.parsing import Source
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.load.loader import load_payload, load_schedule, parse_text
 from lhkit.load.schedule_export import apply_portable
@@ -27,6 +26,7 @@ from lhkit.traces.opt.opt_runs import refused_in
 from lhkit.traces.opt.opt_trace import load_for_opt, trace_with_opt
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import plain_text
+from lhkit.worker.requests import Source
 
 PAYLOAD = "func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {\n  return %x : tensor<8xf32>\n}\n"
 ANY = "(!transform.any_op) -> !transform.any_op"

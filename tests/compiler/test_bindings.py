@@ -11,6 +11,7 @@ import pytest
 from lhkit.model import bindings_host as hosts
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import Describe, Ping
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,9 +70,9 @@ def test_a_worker_without_bindings_says_so(monkeypatch):
     monkeypatch.setenv("LHKIT_MLIR", "no_such_package")
     worker = Worker()
     with pytest.raises(LhkitError, match="no_such_package"):
-        worker.request("ping", {})
+        worker.ask(Ping())
     monkeypatch.delenv("LHKIT_MLIR")
-    assert worker.request("ping", {}).header["output"] == ""
+    assert worker.ask(Ping()).output == ""
     worker.close()
 
 
@@ -89,9 +90,9 @@ def test_both_names_serve_the_same_modules():
 
 
 def test_the_host_can_do_what_is_needed(host_worker):
-    found = host_worker.request("describe", {}).header
-    assert found["host"] in ("mlir", "torch_mlir")
-    assert all(found[name] for name in ("jit", "tune", "python_ops", "loads_from_file", "passes"))
+    found = host_worker.ask(Describe())
+    assert found.host in ("mlir", "torch_mlir")
+    assert all(found.capabilities[name] for name in ("jit", "tune", "python_ops", "loads_from_file", "passes"))
 
 
 def test_the_bound_of_the_metadata_is_behind_the_newest_that_was_tried():

@@ -1,8 +1,8 @@
 import pytest
 
-from lhkit.compiler.ir.parsing import Source
 from lhkit.compiler.ir.work_estimate import work_of
 from lhkit.model.measurement import Work
+from lhkit.worker.requests import Source
 
 GEMM = """
 func.func @f(%a: tensor<6x5xf32>, %b: tensor<5x7xf32>) -> tensor<6x7xf32> {

@@ -7,9 +7,8 @@ from texts import ROOT, damaged, generated, shipped
 from tutorial_cases import CASES, schedule_text
 
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.load.loader import describe_schedule, describe_sources, load_schedule
+from lhkit.load.loader import application_of, load_schedule, sources_of
 from lhkit.load.verified_edits import check_agreement, edit_schedule, find_disagreement, read_script
-from lhkit.model.codec import from_json
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
 from lhkit.model.ir_outline import WrittenOp
 from lhkit.text.knob_text import knob_to_literal, requirements_of
@@ -25,15 +24,15 @@ from lhkit.text.step_edits import (
     remove_step,
 )
 from lhkit.text.structure_edits import wrap_in_foreach
+from lhkit.worker.kernel_requests import KernelSpec, Lower
+from lhkit.worker.requests import LoadSchedule, Source
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]
 
 
 def outline(text, worker):
-    described, body = describe_sources([("<schedule>", text.encode())], role="schedule")
-    answer = worker.request("load_schedule", {"sources": described, "written": True}, body)
-    return tuple(from_json(WrittenOp, op) for op in answer.header["written"])
+    return worker.ask(LoadSchedule(sources_of([("<schedule>", text.encode())]), with_written_ops=True)).written
 
 
 def script(text, worker):
@@ -353,16 +352,8 @@ BOTH = """module attributes {transform.with_named_sequence} {
 
 def scheduled(schedule, worker, payload=PAYLOAD):
     """Return the payload as a schedule leaves it."""
-    described, body = describe_sources([("payload", payload.encode())], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
-    fields = {
-        "function": "f",
-        "opt_level": 0,
-        "schedule": parts,
-        "stage": "scheduled",
-        "sources": described + more,
-    }
-    return worker.request("lower", fields, body + more_body).body.decode()
+    source = Source("payload", "payload", "payload", payload.encode())
+    return worker.ask(Lower(KernelSpec(source, "f", application_of(schedule), 0), "scheduled")).text
 
 
 @pytest.mark.parametrize(

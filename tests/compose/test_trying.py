@@ -12,6 +12,7 @@ from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.text.step_edits import insert_step
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import name_of
 
 PAYLOAD = """
 func.func @mm(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -178,8 +179,8 @@ def test_what_takes_too_long_is_stopped(payload, schedule, some, own_worker, mon
 
 def test_trying_can_be_stopped_at_any_result(payload, schedule, catalogue, worker, monkeypatch):
     asked = []
-    request = worker.request
-    monkeypatch.setattr(worker, "request", lambda name, *a, **k: asked.append(name) or request(name, *a, **k))
+    ask = worker.ask
+    monkeypatch.setattr(worker, "ask", lambda r, **how: asked.append(name_of(r)) or ask(r, **how))
     trying = try_ops(payload, schedule, "%mm", catalogue=catalogue, worker=worker)
     assert next(trying).status == "effect"
     trying.close()

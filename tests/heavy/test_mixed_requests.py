@@ -12,6 +12,7 @@ from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import LhkitError
 from lhkit.worker.client import shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20
@@ -64,7 +65,7 @@ def test_3000_mixed_requests_stay_flat(tmp_path):
             failures += 1
         if number % 250 == 249:
             gc.collect()
-            shared_worker().request("ping", {})
+            shared_worker().ask(Ping())
             child = psutil.Process(shared_worker().pid)
             seen.append((own.memory_info().rss / MIB, own.num_fds(), own.num_threads(), len(own.children()),
                          child.memory_info().rss / MIB, child.num_fds()))  # fmt: skip

@@ -12,14 +12,15 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.compiler.interpreter.application import Application, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.bindings import interpreter, new_context
-from lhkit.compiler.ir.parsing import Source
 from lhkit.compiler.ir.schedule_modules import find_entry, parse_schedule
-from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.kernels.argument_marshalling import kernel_spec
 from lhkit.model.trace_json import trace_to_json
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import Lower
+from lhkit.worker.requests import Application, Source
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20
@@ -101,13 +102,11 @@ def test_as_the_client_sees_it(name, own_worker):
     payload_name, schedule_name, steps, rounds = PAIRS[name]
     payload = lhkit.load_payload(payload_name, worker=own_worker)
     schedule = lhkit.load_schedule(schedule_name, worker=own_worker)
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
-    fields = {"function": payload.function().name, "opt_level": 0, "schedule": parts, "stage": "scheduled"}
+    request = Lower(kernel_spec(payload, schedule, payload.function().name, 0, own_worker), "scheduled")
     traces = []
 
     def untraced():
-        own_worker.request("lower", {**fields, "sources": described + more}, body + more_body)
+        own_worker.ask(request)
 
     def traced():
         traces[:] = [lhkit.trace(payload, schedule, worker=own_worker)]

@@ -17,17 +17,18 @@ from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import CrashError
 from lhkit.model.sample_statistics import summarize
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import Ping
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20
 
 
 def test_a_request_that_does_nothing_takes_less_than_2_ms(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     times = []
     for _ in range(2000):
         started = time.perf_counter()
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
         times.append(1e3 * (time.perf_counter() - started))
     print(f"\nping: median {statistics.median(times):.3f} ms, p99 {sorted(times)[1980]:.3f} ms")
     assert statistics.median(times) < 2
@@ -63,14 +64,14 @@ def test_100_kills_at_random_moments_of_mixed_requests(own_worker):
         assert np.allclose(kernel(*arguments), expected, rtol=1e-4, atol=1e-3)
 
     def ping():
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
 
     requests = [load, trace, call, ping]
     stages: list[str] = []
     traced: list[int | None] = []
     between = 0
     while len(stages) + len(traced) < 100:
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
         generation = own_worker.generation
         timer = threading.Timer(draw.uniform(0, 0.25), os.kill, (own_worker.pid, signal.SIGKILL))
         timer.start()
@@ -85,7 +86,7 @@ def test_100_kills_at_random_moments_of_mixed_requests(own_worker):
         else:  # it died between two requests, or in a trace: its successor answered
             between += 1
         timer.join()
-        assert own_worker.request("ping", {}) is not None
+        assert own_worker.ask(Ping()) is not None
         assert own_worker.generation == generation + 1
     counts = {s: stages.count(s) for s in sorted(set(stages))}
     print(

@@ -19,6 +19,7 @@ BLOB_BYTES = 2 * 2 * EXTENT * (EXTENT + 1)
 MEASURE = """
 import json, statistics, sys, time
 import numpy as np
+from lhkit.worker.requests import Ping
 import lhkit
 from lhkit.worker.client import shared_worker
 
@@ -27,7 +28,7 @@ def peak_bytes(pid):
         return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
 worker = shared_worker()
-worker.request("ping", {})
+worker.ask(Ping())
 began = time.perf_counter()
 payload = lhkit.load_payload(sys.argv[1])
 load_s = time.perf_counter() - began

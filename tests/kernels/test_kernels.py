@@ -19,6 +19,7 @@ from lhkit.model.errors import (
     TimeLimitError,
     UsageError,
 )
+from lhkit.worker.kernel_requests import CallKernel
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 HEAD = "module attributes {transform.with_named_sequence} {\n"
@@ -341,8 +342,7 @@ def test_kernels_that_are_dropped_are_released(own_worker):
     kernel = lhkit.compile(payload, worker=own_worker)
     del kernel
     gc.collect()
-    call = {"kernel": 1, "arguments": [], "results": []}
-    assert own_worker.request("call", call).header["gone"]
+    assert own_worker.ask(CallKernel(1, (), ())).is_gone
 
 
 def test_a_wrong_kernel_is_found_out(tmp_path, worker):

@@ -17,6 +17,7 @@ from lhkit.model.errors import PayloadError
 from lhkit.model.fatal_attributes import ElementwiseSpelling
 from lhkit.text.upgrades.linalg_rules import mentions_elementwise
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import Ping
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 DATA, SCHEDULES, NOTEBOOKS = (shipped_folder(kind) for kind in ("data", "schedules", "notebooks"))
@@ -40,7 +41,7 @@ def next_bindings():
         patch.setenv("LHKIT_MLIR", "next_mlir")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(HOSTS), os.environ.get("PYTHONPATH", "")]))
         patch.syspath_prepend(HOSTS)
-        shared_worker().request("ping", {})
+        shared_worker().ask(Ping())
         yield
         shared_worker().close()
     shared_worker.cache_clear()
@@ -61,7 +62,7 @@ def test_the_bindings_of_today_have_both_and_those_of_tomorrow_one():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LHKIT_MLIR", "torch_mlir")
         today = Worker()
-        today.request("ping", {})
+        today.ask(Ping())
     assert elementwise_spelling(today) == ElementwiseSpelling(named=True, form="kind")
     today.close()
 

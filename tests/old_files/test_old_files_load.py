@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -157,3 +159,10 @@ def test_old_progress_is_remembered(monkeypatch, folder):
     frame = lhkit.exercises.progress()
     assert frame.loc["read_the_tile", "solved"] == "2026-11-22"
     assert set(frame["solved"]) == {"", "2026-11-22"}
+
+
+def test_requests_of_an_earlier_reproducer_run_again():
+    command = [sys.executable, "-m", "lhkit.worker", str(OLD / "reproducer.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("request ") == len(data_of("reproducer.json")["requests"]) == 15

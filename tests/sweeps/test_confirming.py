@@ -43,8 +43,8 @@ def test_a_run_that_is_stopped_ends_at_once_and_leaves_no_process(monkeypatch):
     workers, started = [], threading.Event()
 
     class Recorded(module.Worker):
-        def request(self, *arguments, **options):
-            answer = super().request(*arguments, **options)
+        def ask(self, *arguments, **options):
+            answer = super().ask(*arguments, **options)
             workers.append(self)
             started.set()
             return answer

@@ -17,6 +17,7 @@ from lhkit.sweeps.store_comparison import compare_sweeps
 from lhkit.sweeps.sweep_files import export_store, load_records, store_frame
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, WAYS, Listed, make_record, points_of
 
 # Winners are confirmed in tests of their own.
@@ -241,7 +242,7 @@ def test_stop_ends_it_within_half_a_second_whatever_it_does(own, payload, schedu
     swept, seconds = asyncio.run(main())
     assert swept.end == "stopped" and [r.status for r in swept.records] == ["ok"]
     assert seconds < 5  # half a second, on a machine that does nothing else
-    assert own.request("ping", {}).header["output"] == ""
+    assert own.ask(Ping()).output == ""
 
 
 def test_what_cannot_be_swept_is_said_at_once(worker, tmp_path):

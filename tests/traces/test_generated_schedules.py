@@ -8,8 +8,9 @@ from schedule_generator import ALL, Generator, module, name_of
 from schedule_payloads import PAYLOADS
 
 import lhkit
-from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.kernels.argument_marshalling import kernel_spec
 from lhkit.model.errors import LhkitError
+from lhkit.worker.kernel_requests import Lower
 
 CAUSES = ("direct", "alias", "nested")
 
@@ -44,20 +45,10 @@ class Tally:
 
 def verdict_of(payload, schedule, worker):
     """Return (``ok`` or the kind of failure, the payload after it) of a schedule without probes."""
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
-    fields = {
-        "function": "f",
-        "opt_level": 0,
-        "schedule": parts,
-        "stage": "scheduled",
-        "sources": described + more,
-    }
     try:
-        text = worker.request("lower", fields, body + more_body).body.decode()
+        return "ok", worker.ask(Lower(kernel_spec(payload, schedule, "f", 0, worker), "scheduled")).text
     except LhkitError as error:
         return error.failure.kind, None
-    return "ok", text
 
 
 def cause_of(trace):

@@ -8,6 +8,7 @@ import lhkit
 from lhkit.compose.session import Session
 from lhkit.workbench.controller import Workbench
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import name_of
 
 
 @pytest.fixture(scope="session")
@@ -34,11 +35,11 @@ def bench(open_bench):
 @pytest.fixture
 def asked(monkeypatch):
     """Return the names of the requests that any worker got."""
-    names, request = [], Worker.request
+    names, ask = [], Worker.ask
 
-    def recorded(self, name, *given, **how):
-        names.append(name)
-        return request(self, name, *given, **how)
+    def recorded(self, request, **how):
+        names.append(name_of(request))
+        return ask(self, request, **how)
 
-    monkeypatch.setattr(Worker, "request", recorded)
+    monkeypatch.setattr(Worker, "ask", recorded)
     return names

@@ -14,6 +14,7 @@ from lhkit.compose.session_opening import open_session
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.workbench_exports import WorkbenchState
 from lhkit.worker.client import shared_worker
+from lhkit.worker.requests import TryDefences
 
 PASS = "snapshot-op-locations"
 HAS_SANDBOX = importlib.util.find_spec("lhkit.worker.sandbox") is not None
@@ -95,9 +96,9 @@ def test_nothing_is_written_as_long_as_one_defence_holds(way, off, payload, work
         pytest.skip("this version has no sandbox")
     workers("sandbox" in off)
     if left == {"sandbox"}:
-        (writing, *_) = shared_worker().request("defences", {}).header["defences"]
-        if not writing["holds"]:
-            pytest.skip(f"the sandbox does not keep this system from {writing['what']}: {writing['how']}")
+        (writing, *_) = shared_worker().ask(TryDefences()).defences
+        if not writing.holds:
+            pytest.skip(f"the sandbox does not keep this system from {writing.what}: {writing.how}")
     precious = tmp_path / "precious"
     precious.write_text("as it was")
     text = hostile(precious)

@@ -14,6 +14,7 @@ from lhkit.model.errors import LhkitError
 from lhkit.workbench.controller import Workbench
 from lhkit.worker.cancellation import Halt
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
 
 # Hundreds of thousands of steps: nobody waits for its end.
 LONG = FUSED.replace(
@@ -112,7 +113,7 @@ def test_an_edit_that_was_stopped_changes_nothing(killable):
 
 
 def test_a_request_that_waits_for_another_is_stopped_too(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     is_held, may_go, heard = threading.Event(), threading.Event(), []
 
     def hold():
@@ -125,7 +126,7 @@ def test_a_request_that_waits_for_another_is_stopped_too(own_worker):
     assert is_held.wait(60)
     pid = own_worker.pid
     with pytest.raises(LhkitError) as caught:
-        own_worker.request("ping", {}, limits=Limits(stopped=lambda: heard.append(1) or len(heard) > 1))
+        own_worker.ask(Ping(), limits=Limits(stopped=lambda: heard.append(1) or len(heard) > 1))
     may_go.set()
     holding.join(60)
     assert caught.value.failure.kind == "cancelled" and own_worker.pid == pid, "it was another's process"

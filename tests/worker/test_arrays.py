@@ -29,9 +29,9 @@ def files():
 def test_an_array_comes_through(files, shape, dtype):
     array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
     packing = Packing(files)
-    descriptor = packing.add(array)
-    assert ("inline" in descriptor) == (array.nbytes <= INLINE_BYTES)
-    received = MappedFiles().array(descriptor, packing.body)
+    place = packing.add(array)
+    assert (place.file is None) == (array.nbytes <= INLINE_BYTES)
+    received = MappedFiles().array(place)
     np.testing.assert_array_equal(received, array)
     packing.release()
 
@@ -40,7 +40,7 @@ def test_strided_and_reversed_views_come_through(files):
     base = np.arange(300 * 400, dtype=np.float32).reshape(300, 400)
     for view in (base[::2, ::-3], base.T, base[1:, 1:]):
         packing = Packing(files)
-        received = MappedFiles().array(packing.add(view), packing.body)
+        received = MappedFiles().array(packing.add(view))
         np.testing.assert_array_equal(received, view)
         packing.release()
 
@@ -49,16 +49,16 @@ def test_an_array_that_lives_in_a_file_is_not_copied(files):
     array = files.new_array((64, 32), np.dtype(np.float32))
     array[...] = 1
     packing = Packing(files)
-    seen = MappedFiles().array(packing.add(array[2:]), packing.body)
+    seen = MappedFiles().array(packing.add(array[2:]))
     seen[0, 0] = 7
     assert array[2, 0] == 7
-    assert "file" in packing.add(array) and packing.add(array)["offset"] == 0
+    assert packing.add(array).file and packing.add(array).offset == 0
     assert files.find(array[:, 1:]) is None  # not contiguous: it has to be copied
 
 
 def test_the_file_goes_with_the_last_array(files):
     array = files.new_array((8,), np.dtype(np.float32))
-    path = Path(files.find(array)["file"])
+    path = Path(files.find(array).file)
     view = array[1:]
     del array
     gc.collect()
@@ -72,8 +72,8 @@ def test_lent_files_are_used_again(files):
     names = set()
     for _ in range(20):
         packing = Packing(files)
-        descriptor, _ = packing.reserve((1000, 1000), np.dtype(np.float32))
-        names.add(descriptor["file"])
+        place, _ = packing.reserve((1000, 1000), np.dtype(np.float32))
+        names.add(place.file)
         packing.release()
     assert len(names) == 1
 
@@ -126,5 +126,5 @@ def test_a_file_that_a_forked_process_may_read_is_not_used_again(files):
     os.waitpid(child, 0)
     del kept, view
     after, _ = Packing(files).reserve((100, 100), np.dtype("float32"))
-    assert after["file"] != before["file"]
-    assert not Path(before["file"]).exists()
+    assert after.file != before.file
+    assert not Path(before.file).exists()

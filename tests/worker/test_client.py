@@ -1,5 +1,6 @@
 """The wall: deaths become typed failures, limits hold, and the next request works."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -14,7 +15,10 @@ import pytest
 
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
+from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Application, LoadPayload, Ping, Source
+from lhkit.worker.shared_arrays import ArrayPlace
 
 DEEP = b"module {" * 8000 + b"}" * 8000
 SPIN = """
@@ -40,38 +44,36 @@ func.func @eat(%n: index) -> f32 {
 """
 
 
-def compile_fields(text, function):
-    source = {"role": "payload", "label": "payload", "name": "p", "bytes": len(text)}
-    return {"sources": [source], "function": function, "opt_level": 3, "schedule": None}, text.encode()
+def spec_of(text, function):
+    return KernelSpec(Source("payload", "payload", "p", text.encode()), function, None, 3)
 
 
 def one_float(worker):
-    """The descriptor of a shared file with one number, for a kernel to write to."""
+    """A place with one number, for a kernel to write to."""
     name, _ = worker.files.lend(4)
-    return {"file": name, "offset": 0, "shape": [1], "dtype": "float32"}
+    return ArrayPlace((1,), "float32", file=name)
 
 
 def start_kernel(worker, text, function):
-    fields, body = compile_fields(text, function)
-    return worker.request("compile", fields, body).header["kernel"]
+    return worker.ask(Compile(spec_of(text, function))).kernel
 
 
 def test_a_crash_is_a_typed_failure_and_the_next_request_works(own_worker):
     with pytest.raises(CrashError) as error:
-        own_worker.request("load_payload", {"name": "deep"}, DEEP, last_good_ir="before")
+        own_worker.ask(LoadPayload("deep", DEEP), last_good_ir="before")
     failure = error.value.failure
     assert (failure.kind, failure.request, failure.last_good_ir) == ("crash", "load_payload", "before")
     assert "SIGSEGV" in failure.message and failure.exit_code == 3
-    assert own_worker.request("ping", {}).header["output"] == ""
+    assert own_worker.ask(Ping()).output == ""
     assert own_worker.generation == 2
 
 
 def test_a_crash_leaves_a_file_that_repeats_it(own_worker):
     with pytest.raises(CrashError) as error:
-        own_worker.request("load_payload", {"name": "deep"}, DEEP)
+        own_worker.ask(LoadPayload("deep", DEEP))
     path = error.value.failure.reproducer
     content = json.loads(Path(path).read_text())
-    assert content["schema"] == "lhkit.reproducer/1"
+    assert content["schema"] == "lhkit.reproducer/2"
     assert [r["request"] for r in content["requests"]] == ["load_payload"]
     again = subprocess.run([sys.executable, "-m", "lhkit.worker", path], capture_output=True, check=False)
     assert again.returncode == -signal.SIGSEGV
@@ -86,21 +88,18 @@ def test_a_file_that_is_no_reproducer_is_refused(tmp_path):
 
 def test_a_kernel_that_never_ends_is_stopped(own_worker):
     kernel = start_kernel(own_worker, SPIN, "spin")
-    fields = {"kernel": kernel, "arguments": [one_float(own_worker)], "results": []}
     with pytest.raises(TimeLimitError, match=r"limit of 0\.3 s"):
-        own_worker.request("call", fields, limits=Limits(seconds=0.3))
-    assert own_worker.request("ping", {}) is not None
+        own_worker.ask(CallKernel(kernel, (one_float(own_worker),), ()), limits=Limits(seconds=0.3))
+    assert own_worker.ask(Ping()) is not None
 
 
 def test_a_kernel_that_eats_memory_is_stopped(own_worker):
     kernel = start_kernel(own_worker, EAT, "eat")
     gigabytes = 2 << 30
-    argument = {"shape": [], "dtype": "int64", "inline": 0, "scalar": True}
-    result = {"shape": [], "dtype": "float32"}
-    fields = {"kernel": kernel, "arguments": [argument], "results": [result]}
-    body = (gigabytes // 4).to_bytes(8, "little")
+    argument = ArrayPlace((), "int64", (gigabytes // 4).to_bytes(8, "little"), is_scalar=True)
+    call = CallKernel(kernel, (argument,), (ArrayPlace((), "float32"),))
     with pytest.raises(MemoryLimitError, match="over its limit of 600 MiB") as error:
-        own_worker.request("call", fields, body, limits=Limits(seconds=60, bytes=600 << 20))
+        own_worker.ask(call, limits=Limits(seconds=60, bytes=600 << 20))
     assert error.value.failure.stage == "call"
 
 
@@ -111,35 +110,35 @@ def test_garbage_on_the_pipe_is_a_crash(own_worker, monkeypatch, tmp_path):
     (tmp_path / "python").write_text(f"#!/bin/sh\nexec {sys.base_prefix}/bin/python3 {fake}\n")
     (tmp_path / "python").chmod(0o755)
     with pytest.raises(CrashError, match="garbage"):
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
 
 
 def test_a_worker_killed_between_requests_is_replaced_silently(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     psutil.Process(own_worker.pid).kill()
     psutil.wait_procs([psutil.Process(own_worker.pid)], timeout=10)
-    assert own_worker.request("ping", {}) is not None
+    assert own_worker.ask(Ping()) is not None
     assert own_worker.generation == 2
 
 
 def test_kills_at_random_moments(own_worker):
     """A short form of the heavy test: a kill during a request is a named error, the next one works."""
-    fields, body = compile_fields((shipped_folder("data") / "fc_relu.mlir").read_text(), "fc_relu")
+    request = Compile(spec_of((shipped_folder("data") / "fc_relu.mlir").read_text(), "fc_relu"))
     named = 0
     for delay in (0.0, 0.004, 0.015, 0.03):
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
         generation = own_worker.generation
         timer = threading.Timer(delay, os.kill, (own_worker.pid, signal.SIGKILL))
         timer.start()
         try:
             while own_worker.generation == generation:
-                own_worker.request("compile", fields, body)
+                own_worker.ask(request)
         except CrashError as error:
             assert "SIGKILL" in str(error)
             named += 1
         # Else it died between two requests, and its successor answered.
         timer.join()
-        assert own_worker.request("ping", {}) is not None
+        assert own_worker.ask(Ping()) is not None
         assert own_worker.generation == generation + 1
     assert named >= 2
 
@@ -150,8 +149,8 @@ def test_interrupting_a_request_leaves_a_working_worker(own_worker):
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        own_worker.request("call", {"kernel": kernel, "arguments": [place], "results": []})
-    assert own_worker.request("ping", {}) is not None
+        own_worker.ask(CallKernel(kernel, (place,), ()))
+    assert own_worker.ask(Ping()) is not None
 
 
 def test_requests_from_threads_wait_for_one_another(own_worker):
@@ -159,8 +158,8 @@ def test_requests_from_threads_wait_for_one_another(own_worker):
 
     def ask(name):
         text = f"func.func @{name}() {{ return }}".encode()
-        answer = own_worker.request("load_payload", {"name": name}, text)
-        answers.append((name, answer.header["functions"][0]["name"]))
+        answer = own_worker.ask(LoadPayload(name, text))
+        answers.append((name, answer.functions[0].name))
 
     threads = [threading.Thread(target=ask, args=(f"f{i}",)) for i in range(8)]
     for thread in threads:
@@ -174,8 +173,9 @@ def test_a_worker_ends_with_its_client():
     code = textwrap.dedent("""
         import os, sys
         from lhkit.worker.client import Worker
+        from lhkit.worker.requests import Ping
         worker = Worker()
-        worker.request("ping", {})
+        worker.ask(Ping())
         print(worker.pid, flush=True)
         os._exit(0)
     """)
@@ -191,15 +191,17 @@ def test_an_orphan_that_never_ends_is_ended_by_its_own_alarm():
         import os, threading
         from lhkit.worker.client import Worker
         from lhkit.worker.limits import Limits
+        from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
+        from lhkit.worker.requests import Source
+        from lhkit.worker.shared_arrays import ArrayPlace
         worker = Worker()
-        source = {{"role": "payload", "label": "payload", "name": "p", "bytes": {len(SPIN)}}}
-        fields = {{"sources": [source], "function": "spin", "opt_level": 3, "schedule": None}}
-        kernel = worker.request("compile", fields, {SPIN.encode()!r}).header["kernel"]
+        source = Source("payload", "payload", "p", {SPIN.encode()!r})
+        kernel = worker.ask(Compile(KernelSpec(source, "spin", None, 3))).kernel
         name, _ = worker.files.lend(4)
-        place = {{"file": name, "offset": 0, "shape": [1], "dtype": "float32"}}
+        place = ArrayPlace((1,), "float32", file=name)
         print(worker.pid, flush=True)
         threading.Timer(0.3, os._exit, (0,)).start()
-        worker.request("call", {{"kernel": kernel, "arguments": [place], "results": []}}, limits=Limits(1.0))
+        worker.ask(CallKernel(kernel, (place,), ()), limits=Limits(1.0))
     """)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     orphan = psutil.Process(int(done.stdout))
@@ -214,30 +216,27 @@ def test_what_mlir_prints_comes_with_the_answer(worker):
         transform.yield
       }
     }"""
-    fields, body = compile_fields((shipped_folder("data") / "matmul.mlir").read_text(), "matmul")
-    source = {"role": "schedule", "label": "schedule", "name": "s", "bytes": len(schedule)}
-    fields["sources"].append(source)
-    fields["schedule"] = {"entry": "__transform_main", "knobs": {}, "bind": []}
-    answer = worker.request("compile", fields, body + schedule.encode())
-    assert "seen" in answer.header["output"] and "linalg.matmul" in answer.header["output"]
-    assert worker.request("ping", {}).header["output"] == ""
+    spec = spec_of((shipped_folder("data") / "matmul.mlir").read_text(), "matmul")
+    source = Source("schedule", "schedule", "s", schedule.encode())
+    application = Application((source,), "__transform_main", {})
+    answer = worker.ask(Compile(dataclasses.replace(spec, application=application)))
+    assert "seen" in answer.output and "linalg.matmul" in answer.output
+    assert worker.ask(Ping()).output == ""
 
 
 def test_released_kernels_are_forgotten(worker):
-    fields, body = compile_fields("func.func @f(%a: f32) -> f32 { return %a : f32 }", "f")
-    kernel = worker.request("compile", fields, body).header["kernel"]
+    kernel = start_kernel(worker, "func.func @f(%a: f32) -> f32 { return %a : f32 }", "f")
     worker.release(kernel, worker.generation)
-    call = {"kernel": kernel, "arguments": [], "results": []}
-    assert worker.request("call", call).header["gone"]
+    assert worker.ask(CallKernel(kernel, (), ())).is_gone
 
 
 def test_a_fork_does_not_talk_over_its_parents_pipe(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            own_worker.request("ping", {})
+            own_worker.ask(Ping())
             os.write(writer, b"ok")
         finally:
             own_worker.kill()
@@ -245,7 +244,7 @@ def test_a_fork_does_not_talk_over_its_parents_pipe(own_worker):
     os.close(writer)
     assert os.read(reader, 2) == b"ok"
     os.waitpid(child, 0)
-    assert own_worker.request("ping", {}) is not None and own_worker.generation == 1
+    assert own_worker.ask(Ping()) is not None and own_worker.generation == 1
 
 
 def test_limits_have_defaults_that_leave_room_for_others():

@@ -13,6 +13,7 @@ from lhkit.cli.main import run_program
 from lhkit.kernels import kernel as kernels
 from lhkit.model.errors import DefectError, LhkitError, MemoryLimitError, UsageError, public
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import LoadPayload, Ping
 
 PAYLOAD = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
 
@@ -59,13 +60,15 @@ def test_a_defect_on_the_command_line_leaves_a_folder_with_its_inputs(
 
 
 def test_a_defect_in_the_worker_leaves_a_file_that_repeats_it(own_worker: Worker):
-    with pytest.raises(DefectError, match="'load_payload' raised KeyError: 'name'") as told:
-        own_worker.request("load_payload", {}, PAYLOAD.encode())
+    with pytest.raises(
+        DefectError, match=r"raised GarbageError: .*Expected `str`, got `None` - at `\$.name`"
+    ) as told:
+        own_worker.ask(LoadPayload(None, PAYLOAD.encode()))
     kept = json.loads(Path(told.value.failure.reproducer).read_text())
     assert [r["request"] for r in kept["requests"]] == ["load_payload"]
-    assert "KeyError" in kept["failure"]["output"]
+    assert "GarbageError" in kept["failure"]["output"]
     assert "Traceback" not in str(told.value)
-    assert own_worker.request("ping", {}).header is not None  # it goes on
+    assert own_worker.ask(Ping()) is not None  # it goes on
 
 
 def test_a_full_disk_leaves_a_defect_without_a_folder(monkeypatch, tmp_path):

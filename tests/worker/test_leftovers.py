@@ -15,6 +15,7 @@ from lhkit.worker import temp_folders as folders_module
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.process_groups import end_group, still_running
+from lhkit.worker.requests import Ping
 from lhkit.worker.temp_folders import collect_abandoned, temporary_folder, temporary_place
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and signals of POSIX")
@@ -24,8 +25,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and signa
 CLIENT = """
 import os, sys
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import Ping
 worker = Worker()
-worker.request("ping", {})
+worker.ask(Ping())
 child = os.fork()
 if not child:
     sys.stdin.read()
@@ -150,9 +152,9 @@ def test_what_a_worker_forked_ends_with_it(dies_first):
 
 DYING = """
 import os, signal, sys
-from lhkit.worker.framing import Message, read_message, write_message
-write_message(sys.stdout.buffer, Message({"hello": 1}))
-read_message(sys.stdin.buffer)
+from lhkit.worker.framing import Call, Hello, read_message, write_message
+write_message(sys.stdout.buffer, Hello(1))
+read_message(sys.stdin.buffer, Call)
 if os.fork():
     os.kill(os.getpid(), signal.SIGSEGV)
 signal.pause()
@@ -163,4 +165,4 @@ def test_the_death_of_a_worker_is_seen_though_what_it_forked_holds_its_pipe(tmp_
     (tmp_path / "lhkit_dying.py").write_text(DYING)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with closing(Worker(program="lhkit_dying")) as worker, pytest.raises(CrashError, match="SIGSEGV"):
-        worker.request("ping", {}, limits=Limits(seconds=60))
+        worker.ask(Ping(), limits=Limits(seconds=60))

@@ -14,6 +14,9 @@ from lhkit.model.errors import Diagnostic, Failure, LhkitError, UsageError
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker import sandbox
 from lhkit.worker.client import Worker
+from lhkit.worker.framing import CompileC
+from lhkit.worker.kernel_requests import RunReference
+from lhkit.worker.requests import Ping, TryDefences
 from lhkit.worker.sandbox import Folders, close_sandbox, explain_refusal, find_defences
 from lhkit.worker.syscall_filter import filter_program, install_filter
 from lhkit.worker.worker_process import WorkerProcess
@@ -97,7 +100,7 @@ def worker_without():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LHKIT_SANDBOX", "off")
         each = Worker()
-        each.request("ping", {})
+        each.ask(Ping())
     yield each
     each.close()
 
@@ -119,7 +122,7 @@ def test_native_code_of_a_payload_cannot_reach_outside(worker, victim):
     assert victim.read_text() == "as it was" and os.listxattr(victim) == []
     assert (before.st_mode, before.st_mtime_ns) == (after.st_mode, after.st_mtime_ns)
     assert [p.name for p in victim.parent.iterdir()] == ["victim"]
-    assert worker.request("ping", {}).header["output"] == ""
+    assert worker.ask(Ping()).output == ""
 
 
 def test_the_attacks_work_where_the_sandbox_is_off(worker_without, victim):
@@ -154,8 +157,7 @@ def reference(worker, folder, body):
     """Ask the worker for what a function of Python returns."""
     file = folder / "reference.py"
     file.write_text(f"import os, subprocess, tempfile, threading\ndef f():\n    {body}\n")
-    fields = {"function": f"{file}:f", "arguments": [], "written": []}
-    return worker.request("reference", fields)
+    return worker.ask(RunReference(f"{file}:f", (), ()))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_threads_and_temporary_files_go_on_working(worker, tmp_path):
         "t = threading.Thread(target=tempfile.TemporaryFile); t.start(); t.join();"
         " n = tempfile.mkdtemp(); open(n + '/x', 'w').close(); os.unlink(n + '/x'); os.rmdir(n); return 1"
     )
-    assert reference(worker, tmp_path, body).header["results"][0]["shape"] == []
+    assert reference(worker, tmp_path, body).arrays[0].shape == ()
 
 
 def test_shared_arrays_cannot_be_cut_or_replaced(worker, tmp_path):
@@ -202,7 +204,7 @@ def test_every_thread_of_a_worker_with_threads_is_restricted(tmp_path):
     """NumPy starts threads at its import, and Landlock may restrict one thread only."""
     worker = Worker(threads=2)
     try:
-        worker.request("ping", {})
+        worker.ask(Ping())
         tasks = list(Path(f"/proc/{worker.pid}/task").iterdir())
         status = [(task / "status").read_text() for task in tasks]
         assert all("NoNewPrivs:\t1" in s and "Seccomp:\t2" in s for s in status)
@@ -213,20 +215,20 @@ def test_every_thread_of_a_worker_with_threads_is_restricted(tmp_path):
 
 
 def test_defences_are_tried(worker, worker_without):
-    tried = worker.request("defences", {}).header["defences"]
-    assert len(tried) == 9 and all(d["holds"] for d in tried)
-    passes, folder, *without = worker_without.request("defences", {}).header["defences"]
-    assert (passes["what"], passes["holds"]) == (sandbox.PASSES, True)
-    assert (folder["what"], folder["holds"]) == (sandbox.WORKING_FOLDER, os.geteuid() != 0)  # by its mode
-    assert not any(d["holds"] for d in without)
-    assert {d["how"] for d in without} == {"switched off by LHKIT_SANDBOX=off"}
+    tried = worker.ask(TryDefences()).defences
+    assert len(tried) == 9 and all(d.holds for d in tried)
+    passes, folder, *without = worker_without.ask(TryDefences()).defences
+    assert (passes.what, passes.holds) == (sandbox.PASSES, True)
+    assert (folder.what, folder.holds) == (sandbox.WORKING_FOLDER, os.geteuid() != 0)  # by its mode
+    assert not any(d.holds for d in without)
+    assert {d.how for d in without} == {"switched off by LHKIT_SANDBOX=off"}
 
 
 def test_c_source_is_compiled_for_a_worker_only_if_a_request_brought_it():
     process, sent = WorkerProcess.__new__(WorkerProcess), []
     process._c_sources, process._send = {("x.c", "int x;")}, sent.append
-    process._compile_c({"file": "/etc/x.c", "text": "int x;", "header": "", "target": ""}, lambda: None)
-    assert "no request brought" in sent[0].header["failure"]["message"]
+    process._compile_c(CompileC("/etc/x.c", "int x;", "", ""), lambda: None)
+    assert "no request brought" in sent[0].failure.message
 
 
 def test_where_landlock_is_missing_the_filter_holds(monkeypatch, tmp_path):

@@ -17,10 +17,10 @@ from lhkit.compiler.catalogue.op_classes import Skeleton
 from lhkit.compiler.interpreter.effects import effects_of
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.parsing import Source
 from lhkit.model.op_assembly import SCALABLE
 from lhkit.model.op_catalogue import AttributeSpec, CatalogueOp, Example, HandleKind, OperandSpec, Role
 from lhkit.model.step_form import STRUCTURE, AttributeValue, TypedName, attribute_text, generic_text
+from lhkit.worker.requests import Source
 
 ANY_OP, ANY_VALUE, ANY_PARAM = "!transform.any_op", "!transform.any_value", "!transform.param<i64>"
 _MATCHED = "%operand_handle"

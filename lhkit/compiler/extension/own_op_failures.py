@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Source
 from lhkit.model.errors import Diagnostic
 from lhkit.model.own_op_definition import OwnOp, OwnOpError, SilenceableError
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 # What the interpreter says of a silenceable failure of an op that is defined in Python.
 _MARK = "TransformOpInterfaceFallbackModel: silenceable failure"

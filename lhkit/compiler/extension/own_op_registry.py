@@ -17,11 +17,12 @@ from typing import Any
 from lhkit.compiler.extension.own_op_failures import know_text, place_in, remember
 from lhkit.compiler.ir.bindings import expect_dialect, extend_contexts, host_module, ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.errors import Diagnostic, LhkitError, error_for, usage_error
 from lhkit.model.own_op_definition import DefiniteError, Definition, OwnOp, take_definitions
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleKind
+from lhkit.worker.requests import Source
 
 
 def arguments_of(definition: Definition, op: Any, state: Any) -> tuple[list[Any], dict[str, Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.capabilities import match_attributes
 from lhkit.compiler.ir.diagnostics import from_flattened, from_structured, kind_of_application, span_of
 from lhkit.compiler.ir.functions import function_type, symbol_name
-from lhkit.compiler.ir.parsing import Places, Source, failure_in, parse_module
+from lhkit.compiler.ir.parsing import Places, failure_in, parse_module
 from lhkit.compiler.ir.schedule_modules import (
     SEQUENCE_MARK,
     find_entry,
@@ -26,8 +25,8 @@ from lhkit.compiler.ir.schedule_modules import (
     set_knobs,
 )
 from lhkit.model.errors import FailureKind, LhkitError, UsageError, error_for, usage_error
-from lhkit.model.knob import KnobValue
 from lhkit.model.pass_policy import is_plain_name
+from lhkit.worker.requests import Application, Source
 
 # Arguments of an entry beyond the root, bound to what the payload holds.
 
@@ -143,20 +142,6 @@ def _match(root: Any, op_name: str, type_: Any) -> Any:
 
 _READ_ONLY = "transform.readonly"
 _PROBE_ENTRY = "__lhkit_suppress"
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """A schedule to be applied: its sources (libraries last), entry, knob values and bindings.
-
-    ``allowed_passes`` are the passes that it may run besides those of `lhkit.model.pass_policy`.
-    """
-
-    sources: tuple[Source, ...]
-    entry: str
-    knobs: Mapping[str, KnobValue]
-    bind: tuple[str, ...] = ()
-    allowed_passes: tuple[str, ...] = ()
 
 
 def parse_payload(source: Source) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir, passmanager
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Places, Source, failure_in, walk
+from lhkit.compiler.ir.parsing import Places, failure_in, walk
 from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.pass_policy import (
     ALLOWED_PASSES,
@@ -19,6 +19,7 @@ from lhkit.model.pass_policy import (
     no_such_pass,
     refusal_of,
 )
+from lhkit.worker.requests import Source
 
 
 def check_passes(module: Any, sources: Sequence[Source], allowed: Collection[str] = ()) -> None:

@@ -11,18 +11,18 @@ from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import blame_own_op, failures_set_aside
 from lhkit.compiler.extension.own_op_registry import find_definition
-from lhkit.compiler.interpreter.application import Application, parse_payload, prepare_application
+from lhkit.compiler.interpreter.application import parse_payload, prepare_application
 from lhkit.compiler.interpreter.effects import module_around
 from lhkit.compiler.interpreter.probes import GIVEN, PROBE, giving, insert_probe, kind_of, listening
 from lhkit.compiler.interpreter.refused_steps import extents_of
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
 from lhkit.compiler.ir.diagnostics import from_flattened, from_structured, kind_of_application
 from lhkit.compiler.ir.functions import symbol_name
-from lhkit.compiler.ir.parsing import Source, walk
+from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ir.schedule_modules import sequence_ops
-from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, LhkitError
 from lhkit.model.explanation import Subject
+from lhkit.worker.requests import Application, Source, StepOutcome
 
 _SCRATCH = "__lhkit_rehearsal"
 # The probe behind the op; its number is no probe's of a plan.
@@ -176,8 +176,8 @@ def _apply(
 MARK = "lhkit.given"
 
 
-def try_last_step(payload_source: Source, application: Application, depth: int = 0) -> dict[str, Any]:
-    """Apply a schedule and return what became of it, as JSON-ready data.
+def try_last_step(payload_source: Source, application: Application, depth: int = 0) -> StepOutcome:
+    """Apply a schedule and return its effect on the payload.
 
     Args:
         payload_source: The payload.
@@ -185,10 +185,7 @@ def try_last_step(payload_source: Source, application: Application, depth: int =
         depth: How many last steps to enter for the step in question: 0 for the last one of the entry, 1 for the
             last one inside of that, or in the sequence that it includes.
 
-    Returns:
-        ``failed``: why it does not apply, or None; ``counts``: payload ops by name; ``digest``: of the payload;
-        ``given``: for each handle that the last step defines, a `Subject`, or None where it is
-        not a handle to ops. An attribute that a last step ``annotate`` wrote under `MARK` counts as the first.
+    An attribute that a last step ``annotate`` wrote under `MARK` counts as the first result.
     """
     with new_context():
         payload = parse_payload(payload_source)
@@ -197,20 +194,24 @@ def try_last_step(payload_source: Source, application: Application, depth: int =
             _module, home, entry = prepare_application(application)
         except LhkitError as error:
             said = error.failure.diagnostics
-            return {"failed": said[0].message if said else error.failure.message}
+            return _failed(said[0].message if said else error.failure.message)
         count = _mark_results(_last_block(home, entry, depth))
         try:
             interpreter.apply_named_sequence(payload.operation, entry, home)
             payload.operation.verify()
         except ir.MLIRError as error:
-            return {"failed": f"it leaves a payload that does not verify: {from_structured(error)[0].message}"}
+            return _failed(f"it leaves a payload that does not verify: {from_structured(error)[0].message}")
         except ValueError as error:
             said = from_flattened(str(error))
-            return {"failed": said[0].message if said else "it gives no reason"}
+            return _failed(said[0].message if said else "it gives no reason")
         given = _take_marks(payload, count)
         names = Counter(op.name for op in walk(payload.operation))
         digest = hashlib.sha256(str(payload).encode()).hexdigest()
-        return {"failed": None, "counts": names, "digest": digest, "given": to_json(given)}
+        return StepOutcome(None, names, digest, tuple(given))
+
+
+def _failed(why: str) -> StepOutcome:
+    return StepOutcome(why, {}, "", ())
 
 
 def _last_block(home: Any, entry: Any, depth: int) -> Any:

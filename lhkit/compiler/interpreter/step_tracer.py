@@ -10,7 +10,6 @@ from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import forget_failures
 from lhkit.compiler.interpreter.application import (
-    Application,
     application_error,
     bind_trailing_arguments,
     parse_payload,
@@ -42,7 +41,7 @@ from lhkit.compiler.interpreter.silent_failures import (
 from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.compiler.ir.schedule_modules import find_entry, home_of
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
@@ -55,6 +54,7 @@ from lhkit.model.trace_record import (
     StepStatus,
     TraceStep,
 )
+from lhkit.worker.requests import Application, Source
 
 # Of a longer loop only the first and last half as many iterations are recorded.
 MOST_ITERATIONS = 64

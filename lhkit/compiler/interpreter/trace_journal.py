@@ -15,13 +15,14 @@ from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedValue
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, ir
 from lhkit.compiler.ir.diagnostics import convert, from_structured
-from lhkit.compiler.ir.parsing import Places, Source
+from lhkit.compiler.ir.parsing import Places
 from lhkit.model.bindings_host import host_version
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic
 from lhkit.model.snapshot_delta import find_edits, written_order
 from lhkit.model.trace_json import handle_to_json, snapshot_to_json, step_to_json
 from lhkit.model.trace_record import Elision, HandleRecord, PayloadDelta, Snapshot, TraceStep
+from lhkit.worker.requests import Source
 
 # An encoder of one's own: json.dumps would look for circles, and writes spaces.
 _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode

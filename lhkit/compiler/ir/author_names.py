@@ -8,8 +8,9 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Places, Source
+from lhkit.compiler.ir.parsing import Places
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 _NAME = r"%[\w$.-]+"
 _RESULTS = re.compile(rf"((?:{_NAME}(?:\s*:\s*\d+)?\s*,\s*)*{_NAME}(?:\s*:\s*\d+)?)\s*=\s*\Z")

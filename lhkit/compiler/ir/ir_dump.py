@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lhkit.compiler.interpreter.application import bind_trailing_arguments
@@ -13,7 +13,7 @@ from lhkit.compiler.interpreter.probes import kind_of, stepping_blocks, stepping
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.ir.functions import symbol_name
-from lhkit.compiler.ir.parsing import Source, parse_module
+from lhkit.compiler.ir.parsing import parse_module
 from lhkit.compiler.ir.schedule_modules import (
     find_entry,
     home_of,
@@ -35,37 +35,23 @@ from lhkit.model.ir_outline import (
     PayloadOutline,
     WrittenOp,
 )
-from lhkit.model.knob import KnobValue
+from lhkit.worker.requests import Application, Source
 
 
-def outline_schedule(
-    sources: Sequence[Source],
-    knobs: Mapping[str, KnobValue],
-    entry: str,
-    bind: Sequence[str],
-    allowed_passes: Sequence[str] = (),
-) -> Outline:
+def outline_schedule(application: Application) -> Outline:
     """Return the outline of a schedule and its libraries.
 
-    Args:
-        sources: The schedule, and the libraries after it.
-        knobs: Values of knobs; the others stay open.
-        entry: The sequence whose trailing arguments are bound.
-        bind: Op names to bind them to; empty leaves them arguments.
-        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
-
-    Raises:
-        ScheduleError: It does not parse or does not verify.
-        UsageError: More or fewer names than trailing arguments.
+    Knobs without values stay open; without names to bind, arguments of the entry stay arguments.
     """
+    sources = application.sources
     with new_context():
         module = parse_schedule(sources)
-        refused = refused_passes(module, sources, allowed_passes)
-        set_knobs(module, knobs)
+        refused = refused_passes(module, sources, application.allowed_passes)
+        set_knobs(module, application.knobs)
         names = Names(sources)
-        sequence = find_entry(module, entry)
+        sequence = find_entry(module, application.entry)
         bound: dict[Any, str] = {}
-        if bind:
+        if bind := application.bind:
             written = [names.argument(a) for a in sequence.regions[0].blocks[0].arguments][1:]
             values = bind_trailing_arguments(sequence, bind, sources[0])
             bound = dict(zip(values, written, strict=True))

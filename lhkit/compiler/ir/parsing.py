@@ -7,42 +7,16 @@ import dataclasses
 import functools
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import from_structured
 from lhkit.model.errors import Diagnostic, Failure, FailureKind, error_for
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 # The texts that a request works on, and failures whose places point into them.
-
-
-_BYTECODE_MAGIC = b"ML\xefR"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A text or bytecode to be parsed.
-
-    Attributes:
-        role: ``payload`` or ``schedule`` (a library is one too): decides the kind of its failures; ``code``
-            is what is not IR.
-        label: The file name that locations in the IR carry, unique in a request.
-        name: The file name that people are shown.
-        content: MLIR text (UTF-8) or bytecode.
-    """
-
-    role: Literal["payload", "schedule", "code"]
-    label: str
-    name: str
-    content: bytes
-
-    @property
-    def is_bytecode(self) -> bool:
-        """True if the content starts as bytecode does."""
-        return self.content.startswith(_BYTECODE_MAGIC)
 
 
 class Places:

@@ -12,9 +12,10 @@ import numpy as np
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import dtype_of, symbol_name, weights_of
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.blobs import ResourceUse
 from lhkit.model.errors import Diagnostic, LhkitError, error_for
+from lhkit.worker.requests import Source
 
 # The bindings have no question for the name of a resource; printed, the attribute does not show its data.
 _RESOURCE = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))>')

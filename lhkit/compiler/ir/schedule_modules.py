@@ -10,10 +10,11 @@ from lhkit.compiler.extension.own_op_registry import check_own_ops
 from lhkit.compiler.ir.bindings import interpreter, ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_type, symbol_name
-from lhkit.compiler.ir.parsing import Source, failure_in, parse_module, walk
+from lhkit.compiler.ir.parsing import failure_in, parse_module, walk
 from lhkit.model.errors import Diagnostic, error_for, usage_error
 from lhkit.model.knob import Bounds, Knob, KnobValue
 from lhkit.model.schedule import NamedSequence
+from lhkit.worker.requests import Source
 
 SEQUENCE_MARK = "transform.with_named_sequence"
 _ALTERNATIVES = "transform.tune.alternatives"

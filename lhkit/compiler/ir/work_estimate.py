@@ -21,8 +21,8 @@ from lhkit.compiler.ir.extents import (
     trip_count,
 )
 from lhkit.compiler.ir.functions import function_ops, function_type, symbol_name
-from lhkit.compiler.ir.parsing import Source
 from lhkit.model.measurement import Work
+from lhkit.worker.requests import Source
 
 _ARITH = {f"arith.{name}{t}" for name in ("add", "sub", "mul", "cmp") for t in "if"}
 _ARITH |= {f"arith.{name}" for name in ("divf", "divsi", "divui", "ceildivsi", "ceildivui", "floordivsi")}

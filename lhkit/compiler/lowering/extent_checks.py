@@ -15,9 +15,10 @@ from typing import Any
 from lhkit.compiler.ir.bindings import ir, passmanager
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
-from lhkit.compiler.ir.parsing import Source, failure_in
+from lhkit.compiler.ir.parsing import failure_in
 from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 # Every op says what has to hold when it runs; what these conditions need is then brought back to extents of
 # arguments. Calls and elementwise arithmetic become what the checks know.

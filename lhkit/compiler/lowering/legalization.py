@@ -10,8 +10,9 @@ from typing import Any
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.errors import Diagnostic, LhkitError, error_for
+from lhkit.worker.requests import Source
 
 _MARK = "lhkit:copy"
 

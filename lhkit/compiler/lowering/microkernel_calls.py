@@ -19,12 +19,13 @@ from lhkit.compiler.extension.own_op_failures import place_in
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import array_type, function_ops, function_type, symbol_name
-from lhkit.compiler.ir.parsing import Source, failure_in
+from lhkit.compiler.ir.parsing import failure_in
 from lhkit.compiler.machine.memref_arguments import array_at
 from lhkit.compiler.ops.replace_with_call import MICROKERNEL_MARK
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 _MESSAGE = re.compile(r"^(.*?):(\d+):(\d+): (?:fatal )?(error|warning|note): (.*)$", re.MULTILINE)
 _C_NAMES = {

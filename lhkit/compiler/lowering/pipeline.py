@@ -11,7 +11,7 @@ from typing import Any
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
 from lhkit.compiler.ir.diagnostics import from_flattened, from_structured, span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
-from lhkit.compiler.ir.parsing import Source, failure_in, names_and_types, op_names, walk
+from lhkit.compiler.ir.parsing import failure_in, names_and_types, op_names, walk
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry
 from lhkit.compiler.lowering.legalization import (
@@ -23,6 +23,7 @@ from lhkit.compiler.lowering.legalization import (
 )
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic, error_for
+from lhkit.worker.requests import Source
 
 _ANY = "!transform.any_op"
 

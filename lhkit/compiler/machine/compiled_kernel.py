@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lhkit.compiler.interpreter.application import Application, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
-from lhkit.compiler.ir.parsing import Source, failure_in
+from lhkit.compiler.ir.parsing import failure_in
 from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
@@ -40,6 +40,7 @@ from lhkit.model.errors import Diagnostic, error_for, usage_error
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.printable import shortened
 from lhkit.model.signature import Function, Microkernel
+from lhkit.worker.requests import Application, Source
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "loops", "llvm")

@@ -13,8 +13,9 @@ from typing import IO, Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.errors import Diagnostic, error_for
+from lhkit.worker.requests import Source
 
 _NOT_FOUND = re.compile(r"Symbols not found: \[ (.*?) \]")
 

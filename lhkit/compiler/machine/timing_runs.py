@@ -16,7 +16,8 @@ from lhkit.compiler.machine.compiled_kernel import CompiledKernel
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_loops import CoreProbe, Repeater
-from lhkit.worker.shared_arrays import Array, Descriptor, dtype_named, lay_out, placed_empty
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming
+from lhkit.worker.shared_arrays import Array, dtype_named, lay_out, placed_empty
 from lhkit.worker.timing_conditions import Eviction, last_level_cache_bytes, pinned_to, quietest_core
 
 Call = Callable[[], Any]
@@ -46,11 +47,11 @@ class TimedCall:
         self._batch = call
         self._once_ns = 0.0
 
-    def warm_up(self, batch_ns: int) -> dict[str, Any]:
+    def warm_up(self, batch_ns: int) -> tuple[int, bool]:
         """Find how many calls make a batch, then repeat batches until two in a row agree within 2 %.
 
         Returns:
-            ``calls`` in a batch, and whether it became ``stable`` within half a second.
+            The calls in a batch, and whether times became stable within half a second.
         """
         least_ns = max(batch_ns, _TICKS * clock_resolution_ns())
         self._restore()
@@ -60,7 +61,7 @@ class TimedCall:
             wanted = self._calls * least_ns / max(taken, 1)
             taken = self._resize(int(min(max(wanted * 1.05, self._calls + 1), 16 * self._calls)))
         stable = self._settle(taken)
-        return {"calls": self._calls, "stable": stable}
+        return self._calls, stable
 
     def adopt(self, other: TimedCall) -> None:
         """Take the batch size of the same call on other arguments, and make one call to warm up."""
@@ -170,27 +171,29 @@ class Timing:
     caches, by several per cent, and differs from run to run. So what one run reports covers that.
 
     Args:
-        fields: Of the request ``prepare_timing``.
+        request: What is timed, and how.
         arguments: The arguments, to be copied into buffers with the alignment that was asked for.
         kernels: The kernel of each entry that has one.
     """
 
     def __init__(
-        self, fields: Mapping[str, Any], arguments: Sequence[Argument], kernels: Mapping[int, CompiledKernel]
+        self, request: PrepareTiming, arguments: Sequence[Argument], kernels: Mapping[int, CompiledKernel]
     ) -> None:
         # On one core, threads would wait for one another.
-        is_pinned = fields["pin"] and all(kernel.threads == 1 for kernel in kernels.values())
+        is_pinned = request.pin and all(kernel.threads == 1 for kernel in kernels.values())
         self.core = quietest_core() if is_pinned else None
         repeater = Repeater()
         self._nothing = repeater.nothing()
         nbytes = sum(a.nbytes for a in arguments)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
-        self._placements = [Placement(fields, arguments, kernels, repeater) for _ in range(places)]
+        self._placements = [
+            Placement(request.setup, request.entries, arguments, kernels, repeater) for _ in range(places)
+        ]
         with pinned_to(self.core):
-            self._eviction = Eviction() if fields["cache"] == "cold" else None
-            self._probe = CoreProbe(fields["vector_bits"], last_level_cache_bytes(), has_fma=fields["has_fma"])
+            self._eviction = Eviction() if request.cache == "cold" else None
+            self._probe = CoreProbe(request.vector_bits, last_level_cache_bytes(), has_fma=request.has_fma)
 
-    def warm_up(self, index: int, batch_ns: int) -> dict[str, Any]:
+    def warm_up(self, index: int, batch_ns: int) -> tuple[int, bool]:
         """Calibrate and warm up one entry; see `TimedCall.warm_up`."""
         first, *others = (placement.calls[index] for placement in self._placements)
         with pinned_to(self.core), without_garbage_collector():
@@ -224,45 +227,41 @@ class Placement:
 
     def __init__(
         self,
-        fields: Mapping[str, Any],
+        setup: CallSetup,
+        entries: Sequence[int | str],
         arguments: Sequence[Argument],
         kernels: Mapping[int, CompiledKernel],
         repeater: Repeater,
     ) -> None:
         self._repeater = repeater
-        self._place(arguments, fields["arguments"], fields["results"], fields["alignment_bytes"])
+        self._place(arguments, setup)
         self._written = [
             (array, array.copy())
-            for array, is_written in zip(self.arguments, fields["written"], strict=True)
+            for array, is_written in zip(self.arguments, setup.written, strict=True)
             if is_written and isinstance(array, np.ndarray)
         ]
-        self.calls = [self._timed(entry, kernels) for entry in fields["entries"]]
+        self.calls = [self._timed(entry, kernels) for entry in entries]
 
-    def _place(
-        self,
-        arguments: Sequence[Argument],
-        described: Sequence[Descriptor],
-        results: Sequence[Descriptor],
-        alignment: int,
-    ) -> None:
+    def _place(self, arguments: Sequence[Argument], setup: CallSetup) -> None:
         """Copy the arguments to new places, those with gaps in their own layout, and make the results."""
         plain = [
-            isinstance(a, np.ndarray) and "layout" not in d for a, d in zip(arguments, described, strict=True)
+            isinstance(a, np.ndarray) and p.layout is None
+            for a, p in zip(arguments, setup.arguments, strict=True)
         ]
         shapes = [(a.shape, a.dtype) for a, is_plain in zip(arguments, plain, strict=True) if is_plain]
-        fixed = [(d["shape"], dtype_named(d["dtype"])) for d in results if None not in d["shape"]]
-        places = iter(placed_empty([*shapes, *fixed], alignment))
+        fixed = [(r.extents, dtype_named(r.dtype)) for r in setup.results if not r.is_dynamic]
+        places = iter(placed_empty([*shapes, *fixed], setup.alignment_bytes))
         self.arguments: list[Argument] = []
-        for argument, descriptor, is_plain in zip(arguments, described, plain, strict=True):
-            placed = _copy_to(next(places), argument) if is_plain else lay_out(argument, descriptor)
+        for argument, place, is_plain in zip(arguments, setup.arguments, plain, strict=True):
+            placed = _copy_to(next(places), argument) if is_plain else lay_out(argument, place.layout)
             self.arguments.append(placed)
-        self.results = [dtype_named(d["dtype"]) if None in d["shape"] else next(places) for d in results]
+        self.results = [dtype_named(r.dtype) if r.is_dynamic else next(places) for r in setup.results]
 
-    def _timed(self, entry: Mapping[str, Any], kernels: Mapping[int, CompiledKernel]) -> TimedCall:
-        if "kernel" not in entry:
-            call, batches = python_batches(load_function(entry["function"]), self.arguments)
+    def _timed(self, entry: int | str, kernels: Mapping[int, CompiledKernel]) -> TimedCall:
+        if isinstance(entry, str):
+            call, batches = python_batches(load_function(entry), self.arguments)
             return TimedCall(call, batches, self.restore)
-        prepared = kernels[entry["kernel"]].prepare(self.arguments, self.results)
+        prepared = kernels[entry].prepare(self.arguments, self.results)
         if any(isinstance(r, np.dtype) for r in self.results):
             # What a call returns is freed before the next one, which a loop in machine code cannot do.
             return TimedCall(prepared, python_batches(prepared, ())[1], self.restore)

@@ -8,9 +8,10 @@ import statistics
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from msgspec import structs
 
 from lhkit.compiler.interpreter.application import apply_prepared, prepare_application
 from lhkit.compiler.ir.bindings import new_context
@@ -26,6 +27,7 @@ from lhkit.compiler.machine.timing_runs import (
     without_garbage_collector,
 )
 from lhkit.model.knob import KnobValue
+from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import pinned_to, quietest_core, timing_sign
 
@@ -122,32 +124,11 @@ _AGREE = 0.01
 _BEATEN = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class TimingRules:
-    """How a variant is timed.
-
-    Attributes:
-        batch_ns: A run lasts at least that long; short calls are repeated in it, in machine code.
-        least_runs: Fewer runs are not trusted to have settled.
-        most_runs: After so many there is an end.
-        enough_ns: So long is enough, once there are a few runs.
-        hopeless: A variant whose first run takes so many times the time of the best one is stopped there.
-        pin: Whether to stay on one core.
-    """
-
-    batch_ns: int
-    least_runs: int
-    most_runs: int
-    enough_ns: int
-    hopeless: float
-    pin: bool
-
-
 class VariantBench:
     """One payload with its arguments, results and reference in place, for variants to be tried on.
 
     Args:
-        fields: Of the request ``prepare_sweep``.
+        request: What variants are checked against and timed by.
         recipe: Payload and schedule.
         arguments: The arguments, to be copied.
         expected: What results and then written memrefs have to be, each with what it may differ by (None: not
@@ -157,55 +138,50 @@ class VariantBench:
 
     def __init__(
         self,
-        fields: Mapping[str, Any],
+        request: PrepareSweep,
         recipe: Recipe,
         arguments: Sequence[Argument],
         expected: Sequence[tuple[Array, Array | None]],
         places: Sequence[Array],
     ) -> None:
-        self._rules = TimingRules(**fields["rules"])
+        self._rules = request.rules
         self._builder = VariantBuilder(recipe)
-        self._known = set(fields["known"])
+        self._known = set(request.known)
         self._repeater = Repeater()
-        self._placement = Placement({**fields, "entries": []}, arguments, {}, self._repeater)
-        self._written = [i for i, is_written in enumerate(fields["written"]) if is_written]
+        self._placement = Placement(request.setup, (), arguments, {}, self._repeater)
+        self._written = [i for i, is_written in enumerate(request.setup.written) if is_written]
         self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
         self._places = places
         self._core = quietest_core() if self._rules.pin else None
 
-    def try_variant(self, fields: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
-        """Compile, verify and time the variant with the knobs of a request ``try_variant``.
-
-        Returns:
-            ``status`` (``ok``, ``same``, ``stopped-early`` or ``wrong-result``) and what was found out;
-            ``spent_ns`` says how long each part took.
-        """
+    def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
+        """Compile, verify and time a variant."""
 
         def noted(name: str, ir_sha256: str) -> None:
             self._known.add(ir_sha256)  # whatever comes of it, it need not be tried again
             stage(name, ir_sha256)
 
-        self._known.update(fields["learned"])
-        built = self._builder.build(fields["knobs"], self._known if fields["is_looked_up"] else (), noted)
-        answer: dict[str, Any] = {"ir_sha256": built.ir_sha256, "spent_ns": {"apply": built.apply_ns}}
+        self._known.update(request.learned)
+        built = self._builder.build(request.knobs, self._known if request.is_looked_up else (), noted)
+        sha256, spent_ns = built.ir_sha256, {"apply": built.apply_ns}
         if built.kernel is None:
-            return {**answer, "status": "same"}
-        answer["compile_ns"] = built.kernel.compile_ns
-        answer["spent_ns"]["compile"] = built.kernel.compile_ns - built.apply_ns
+            return VariantAnswer(status="same", ir_sha256=sha256, spent_ns=spent_ns)
+        compile_ns = built.kernel.compile_ns
+        spent_ns["compile"] = compile_ns - built.apply_ns
         # On one core, threads would wait for one another.
         core = self._core if built.kernel.threads == 1 else None
         with timing_sign(), pinned_to(core), without_garbage_collector():
-            answer |= self._verify_and_time(built.kernel, fields["best_ns"], stage, answer)
+            stage("call", sha256)
+            answer = self._verify_and_time(built.kernel, request.best_ns, spent_ns)
         started = time.perf_counter_ns()
         del built  # freeing machine code takes milliseconds
-        answer["spent_ns"]["compile"] += time.perf_counter_ns() - started
-        return answer
+        spent_ns["compile"] += time.perf_counter_ns() - started
+        return structs.replace(answer, ir_sha256=sha256, compile_ns=compile_ns, spent_ns=spent_ns)
 
     def _verify_and_time(
-        self, kernel: CompiledKernel, best_ns: float | None, stage: Stage, answer: dict[str, Any]
-    ) -> dict[str, Any]:
+        self, kernel: CompiledKernel, best_ns: float | None, spent_ns: dict[str, int]
+    ) -> VariantAnswer:
         started = time.perf_counter_ns()
-        stage("call", answer["ir_sha256"])
         prepared = kernel.prepare(self._placement.arguments, self._placement.results)
         self._placement.restore()
         for check, place in zip(self._checks, self._placement.results, strict=False):
@@ -216,16 +192,16 @@ class VariantBench:
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
         error = max((e for e in verdicts if e is not None), default=0.0)
         verified = time.perf_counter_ns()
-        answer["spent_ns"]["verify"] = verified - started
+        spent_ns["verify"] = verified - started
         if None in verdicts:
             for place, result in zip(self._places, found, strict=True):
                 if place.shape == result.shape:
                     place[...] = result
-            return {"status": "wrong-result", "shapes": [list(r.shape) for r in found]}
+            return VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
         timer = _Timer(self._placement, self._batches(prepared), self._rules)
-        timed = timer.time(prepared, first_ns, best_ns)
-        answer["spent_ns"]["time"] = time.perf_counter_ns() - verified
-        return {**timed, "max_abs_error": error}
+        status, time_ns = timer.time(prepared, first_ns, best_ns)
+        spent_ns["time"] = time.perf_counter_ns() - verified
+        return VariantAnswer(status=status, time_ns=time_ns, max_abs_error=error)
 
     def _results(self, prepared: PreparedCall) -> list[Array]:
         """Return the results of the last call, and then the memrefs that it may have written to."""
@@ -289,7 +265,9 @@ class _Timer:
     ) -> None:
         self._restore, self._batches, self._rules = placement.restore, batches, rules
 
-    def time(self, call: Callable[[], Any], first_ns: int, best_ns: float | None) -> dict[str, Any]:
+    def time(
+        self, call: Callable[[], Any], first_ns: int, best_ns: float | None
+    ) -> tuple[Literal["ok", "stopped-early"], dict[str, int]]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
         once: float = first_ns
         if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
@@ -301,7 +279,7 @@ class _Timer:
             self._restore()
             once = min(once, time_call(batch) / calls)
         if self._is_hopeless(once, best_ns):
-            return {"status": "stopped-early", "time_ns": _summary([once])}
+            return "stopped-early", _summary([once])
         runs: list[float] = []
         spent = 0
         while not self._is_settled(runs, spent, best_ns):
@@ -309,7 +287,7 @@ class _Timer:
             taken = time_call(batch)
             runs.append(taken / calls)
             spent += taken
-        return {"status": "ok", "time_ns": _summary(runs)}
+        return "ok", _summary(runs)
 
     def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
         return best_ns is not None and once_ns > self._rules.hopeless * best_ns

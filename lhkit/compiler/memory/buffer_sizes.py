@@ -9,8 +9,9 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.errors import Diagnostic, error_for
+from lhkit.worker.requests import Source
 
 _BITS = {"f8": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "f80": 128, "f128": 128, "index": 64}
 _DESCRIPTOR_BYTES = 8

@@ -12,10 +12,11 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
-from lhkit.compiler.ir.parsing import Source, walk
+from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.lowering.legalization import is_bufferization_copy
 from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
 from lhkit.model.memory_footprint import Instruction, Kind, MemoryProgram, Origin, Region
+from lhkit.worker.requests import Source
 
 _OP = re.compile(r'"?([A-Za-z_][\w$]*(?:\.[\w$]+)+)')
 

@@ -10,10 +10,11 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.extents import Extents, initial_values, is_loop, operand_groups, outputs_of, static_shape
 from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
-from lhkit.compiler.ir.parsing import Source, parse_module, walk
+from lhkit.compiler.ir.parsing import parse_module, walk
 from lhkit.compiler.ir.work_estimate import element_bytes, op_flops
 from lhkit.model.index_terms import Term, TermKind, computed
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.worker.requests import Source
 
 # Of sizes and offsets, which are not negative, so that signedness does not matter.
 _KINDS: dict[TermKind, tuple[str, ...]] = {

@@ -8,8 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lhkit.load.loader import describe_sources
-from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.ir_outline import OutlinedOp, PayloadOutline
@@ -18,6 +16,7 @@ from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.traces.record.handle_history import work_of_step
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import OutlinePayload, Source
 
 _MOST_GHOSTS = 24
 
@@ -414,9 +413,7 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
 
 @functools.lru_cache(maxsize=_MOST_OUTLINES)
 def _outline(name: str, text: str, worker: Worker) -> PayloadOutline:
-    described, body = describe_sources([(name, text.encode())], role="payload")
-    answer = worker.request("payload_outline", {"sources": described}, body)
-    return from_json(PayloadOutline, answer.header["outline"])
+    return worker.ask(OutlinePayload(Source("payload", "payload", name, text.encode()))).outline
 
 
 def _with_ids(outline: PayloadOutline, ids: Sequence[str], trace: Trace) -> PayloadOutline:

@@ -13,7 +13,7 @@ from itertools import count
 
 from lhkit.load.environment import cpu_name
 from lhkit.load.source_texts import read_libraries, read_module
-from lhkit.model.errors import Diagnostic, Failure, FailureKind, error_for, usage_error
+from lhkit.model.errors import Diagnostic, Failure, FailureKind, OutcomeStatus, error_for, usage_error
 from lhkit.model.invalidation import Death, Verdict
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
@@ -25,7 +25,6 @@ from lhkit.model.trace_record import (
     Invalidation,
     Operand,
     Outcome,
-    OutcomeStatus,
     ParamReference,
     PayloadOp,
     ScheduleRecord,

@@ -9,19 +9,21 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from lhkit.load.environment import cpu_name
-from lhkit.load.loader import as_payload, as_schedule, describe_schedule, describe_sources
+from lhkit.load.loader import (
+    application_of,
+    as_payload,
+    as_schedule,
+    payload_source,
+)
 from lhkit.load.user_code import own_op_texts
-from lhkit.model.codec import from_json
 from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import (
     Outcome,
-    OutcomeStatus,
     Provenance,
     ScheduleRecord,
     SourceRecord,
@@ -35,13 +37,7 @@ from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with
 from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-
-FAILURE_STATUSES: Mapping[str, OutcomeStatus] = {
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "cancelled": "cancelled",
-}
+from lhkit.worker.requests import TraceAnswer, TraceSchedule
 
 
 @public
@@ -99,24 +95,22 @@ def trace_schedule(
 
 
 def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
+    source, application = payload_source(payload), application_of(schedule)
     worker = worker or shared_worker()
     with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
         journal = Path(folder) / "journal"
-        fields = {"sources": described + more, "schedule": parts, "journal": str(journal)}
-        header: dict[str, Any] = {}
+        request = TraceSchedule(source, application, str(journal))
         death: Failure | None = None
+        answer = TraceAnswer(failure=None, failed_step=None)
         try:
-            content = body + more_body
-            header = worker.request("trace", fields, content, limits=limits, last_good_ir=payload.text).header
+            answer = worker.ask(request, limits=limits, last_good_ir=payload.text)
         except WorkerError as error:
             if not journal.exists():
                 raise
             death = error.failure
         records = read_journal(journal, died=death is not None)
-    failure = death or (from_json(Failure, header["failed"]) if header.get("failed") else None)
-    failed_step = records.died_in if death else header.get("failed_step")
+    failure = death or answer.failure
+    failed_step = records.died_in if death else answer.failed_step
     return Trace(
         payload=SourceRecord(payload.source, payload.sha256),
         schedule=ScheduleRecord(
@@ -148,7 +142,7 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     if failure is None:
         return Outcome()
-    status = FAILURE_STATUSES.get(failure.kind, "failed")
+    status = failure.reaction.outcome
     shown = dataclasses.replace(failure, last_good_ir=None)
     return Outcome(status, failed_step, failure.kind, shown.describe())
 

@@ -1,0 +1,390 @@
+"""Requests about payloads and schedules, each with the type of its answer."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from lhkit.model.blobs import ResourceUse
+from lhkit.model.errors import Failure
+from lhkit.model.explanation import Subject
+from lhkit.model.fatal_attributes import ElementwiseSpelling
+from lhkit.model.ir_outline import Outline, PayloadOutline, WrittenOp
+from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.measurement import Work
+from lhkit.model.own_op_definition import OwnOp
+from lhkit.model.schedule import NamedSequence
+from lhkit.model.signature import Function
+from lhkit.model.step_form import WrittenForm
+from lhkit.model.tile_picture import Tilings
+
+_BYTECODE_MAGIC = b"ML\xefR"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer without content; the base of all others.
+
+    Attributes:
+        output: What the compiler printed meanwhile.
+    """
+
+    output: str = ""
+
+
+AnswerType = TypeVar("AnswerType", bound=Answer)
+
+
+class Request(msgspec.Struct, Generic[AnswerType], frozen=True, tag_field="request"):
+    """A request; its tag is its name in messages and reproducers."""
+
+    @classmethod
+    @functools.cache
+    def answer_type(cls) -> type[AnswerType]:
+        """Return the type of its answer."""
+        answer: type[AnswerType] = typing.get_args(cls.__orig_bases__[0])[0]  # type: ignore[attr-defined]
+        return answer
+
+
+def name_of(request: Request[Any]) -> str:
+    """Return the name of a request in messages and reproducers."""
+    return str(request.__struct_config__.tag)
+
+
+# Parts of requests: sources, and the application of a schedule.
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text or bytecode to be parsed.
+
+    Attributes:
+        role: ``payload`` or ``schedule`` (libraries too); decides the kind of its failures. ``code`` is not IR.
+        label: The file name of its locations in the IR, unique in a request.
+        name: The file name in messages.
+        content: MLIR text (UTF-8) or bytecode.
+    """
+
+    role: Literal["payload", "schedule", "code"]
+    label: str
+    name: str
+    content: bytes
+
+    @property
+    def is_bytecode(self) -> bool:
+        """True if the content starts as bytecode does."""
+        return self.content.startswith(_BYTECODE_MAGIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A schedule to be applied.
+
+    Attributes:
+        sources: The schedule, and the libraries after it.
+        entry: The sequence to apply.
+        knobs: Values of its knobs.
+        bind: Op names that trailing arguments of the entry are bound to.
+        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
+    """
+
+    sources: tuple[Source, ...]
+    entry: str
+    knobs: Mapping[str, KnobValue]
+    bind: tuple[str, ...] = ()
+    allowed_passes: tuple[str, ...] = ()
+
+
+# The worker itself.
+
+
+class Ping(Request[Answer], frozen=True, tag="ping"):
+    """Do nothing."""
+
+
+class Description(Answer, frozen=True):
+    """The bindings and what works with them.
+
+    Attributes:
+        host: The package that provides them.
+        version: Its version.
+        pipeline_sha256: Hash of the lowering pipeline.
+        openmp: The OpenMP library that kernels use, or None.
+        capabilities: What works, by the names in ``lhkit doctor``; None where it is not known.
+    """
+
+    host: str
+    version: str
+    pipeline_sha256: str
+    openmp: str | None
+    capabilities: Mapping[str, bool | None]
+
+
+class Describe(Request[Description], frozen=True, tag="describe"):
+    """Describe the bindings."""
+
+
+class SpellingAnswer(Answer, frozen=True):
+    """How the bindings spell elementwise ops of linalg."""
+
+    spelling: ElementwiseSpelling
+
+
+class AskSpelling(Request[SpellingAnswer], frozen=True, tag="elementwise_spelling"):
+    """Find out how the bindings spell elementwise ops of linalg."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defence:
+    """One thing that the worker must not be able to do, tried by the worker itself.
+
+    Attributes:
+        what: What was tried.
+        holds: Whether it was refused.
+        how: By what, or why not.
+    """
+
+    what: str
+    holds: bool
+    how: str
+
+
+class DefencesAnswer(Answer, frozen=True):
+    """What the sandbox refuses."""
+
+    defences: tuple[Defence, ...]
+
+
+class TryDefences(Request[DefencesAnswer], frozen=True, tag="defences"):
+    """Try what the sandbox has to refuse."""
+
+
+class OwnOpsAnswer(Answer, frozen=True):
+    """Transform ops that are defined in Python."""
+
+    ops: tuple[OwnOp, ...]
+
+
+class LoadOps(Request[OwnOpsAnswer], frozen=True, tag="load_ops"):
+    """Load the transform ops of a Python file; the answer has those of this file."""
+
+    file: str
+    text: bytes
+
+
+class ListOwnOps(Request[OwnOpsAnswer], frozen=True, tag="own_ops"):
+    """List all transform ops that are defined in Python."""
+
+
+class CatalogueAnswer(Answer, frozen=True):
+    """The catalogue of transform ops, as JSON for the cache."""
+
+    content: bytes
+
+
+class MakeCatalogue(Request[CatalogueAnswer], frozen=True, tag="catalogue"):
+    """Make the catalogue of transform ops for this version of lhkit."""
+
+    lhkit: str
+
+
+# Payloads and schedules.
+
+
+class PayloadAnswer(Answer, frozen=True):
+    """A parsed payload.
+
+    Attributes:
+        text: Its text if it was bytecode, else None.
+        functions: Its functions.
+        sequences: The named sequences beside them.
+        resources: Its constants with data in resources.
+    """
+
+    text: str | None
+    functions: tuple[Function, ...]
+    resources: tuple[ResourceUse, ...]
+    sequences: tuple[NamedSequence, ...]
+
+
+class LoadPayload(Request[PayloadAnswer], frozen=True, tag="load_payload"):
+    """Parse and verify a payload."""
+
+    name: str
+    content: bytes
+
+
+class AppliedPayload(Answer, frozen=True):
+    """The payload after a schedule.
+
+    Attributes:
+        text: Its text, or None if nothing changed.
+        functions: Its functions.
+        resources: Its constants with data in resources.
+    """
+
+    text: str | None
+    functions: tuple[Function, ...]
+    resources: tuple[ResourceUse, ...]
+
+
+class Apply(Request[AppliedPayload], frozen=True, tag="apply"):
+    """Apply a schedule to a payload."""
+
+    payload: Source
+    application: Application
+
+
+class ScheduleAnswer(Answer, frozen=True):
+    """A parsed schedule.
+
+    Attributes:
+        text: Its text if it was bytecode, else None.
+        functions: Names of the functions beside its sequences.
+        sequences: Its named sequences, and those of its libraries.
+        knobs: Its knobs.
+        written: Its ops with their places, if they were asked for.
+    """
+
+    text: str | None
+    functions: tuple[str, ...]
+    sequences: tuple[NamedSequence, ...]
+    knobs: tuple[Knob, ...]
+    written: tuple[WrittenOp, ...] = ()
+
+
+class LoadSchedule(Request[ScheduleAnswer], frozen=True, tag="load_schedule"):
+    """Parse and verify a schedule with its libraries."""
+
+    sources: tuple[Source, ...]
+    with_written_ops: bool = False
+
+
+class FormsAnswer(Answer, frozen=True):
+    """The steps of a schedule's sequences as forms."""
+
+    steps: tuple[WrittenForm, ...]
+
+
+class ReadForms(Request[FormsAnswer], frozen=True, tag="read_forms"):
+    """Read the steps of a schedule as forms."""
+
+    source: Source
+
+
+class TextAnswer(Answer, frozen=True):
+    """IR or assembly."""
+
+    text: str
+
+
+class ApplyByPass(Request[TextAnswer], frozen=True, tag="apply_by_pass"):
+    """Apply a schedule by the compiler's own interpreter pass."""
+
+    payload: Source
+    application: Application
+
+
+class WorkAnswer(Answer, frozen=True):
+    """The work of one call."""
+
+    work: Work
+
+
+class CountWork(Request[WorkAnswer], frozen=True, tag="work"):
+    """Count the operations and bytes of a function, for argument shapes where extents are dynamic."""
+
+    payload: Source
+    function: str
+    shapes: tuple[tuple[int, ...], ...] | None
+
+
+class TilingsAnswer(Answer, frozen=True):
+    """The structured ops of a payload in their loops."""
+
+    tilings: Tilings
+
+
+class ReadTilings(Request[TilingsAnswer], frozen=True, tag="tilings"):
+    """Read the structured ops of a payload."""
+
+    payload: Source
+
+
+class OutlineAnswer(Answer, frozen=True):
+    """The outline of a schedule."""
+
+    outline: Outline
+
+
+class OutlineSchedule(Request[OutlineAnswer], frozen=True, tag="outline"):
+    """Outline a schedule; knobs without values stay open."""
+
+    application: Application
+
+
+class PayloadOutlineAnswer(Answer, frozen=True):
+    """The outline of a payload."""
+
+    outline: PayloadOutline
+
+
+class OutlinePayload(Request[PayloadOutlineAnswer], frozen=True, tag="payload_outline"):
+    """Outline a payload."""
+
+    payload: Source
+
+
+class TraceAnswer(Answer, frozen=True):
+    """The end of a trace.
+
+    Attributes:
+        failure: Why the schedule does not apply, or None.
+        failed_step: The step that failed.
+    """
+
+    failure: Failure | None
+    failed_step: int | None
+
+
+class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
+    """Apply a schedule step by step; records go to the file ``journal``."""
+
+    payload: Source
+    application: Application
+    journal: str
+
+
+class StepOutcome(msgspec.Struct, frozen=True):
+    """The payload after the last step of a schedule.
+
+    Attributes:
+        failed: Why the schedule does not apply, or None; then the other fields are empty.
+        counts: How many ops of each name there are.
+        digest: Hash of the payload.
+        given: What each result of the step points to.
+    """
+
+    failed: str | None
+    counts: Mapping[str, int]
+    digest: str
+    given: tuple[Subject, ...]
+
+
+class StepOutcomes(Answer, frozen=True):
+    """One outcome per text."""
+
+    outcomes: tuple[StepOutcome, ...]
+
+
+class TrySteps(Request[StepOutcomes], frozen=True, tag="try_steps"):
+    """Apply a schedule with each of several texts; of each, describe the last step at a nesting depth."""
+
+    payload: Source
+    application: Application
+    texts: tuple[str, ...]
+    depth: int
