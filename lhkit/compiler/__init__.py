@@ -11,6 +11,6 @@
 - ``machine/``: Compiled kernels: JIT, arguments, timing loops, disassembly, and the variants of sweeps.
 - ``memory/``: What a compiled payload allocates: a slice of the buffered IR, and a ledger of the heap.
 - ``tiling/``: Structured ops with the loops around them, as index terms.
-- ``ops/``: Transform ops of lhkit itself, one module each, defined as a user would define them.
+- ``ops/``: Transform ops of lhkit itself, defined as a user would define them.
 - ``extension/``: Transform ops defined in Python: registration, checks, values and failures.
 """

@@ -4,7 +4,7 @@ import pytest
 
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ops.constant_roles import find_anchor
+from lhkit.compiler.ops.convert_const_resources_to_args import find_anchor
 
 NAMED = {
     "linalg.matmul": (("4x8xf32", "8x5xf32"), "4x5xf32", "matmul", "A B C"),

@@ -1,4 +1,4 @@
-"""The custom syntax of transform ops, learned from what MLIR prints when one thing after another is set."""
+"""Inference of the custom syntax of transform ops from printed instances that differ in one thing."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def _fits(assembly: Assembly, op: CatalogueOp) -> bool:
 
 
 def _rendered(assembly: Assembly, form: Form, op: CatalogueOp, example: Example) -> str:
-    return whole_text(form, op, "".join(piece_texts(assembly, form, op, regions_in(example))))
+    return whole_text(form, op, "".join(piece_texts(assembly, form, op, _regions_in(example))))
 
 
-def regions_in(example: Example) -> str:
+def _regions_in(example: Example) -> str:
     """Return the text of a printed op's regions, from the first brace that ends a line."""
     if not example.form.regions or "{\n" not in example.text:
         return ""
@@ -97,10 +97,9 @@ def _cut(
     """Return what follows the op's name as pieces; some attributes stand in the dictionary, others apart."""
     form = example.form
     parts: list[str | Piece] = [_rest(op, example)]
-    wanted = [(regions_in(example), Piece("regions")), (types_text(style, form), Piece("types"))]
-    wanted.append(
-        (dictionary_text(form, op, {n for n, _ in form.attributes} - set(inside)), Piece("dictionary"))
-    )
+    dictionary = dictionary_text(form, op, {n for n, _ in form.attributes} - set(inside))
+    wanted = [(_regions_in(example), Piece("regions")), (types_text(style, form), Piece("types"))]
+    wanted.append((dictionary, Piece("dictionary")))
     for value, piece in wanted:
         if value and not _place(parts, value, piece, last=piece.kind == "types"):
             return None
@@ -208,39 +207,19 @@ def _candidates(
             yield dataclasses.replace(assembly, pieces=pieces)
     form, text = example.form, _rest(op, example)
     hidden = dataclasses.replace(form, attributes=tuple(p for p in form.attributes if p[0] != name))
-    texts = list(piece_texts(assembly, hidden, op, regions_in(example)))
+    texts = list(piece_texts(assembly, hidden, op, _regions_in(example)))
     types = types_text(assembly.types, form)
     texts = [types if p.kind == "types" else t for p, t in zip(assembly.pieces, texts, strict=True)]
     before = "".join(texts)
     length = len(text) - len(before)
     for at in sorted(range(len(before) + 1), key=lambda at: (not text[at:].startswith(" "), -at)):
         end = at + length
-        if (
-            length > 0
-            and text[:at] == before[:at]
-            and text[end:] == before[at:]
-            and _is_between_words(text, at, end)
-        ):
-            yield from _with_inserted(assembly, op, name, form, texts, at, text[at:end])
-
-
-def _is_between_words(text: str, start: int, end: int) -> bool:
-    """Return True if a part of a text begins and ends where no word is cut."""
-    return not any(_CUT_WORD.fullmatch(text[at - 1 : at + 1]) for at in (start, end))
-
-
-_CUT_WORD = re.compile(r"\w\w")
-
-
-def _with_inserted(
-    assembly: Assembly, op: CatalogueOp, name: str, form: Form, texts: Sequence[str], at: int, inserted: str
-) -> Iterator[Assembly]:
-    split = _split(assembly.pieces, texts, at)
-    if split is None:
-        return
-    before, after = split
-    for new in _readings(op, name, form, inserted):
-        yield dataclasses.replace(assembly, pieces=(*before, *new, *after))
+        is_inserted = length > 0 and text[:at] == before[:at] and text[end:] == before[at:]
+        if not is_inserted or any(re.fullmatch(r"\w\w", text[i - 1 : i + 1]) for i in (at, end)):
+            continue
+        if (split := _split(assembly.pieces, texts, at)) is not None:
+            for new in _readings(op, name, form, text[at:end]):
+                yield dataclasses.replace(assembly, pieces=(*split[0], *new, *split[1]))
 
 
 def _split(
@@ -253,8 +232,7 @@ def _split(
         if at < len(text):
             if piece.kind != "text":
                 return None
-            halves = (dataclasses.replace(piece, text=t) for t in (text[:at], text[at:]))
-            first, second = halves
+            first, second = (dataclasses.replace(piece, text=t) for t in (text[:at], text[at:]))
             return (*pieces[:i], first), (second, *pieces[i + 1 :])
         at -= len(text)
     return tuple(pieces), ()

@@ -5,15 +5,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.catalogue.corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
+from lhkit.compiler.catalogue.corrections import (
+    ASSEMBLIES,
+    REGION_KINDS,
+    REGIONS,
+    START_ATTRIBUTES,
+    START_TYPES,
+    STRUCTURAL,
+)
 from lhkit.compiler.catalogue.form_reader import attribute_value
 from lhkit.compiler.catalogue.op_classes import Skeleton, classless_skeletons, enum_classes, skeletons
-from lhkit.compiler.catalogue.op_examples import with_examples
-from lhkit.compiler.catalogue.op_queries import (
+from lhkit.compiler.catalogue.op_trials import (
     ANY_OP,
     Trial,
     ask_constraints,
@@ -26,6 +32,7 @@ from lhkit.compiler.catalogue.op_queries import (
     scratch_op,
     settle,
     type_for,
+    with_examples,
 )
 from lhkit.compiler.extension.own_op_registry import known_ops
 from lhkit.compiler.ir.bindings import HOST, host_module, ir, new_context, passmanager
@@ -47,9 +54,6 @@ from lhkit.model.op_catalogue import (
 )
 from lhkit.model.op_words import group_of, sentence_for
 
-# The passes that are registered, found by trying every word of the bindings' libraries as a pass's name.
-
-
 _LIBRARIES = ("*.so", "*.dylib", "*.dll", "*.pyd")
 _NAME = re.compile(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?=\0)")
 _MOST_LETTERS = 70
@@ -62,8 +66,8 @@ _OPTION = re.compile(r"([\w-]+)=(\{[^{}]*\}|\S*)")
 def registered_passes() -> tuple[RegisteredPass, ...]:
     """Return the passes and pipelines that may be run by name, with the options the pass manager prints.
 
-    There is no list to be asked for; but the names stand in the libraries, and the parser of pipelines knows
-    which words are names. Options without a default are not printed.
+    The bindings have no list of passes, so every word of their libraries is tried as a pass's name. Options
+    without a default are not printed.
     """
     found = (_registered(word) for word in sorted(_library_words()))
     return tuple(p for p in found if p is not None)
@@ -71,19 +75,14 @@ def registered_passes() -> tuple[RegisteredPass, ...]:
 
 def _library_words() -> set[str]:
     words = set(_HIDDEN)
-    for library in _libraries():
+    folder = Path(host_module("_mlir_libs").__path__[0])
+    for library in (path for pattern in _LIBRARIES for path in folder.glob(pattern)):
         # A linker may keep a word only as the end of a longer one.
         for match in set(_NAME.findall(library.read_bytes())):
             if len(match) <= _MOST_LETTERS:
                 parts = match.decode().split("-")
                 words |= {"-".join(parts[i:]) for i in range(len(parts))}
     return words
-
-
-def _libraries() -> Iterator[Path]:
-    folder = Path(host_module("_mlir_libs").__path__[0])
-    for pattern in _LIBRARIES:
-        yield from folder.glob(pattern)
 
 
 def _registered(name: str) -> RegisteredPass | None:
@@ -95,9 +94,6 @@ def _registered(name: str) -> RegisteredPass | None:
     if match is None or match["name"] != name:
         return RegisteredPass(name, is_pipeline=True)
     return RegisteredPass(name, tuple(PassOption(n, d) for n, d in _OPTION.findall(match["options"] or "")))
-
-
-# What kind of data an attribute of a transform op takes, by its class and the compiler's words.
 
 
 _MOST_CASES = 16
@@ -126,7 +122,7 @@ _ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
 )
 
 
-def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
+def _attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
     """Return what an attribute is, from its class, the compiler's words, and trials of enumerations."""
     kind, storage = _BY_CLASS.get(cls, ("any", ""))
     cases: tuple[EnumCase, ...] = ()
@@ -135,7 +131,7 @@ def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> Attrib
     elif cls == "ArrayAttr":
         kind, storage = next(((k, s) for words, k, s in _ARRAYS if words in constraint), ("attributes", ""))
     elif cls == "Attribute" and constraint == "conversion":
-        kind, cases, constraint = "enum", enum_cases(trial, name), ""
+        kind, cases, constraint = "enum", _enum_cases(trial, name), ""
     dynamic = dynamic_of(trial.skeleton, name) if kind in ("ints", "int") else None
     default = () if is_always_written(trial.skeleton, name, cls) else None
     return AttributeSpec(name, kind, storage, False, default, cases, dynamic, constraint)
@@ -149,7 +145,7 @@ def _integer_type(constraint: str) -> str:
     return {"unsigned": "ui", "signed": "si"}.get(match[2], "i") + match[1]
 
 
-def enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
+def _enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
     """Return the values that an enumeration accepts, with the words by which MLIR prints them."""
     printed: dict[int, list[str]] = {}
     for number in range(_MOST_CASES):
@@ -158,8 +154,7 @@ def enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
             module = ir.Module.parse(attempt.text())
         except ir.MLIRError:
             continue
-        op = scratch_op(module, role_of(trial.skeleton.name))
-        printed[number] = _WORD.findall(op.get_asm(use_local_scope=True))
+        printed[number] = _WORD.findall(_printed(module, trial))
     return tuple(EnumCase(word, f"{number} : i32") for number, word in _words(printed).items())
 
 
@@ -178,15 +173,17 @@ def _words(printed: Mapping[int, list[str]]) -> dict[int, str]:
     return {n: telling[n][places[0]] if places and n in telling else str(n) for n in printed}
 
 
-def elided_bool(trial: Trial, name: str) -> bool | None:
+def _elided_bool(trial: Trial, name: str) -> bool | None:
     """Return the value of an optional attribute that MLIR leaves out when it prints, which is its default."""
     for value in (False, True):
-        text = trial.with_changes(attributes={name: str(value).lower()}).text()
-        module = ir.Module.parse(text)
-        op = scratch_op(module, role_of(trial.skeleton.name))
-        if name not in op.get_asm(use_local_scope=True):
+        module = ir.Module.parse(trial.with_changes(attributes={name: str(value).lower()}).text())
+        if name not in _printed(module, trial):
             return value
     return None
+
+
+def _printed(module: Any, trial: Trial) -> str:
+    return str(scratch_op(module, role_of(trial.skeleton.name)).get_asm(use_local_scope=True))
 
 
 @functools.cache
@@ -216,8 +213,8 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     """Return an op without examples, and the smallest instance that is valid, if it may stand as a step."""
     role: Role = "structural" if skeleton.name in STRUCTURAL else role_of(skeleton.name)
     trial = first_trial(skeleton, REGIONS.get(skeleton.name, ()))
-    types, attributes = STARTS.get(skeleton.name, ({}, {}))
-    trial = trial.with_changes(types={k: list(v) for k, v in types.items()}, attributes=attributes)
+    types = {k: list(v) for k, v in START_TYPES.get(skeleton.name, {}).items()}
+    trial = trial.with_changes(types=types, attributes=START_ATTRIBUTES.get(skeleton.name, {}))
     problem = "structural" if role == "structural" else settle(trial)
     asked = {} if problem else ask_constraints(trial)
     op = _described(skeleton, role, asked, trial)
@@ -231,34 +228,31 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
 
 
 def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
-    documentation = skeleton.documentation
+    body: RegionKind = "body"
+    kinds = REGION_KINDS.get(skeleton.name, (body,) * len(skeleton.regions))
     return CatalogueOp(
         name=skeleton.name,
         extension=skeleton.extension,
         group=group_of(skeleton.name, role),
         role=role,
-        sentence=sentence_for(skeleton.name, documentation),
-        documentation=documentation,
+        sentence=sentence_for(skeleton.name, skeleton.documentation),
+        documentation=skeleton.documentation,
         operands=tuple(
             OperandSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, None, c)
             for a in skeleton.operands
             for c in [asked.get(a.name, "")]
         ),
-        attributes=tuple(attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
+        attributes=tuple(_attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
         results=tuple(
             ResultSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, c)
             for a in skeleton.results
             for c in [asked.get(f"->{a.name}", "")]
         ),
-        regions=_regions(skeleton),
+        regions=tuple(
+            RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True)
+        ),
         segments=skeleton.segments,
     )
-
-
-def _regions(skeleton: Skeleton) -> tuple[RegionSpec, ...]:
-    body: RegionKind = "body"
-    kinds = REGION_KINDS.get(skeleton.name, tuple(body for _ in skeleton.regions))
-    return tuple(RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True))
 
 
 def _with_answers(op: CatalogueOp, trial: Trial, instance: Any) -> CatalogueOp:
@@ -276,4 +270,4 @@ def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> Attribute
         return spec
     if spec.name in instance.attributes:
         return dataclasses.replace(spec, default=attribute_value(instance.attributes[spec.name], spec))
-    return dataclasses.replace(spec, default=elided_bool(trial, spec.name)) if spec.kind == "bool" else spec
+    return dataclasses.replace(spec, default=_elided_bool(trial, spec.name)) if spec.kind == "bool" else spec

@@ -1,7 +1,4 @@
-"""What asking cannot find out about transform ops: one entry a line, each with its reason.
-
-Only starting points and examples stand here; whatever can be asked of the compiler is asked.
-"""
+"""Data on transform ops that cannot be queried from the compiler: starting points, samples and examples."""
 
 from __future__ import annotations
 
@@ -20,20 +17,19 @@ STRUCTURAL: Mapping[str, str] = {
 }
 
 # Regions must not be empty where the compiler looks for their block without asking (it would crash).
+_BODY = '{^bb0(%x: !transform.any_op): "transform.yield"() : () -> ()}'
 REGIONS: Mapping[str, tuple[str, ...]] = {
-    "transform.alternatives": ('{^bb0(%x: !transform.any_op): "transform.yield"() : () -> ()}',) * 2,
+    "transform.alternatives": (_BODY,) * 2,
     "transform.apply_conversion_patterns": ("{^bb0:}",),
     "transform.apply_patterns": ("{^bb0:}",),
-    "transform.foreach": ('{^bb0(%x: !transform.any_op): "transform.yield"() : () -> ()}',),
+    "transform.foreach": (_BODY,),
     "transform.func.cast_and_call": ("{}",),
-    "transform.match.structured": (
-        '{^bb0(%x: !transform.any_op): "transform.match.structured.yield"() : () -> ()}',
-    ),
-    "transform.sequence": ('{^bb0(%x: !transform.any_op): "transform.yield"() : () -> ()}',),
+    "transform.match.structured": (_BODY.replace("transform.yield", "transform.match.structured.yield"),),
+    "transform.sequence": (_BODY,),
     "transform.smt.constrain_params": ('{^bb0(%x: !smt.int): "smt.yield"() : () -> ()}',),
     "transform.structured.replace": ('{^bb0: "builtin.module"() ({^bb1:}) : () -> ()}',),
     "transform.tune.alternatives": ('{^bb0: "transform.yield"() : () -> ()}',) * 2,
-}  # fmt: skip
+}
 
 REGION_KINDS: Mapping[str, tuple[RegionKind, ...]] = {
     "transform.alternatives": ("alternatives",),
@@ -47,44 +43,35 @@ REGION_KINDS: Mapping[str, tuple[RegionKind, ...]] = {
     "transform.with_pdl_patterns": ("payload",),
 }
 
-# Where an instance of what there is one of does not verify: types of operands and results ("->name"), and
-# attributes.
-_OP, _PARAM = "!transform.any_op", "!transform.param<i64>"
-STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = {
-    "transform.affine.simplify_bounded_affine_ops": (
-        {"bounded_values": (_OP,)},
-        {"lower_bounds": "array<i64: 0>", "upper_bounds": "array<i64: 8>"},  # as many bounds as values
-    ),
-    "transform.match.structured.body": ({}, {"passthrough": "unit"}),  # one condition
-    "transform.match.structured.result": (
-        {"->result": ("!transform.any_value",)},
-        {},
-    ),  # the value, or its users
-    "transform.alternatives": ({"scope": (_OP,)}, {}),  # without a scope it may only stand at the top
-    "transform.apply_conversion_patterns.dialect_to_llvm": ({}, {"dialect_name": '"func"'}),  # must be loaded
-    "transform.collect_matching": ({"->results": (_OP,)}, {}),  # as @matcher gives
-    "transform.foreach": ({"targets": (_OP,)}, {}),  # the body's arguments are the targets
-    "transform.foreach_match": ({}, {"matchers": "[@matcher]", "actions": "[@action]"}),  # one pair at least
-    "transform.func.cast_and_call": ({}, {"function_name": "@action"}),  # a name or a handle
-    "transform.include": ({"operands": (_OP,), "->results": (_OP,)}, {}),  # as @matcher takes and gives
-    "transform.merge_handles": ({"handles": (_OP,)}, {}),  # the result has the type of the handles
-    "transform.replicate": (
-        {"handles": (_OP,), "->replicated": (_OP,)},
-        {},
-    ),  # printed without, it does not parse
-    "transform.sequence": ({"root": (_OP,)}, {}),  # without a root it may only stand at the top
-    "transform.smt.constrain_params": ({"params": (_PARAM,)}, {}),  # the body's arguments are the parameters
-    "transform.structured.bufferize_to_allocation": (
-        {"->allocated_buffer": ("!transform.any_value",)},
-        {},
-    ),  # fixed
-    "transform.structured.pack_greedily": (
-        {},
-        {"matmul_inner_dims_order": "array<i64: 0, 1, 2>"},
-    ),  # a permutation
-    "transform.structured.pack_transpose": ({}, {"outer_perm": "array<i64: 1, 0>"}),  # one permutation at least
-    "transform.xegpu.insert_prefetch": ({}, {"static_nb_prefetch": "1 : i64"}),  # a number or a parameter
-    "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
+_OP, _PARAM, _VALUE = ("!transform.any_op",), ("!transform.param<i64>",), ("!transform.any_value",)
+# Types of operands and results ("->name") where an instance with one of each required one does not verify.
+START_TYPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "transform.affine.simplify_bounded_affine_ops": {"bounded_values": _OP},
+    "transform.alternatives": {"scope": _OP},  # without a scope it may only stand at the top
+    "transform.collect_matching": {"->results": _OP},  # as @matcher gives
+    "transform.foreach": {"targets": _OP},  # the body's arguments are the targets
+    "transform.include": {"operands": _OP, "->results": _OP},  # as @matcher takes and gives
+    "transform.match.structured.result": {"->result": _VALUE},  # the value, or its users
+    "transform.merge_handles": {"handles": _OP},  # the result has the type of the handles
+    "transform.replicate": {"handles": _OP, "->replicated": _OP},  # printed without, it does not parse
+    "transform.sequence": {"root": _OP},  # without a root it may only stand at the top
+    "transform.smt.constrain_params": {"params": _PARAM},  # the body's arguments are the parameters
+    "transform.structured.bufferize_to_allocation": {"->allocated_buffer": _VALUE},  # fixed
+}
+# Attributes where an instance with the required ones alone does not verify.
+START_ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
+    "transform.affine.simplify_bounded_affine_ops": {
+        "lower_bounds": "array<i64: 0>",  # as many bounds as values
+        "upper_bounds": "array<i64: 8>",
+    },
+    "transform.apply_conversion_patterns.dialect_to_llvm": {"dialect_name": '"func"'},  # must be loaded
+    "transform.foreach_match": {"matchers": "[@matcher]", "actions": "[@action]"},  # one pair at least
+    "transform.func.cast_and_call": {"function_name": "@action"},  # a name or a handle
+    "transform.match.structured.body": {"passthrough": "unit"},  # one condition
+    "transform.structured.pack_greedily": {"matmul_inner_dims_order": "array<i64: 0, 1, 2>"},  # a permutation
+    "transform.structured.pack_transpose": {"outer_perm": "array<i64: 1, 0>"},  # one permutation at least
+    "transform.structured.tile_using_forall": {"static_tile_sizes": "array<i64: 8>"},  # sizes or threads
+    "transform.xegpu.insert_prefetch": {"static_nb_prefetch": "1 : i64"},  # a number or a parameter
 }
 
 

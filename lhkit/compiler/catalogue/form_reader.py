@@ -1,4 +1,4 @@
-"""Transform ops as forms, and as MLIR prints them with the names that their author gave."""
+"""Forms of parsed transform ops, and their text with the value names of the source."""
 
 from __future__ import annotations
 
@@ -44,12 +44,7 @@ def written_forms(module: Any, specs: Mapping[str, CatalogueOp], names: Names) -
 
 
 class FormReader:
-    """Reads forms from the ops of one parsed text.
-
-    Args:
-        specs: The catalogue's ops by name.
-        names: Names of the text's values.
-    """
+    """Reads forms from the ops of one parsed text."""
 
     def __init__(self, specs: Mapping[str, CatalogueOp], names: Names) -> None:
         self._specs = specs
@@ -57,11 +52,7 @@ class FormReader:
         self._written: dict[Any, str] = {}
 
     def form(self, op: Any) -> Form:
-        """Return an op as data.
-
-        Raises:
-            KeyError: The op is not in the catalogue.
-        """
+        """Return an op as data."""
         spec = self._specs[op.name]
         operands = [TypedName(self._name(v), str(v.type)) for v in op.operands]
         results = [TypedName(self._name(v), str(v.type)) for v in op.results]
@@ -69,7 +60,9 @@ class FormReader:
             op=op.name,
             operands=_grouped(operands, spec.operands, _sizes(op, "operand")),
             attributes=tuple(
-                (a.name, value) for a in spec.attributes if (value := _value(op, a)) not in (None, a.default)
+                (a.name, value)
+                for a in spec.attributes
+                if a.name in op.attributes and (value := attribute_value(op.attributes[a.name], a)) != a.default
             ),
             results=_grouped(results, spec.results, _sizes(op, "result")),
             regions=tuple(self._block(region) for region in op.regions),
@@ -87,8 +80,8 @@ class FormReader:
             for v in (*o.operands, *o.results)
         }
         known |= {a.get_name(use_local_scope=True): self._name(a) for a in arguments}
-        if _is_isolated(op):
-            # Numbers start again inside, so names go by way of the values' places; outside, there are none.
+        if len(op.operands) and _OUTSIDE in op.get_asm(use_local_scope=True):
+            # Isolated from above, it prints alone: numbers start again inside, and names go by locations.
             known = {}
             for argument in arguments:
                 argument.set_location(ir.Location.name(self._name(argument)[1:]))
@@ -126,11 +119,6 @@ class FormReader:
         return FormBlock(arguments, tuple(self.form(o) for o in ops))
 
 
-def _is_isolated(op: Any) -> bool:
-    """Return True for ops inside which nothing from outside can be seen, so that they print alone."""
-    return len(op.operands) > 0 and _OUTSIDE in op.get_asm(use_local_scope=True)
-
-
 def _sizes(op: Any, side: str) -> list[int] | None:
     key = f"{side}SegmentSizes"
     return list(ir.DenseI32ArrayAttr(op.attributes[key])) if key in op.attributes else None
@@ -153,37 +141,32 @@ def _grouped(
     return tuple(groups)
 
 
-def _value(op: Any, spec: AttributeSpec) -> AttributeValue:
-    if spec.name not in op.attributes:
-        return None
-    return attribute_value(op.attributes[spec.name], spec)
-
-
 def attribute_value(attribute: Any, spec: AttributeSpec) -> AttributeValue:
     """Return an attribute as data; see `AttributeSpec.kind` for what that is."""
-    kind = spec.kind
-    if kind == "flag":
-        return True
-    if kind == "bool":
-        return bool(ir.BoolAttr(attribute).value)
-    if kind == "int":
-        return int(ir.IntegerAttr(attribute).value)
-    if kind == "string":
-        return str(ir.StringAttr(attribute).value)
-    if kind == "enum":
-        text = str(attribute)
-        return next((c.name for c in spec.cases if c.text == text), text)
-    if kind in ("ints", "bools"):
-        return _numbers(attribute, spec)
-    if kind == "dictionary":
-        return tuple((a.name, str(a.attr)) for a in ir.DictAttr(attribute))
-    if kind == "int-lists":
-        return tuple(_plain_numbers(ir.ArrayAttr(a)) for a in ir.ArrayAttr(attribute))
-    if kind == "strings":
-        return tuple(str(ir.StringAttr(a).value) for a in ir.ArrayAttr(attribute))
-    if kind in ("types", "symbols", "attributes"):
-        return tuple(str(a) for a in ir.ArrayAttr(attribute))
-    return str(attribute)
+    match spec.kind:
+        case "flag":
+            return True
+        case "bool":
+            return bool(ir.BoolAttr(attribute).value)
+        case "int":
+            return int(ir.IntegerAttr(attribute).value)
+        case "string":
+            return str(ir.StringAttr(attribute).value)
+        case "enum":
+            text = str(attribute)
+            return next((c.name for c in spec.cases if c.text == text), text)
+        case "ints" | "bools":
+            return _numbers(attribute, spec)
+        case "dictionary":
+            return tuple((a.name, str(a.attr)) for a in ir.DictAttr(attribute))
+        case "int-lists":
+            return tuple(_plain_numbers(ir.ArrayAttr(a)) for a in ir.ArrayAttr(attribute))
+        case "strings":
+            return tuple(str(ir.StringAttr(a).value) for a in ir.ArrayAttr(attribute))
+        case "types" | "symbols" | "attributes":
+            return tuple(str(a) for a in ir.ArrayAttr(attribute))
+        case _:
+            return str(attribute)
 
 
 def _numbers(attribute: Any, spec: AttributeSpec) -> Items:

@@ -1,4 +1,4 @@
-"""What the generated Python classes of transform ops say about them, before the compiler is asked."""
+"""Transform ops as the generated Python classes of the bindings declare them, and those without a class."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ class Skeleton:
     """An op as its Python class describes it.
 
     Attributes:
-        name: Its full name.
-        extension: The part of the dialect that brings it.
-        documentation: The dialect's documentation.
-        operands, results, regions: In order.
+        extension: The extension of the transform dialect that brings it.
         attributes: Pairs of a name and the class of attribute, such as ``IntegerAttr``; ``flag`` for those
             that are there or not.
         segments: Whether the op keeps the sizes of its groups of operands, and of results.
@@ -49,9 +46,8 @@ class Skeleton:
 
 
 def skeletons() -> list[Skeleton]:
-    """Return all transform ops that have a Python class, by name in order."""
-    found = [_skeleton(cls, extension) for extension, cls in _op_classes()]
-    return sorted(found, key=lambda s: s.name)
+    """Return all transform ops that have a Python class, sorted by name."""
+    return sorted((_skeleton(cls, extension) for extension, cls in _op_classes()), key=lambda s: s.name)
 
 
 def enum_classes() -> dict[str, Any]:
@@ -79,9 +75,21 @@ def _op_classes() -> Iterator[tuple[str, Any]]:
                 yield match[1] or match[2] or "transform", value
 
 
+# Which arguments a property gives, by the class of what it returns; True for any number of them.
+_ARGUMENT_KINDS = {
+    "Value": ("operands", False),
+    "OpOperandList": ("operands", True),
+    "OpResult": ("results", False),
+    "OpResultList": ("results", True),
+    "Region": ("regions", False),
+    "RegionSequence": ("regions", True),
+}
+
+
 def _skeleton(cls: Any, extension: str) -> Skeleton:
     """Return what a class says; the properties of generated classes stand in the dialect's order."""
-    operands, results, regions, attributes = [], [], [], []
+    found: dict[str, list[Argument]] = {"operands": [], "results": [], "regions": []}
+    attributes = []
     for name, member in vars(cls).items():
         if not isinstance(member, property):
             continue
@@ -90,210 +98,176 @@ def _skeleton(cls: Any, extension: str) -> Skeleton:
         kind = (inner or hint).__name__
         count: Count = "optional" if inner else "one"
         plain = name.removesuffix("_")
-        if kind == "Value":
-            operands.append(Argument(plain, count))
-        elif kind == "OpOperandList":
-            operands.append(Argument(plain, "many"))
-        elif kind in ("OpResult", "OpResultList"):
-            results.append(Argument(plain, "many" if kind == "OpResultList" else count))
-        elif kind in ("Region", "RegionSequence"):
-            regions.append(Argument(plain, "many" if kind == "RegionSequence" else "one"))
+        if kind in _ARGUMENT_KINDS:
+            side, is_many = _ARGUMENT_KINDS[kind]
+            found[side].append(Argument(plain, "many" if is_many else count))
         else:
             attributes.append((plain, "flag" if kind == "bool" else kind))
     return Skeleton(
         name=cls.OPERATION_NAME,
         extension=extension,
         documentation=(inspect.getdoc(cls) or "") if cls.__doc__ else "",
-        operands=tuple(operands),
-        results=tuple(results),
-        regions=tuple(regions),
+        operands=tuple(found["operands"]),
+        results=tuple(found["results"]),
+        regions=tuple(found["regions"]),
         attributes=tuple(attributes),
         segments=(cls._ODS_OPERAND_SEGMENTS is not None, cls._ODS_RESULT_SEGMENTS is not None),
     )
 
 
-# Transform ops that are registered and have no Python class in the bindings: what their class would say.
+# Families of ops whose names begin with the family, then the extension.
+_FAMILIES = ("apply_conversion_patterns", "apply_patterns", "match")
 
 
-_TARGET = (Argument("target", "one"),)
-_NEON = "Collects patterns that turn vector.contract into Arm's {} instructions ({})."
+def _op(
+    name: str,
+    documentation: str,
+    operands: str = "",
+    results: str = "",
+    attributes: str = "",
+    regions: str = "",
+) -> Skeleton:
+    """Return an op without a Python class.
 
-_SKELETONS = (
-    Skeleton(
-        "transform.affine.simplify_bounded_affine_ops",
-        "affine",
+    Operands, results and regions are ``name``, ``name?`` (optional) or ``name*`` (any number); attributes are
+    ``name:class``, or ``name`` for flags.
+    """
+    split = (word.partition(":") for word in attributes.split())
+    return Skeleton(
+        name=f"transform.{name}",
+        extension=next(part for part in name.split(".") if part not in _FAMILIES),
+        documentation=documentation,
+        operands=_arguments(operands),
+        results=_arguments(results),
+        regions=_arguments(regions),
+        attributes=tuple((attribute, cls or "flag") for attribute, _, cls in split),
+        segments=("?" in operands, False),
+    )
+
+
+def _arguments(names: str) -> tuple[Argument, ...]:
+    counts: dict[str, Count] = {"?": "optional", "*": "many"}
+    return tuple(Argument(name.rstrip("?*"), counts.get(name[-1], "one")) for name in names.split())
+
+
+def _neon(name: str, instructions: str, extension: str) -> Skeleton:
+    what = f"Collects patterns that turn vector.contract into Arm's {instructions} instructions ({extension})."
+    return _op(f"apply_patterns.{name}", what)
+
+
+def _match(name: str, documentation: str, results: str, attributes: str = "") -> Skeleton:
+    return _op(f"match.structured.{name}", documentation, "operand_handle", results, attributes)
+
+
+_SIGNATURE = "transformed_module transformed_function"
+_POSITIONS = "raw_position_list:DenseI64ArrayAttr is_inverted is_all permutation projected_permutation"
+# Transform ops that are registered and have no Python class in the bindings.
+_CLASSLESS = (
+    _op(
+        "affine.simplify_bounded_affine_ops",
         "Simplifies affine.min and affine.max with bounds that are given for some of their operands.",
-        operands=(*_TARGET, Argument("bounded_values", "many")),
-        attributes=(("lower_bounds", "DenseI64ArrayAttr"), ("upper_bounds", "DenseI64ArrayAttr")),
+        operands="target bounded_values*",
+        attributes="lower_bounds:DenseI64ArrayAttr upper_bounds:DenseI64ArrayAttr",
     ),
-    Skeleton(
-        "transform.affine.simplify_min_max_affine_ops",
-        "affine",
+    _op(
+        "affine.simplify_min_max_affine_ops",
         "Simplifies affine.min and affine.max with the bounds of values that the compiler can find out.",
-        operands=_TARGET,
+        operands="target",
     ),
-    Skeleton(
-        "transform.apply_conversion_patterns.func.func_to_llvm",
-        "func",
+    _op(
+        "apply_conversion_patterns.func.func_to_llvm",
         "Collects patterns that convert func ops to the LLVM dialect; they need the type converter to LLVM.",
     ),
-    Skeleton(
-        "transform.apply_patterns.arm_neon.vector_contract_to_bfmmla",
-        "arm_neon",
-        _NEON.format("BFMMLA", "NEON, bf16"),
-    ),
-    Skeleton(
-        "transform.apply_patterns.arm_neon.vector_contract_to_i8mm",
-        "arm_neon",
-        _NEON.format("I8MM", "NEON, i8"),
-    ),
-    Skeleton(
-        "transform.apply_patterns.arm_sve.vector_contract_to_bfmmla",
-        "arm_sve",
-        _NEON.format("BFMMLA", "SVE, bf16"),
-    ),
-    Skeleton(
-        "transform.apply_patterns.arm_sve.vector_contract_to_i8mm", "arm_sve", _NEON.format("I8MM", "SVE, i8")
-    ),
-    Skeleton(
-        "transform.dlti.query",
-        "dlti",
+    _neon("arm_neon.vector_contract_to_bfmmla", "BFMMLA", "NEON, bf16"),
+    _neon("arm_neon.vector_contract_to_i8mm", "I8MM", "NEON, i8"),
+    _neon("arm_sve.vector_contract_to_bfmmla", "BFMMLA", "SVE, bf16"),
+    _neon("arm_sve.vector_contract_to_i8mm", "I8MM", "SVE, i8"),
+    _op(
+        "dlti.query",
         "Gives what the data layout or target description at an op says under some keys, as a parameter.",
-        operands=_TARGET,
-        attributes=(("keys", "ArrayAttr"),),
-        results=(Argument("associated_attr", "one"),),
+        operands="target",
+        results="associated_attr",
+        attributes="keys:ArrayAttr",
     ),
-    Skeleton(
-        "transform.func.cast_and_call",
-        "func",
+    _op(
+        "func.cast_and_call",
         "Puts a call of a function before or after an op: values go in as arguments, with casts as a type "
         "converter in its body makes them, and other values are replaced by its results.",
-        operands=(
-            Argument("insertion_point", "one"),
-            Argument("inputs", "optional"),
-            Argument("outputs", "optional"),
-            Argument("function", "optional"),
-        ),
-        attributes=(("insert_after", "flag"), ("function_name", "SymbolRefAttr")),
-        results=(Argument("result", "one"),),
-        regions=(Argument("conversions", "one"),),
-        segments=(True, False),
+        operands="insertion_point inputs? outputs? function?",
+        results="result",
+        attributes="insert_after function_name:SymbolRefAttr",
+        regions="conversions",
     ),
-    Skeleton(
-        "transform.func.deduplicate_func_args",
-        "func",
+    _op(
+        "func.deduplicate_func_args",
         "Removes arguments of a function that get the same value in every call, and updates the calls.",
-        operands=(Argument("module", "one"),),
-        attributes=(("function_name", "SymbolRefAttr"),),
-        results=(Argument("transformed_module", "one"), Argument("transformed_function", "one")),
+        operands="module",
+        results=_SIGNATURE,
+        attributes="function_name:SymbolRefAttr",
     ),
-    Skeleton(
-        "transform.func.replace_func_signature",
-        "func",
+    _op(
+        "func.replace_func_signature",
         "Changes the order of a function's arguments and results, and of those of its calls if asked to.",
-        operands=(Argument("module", "one"),),
-        attributes=(
-            ("function_name", "SymbolRefAttr"),
-            ("args_interchange", "DenseI32ArrayAttr"),
-            ("results_interchange", "DenseI32ArrayAttr"),
-            ("adjust_func_calls", "flag"),
-        ),
-        results=(Argument("transformed_module", "one"), Argument("transformed_function", "one")),
+        operands="module",
+        results=_SIGNATURE,
+        attributes="function_name:SymbolRefAttr args_interchange:DenseI32ArrayAttr"
+        " results_interchange:DenseI32ArrayAttr adjust_func_calls",
     ),
-)
-
-_HANDLE = (Argument("operand_handle", "one"),)
-_FLAGS = (("is_inverted", "flag"), ("is_all", "flag"))
-_MAPS = (("permutation", "flag"), ("projected_permutation", "flag"))
-
-
-def _match(
-    name: str, does: str, results: tuple[Argument, ...] = (), attributes: tuple[tuple[str, str], ...] = ()
-) -> Skeleton:
-    return Skeleton(f"transform.match.structured.{name}", "structured", does, _HANDLE, results, (), attributes)
-
-
-def _results(*names: str) -> tuple[Argument, ...]:
-    return tuple(Argument(name, "one") for name in names)
-
-
-_ANSWER = (Argument("result", "optional"),)
-_MATCHERS = (
-    Skeleton(
-        "transform.match.structured",
-        "structured",
+    _op(
+        "match.structured",
         "Matches one structured (linalg) op with the conditions in its body, and gives what the body yields.",
-        _HANDLE,
-        (Argument("outputs", "many"),),
-        (Argument("body_region", "one"),),
-        (("failure_propagation_mode", "Attribute"),),
+        operands="operand_handle",
+        results="outputs*",
+        attributes="failure_propagation_mode:Attribute",
+        regions="body_region",
     ),
     _match(
         "body",
         "Asks that the body of a structured op is a copy, a reduction, elementwise, or a contraction.",
-        attributes=(
-            ("reduction_position", "IntegerAttr"),
-            ("passthrough", "flag"),
-            ("elementwise", "flag"),
-            ("contraction", "ArrayAttr"),
-        ),
+        results="",
+        attributes="reduction_position:IntegerAttr passthrough elementwise contraction:ArrayAttr",
     ),
     _match(
         "classify_contraction_dims",
         "Gives the numbers of a contraction's batch, row, column and reduction dimensions.",
-        _results("batch", "m", "n", "k"),
+        results="batch m n k",
     ),
     _match(
         "classify_convolution_dims",
         "Gives the numbers of a convolution's dimensions by what they are, its strides and its dilations.",
-        _results(
-            "batch",
-            "output_image",
-            "output_channel",
-            "filter_loop",
-            "input_channel",
-            "depth",
-            "strides",
-            "dilations",
-        ),
+        results="batch output_image output_channel filter_loop input_channel depth strides dilations",
     ),
     _match(
         "dim",
         "Asks that dimensions are parallel or reductions, or gives their sizes.",
-        _ANSWER,
-        (("raw_dim_list", "DenseI64ArrayAttr"), *_FLAGS, ("parallel", "flag"), ("reduction", "flag")),
+        results="result?",
+        attributes="raw_dim_list:DenseI64ArrayAttr is_inverted is_all parallel reduction",
     ),
-    _match("elemental_bitwidth", "Gives the number of bits of a value's elements.", _results("result")),
+    _match("elemental_bitwidth", "Gives the number of bits of a value's elements.", "result"),
     _match(
         "init",
         "Gives an output operand, or asks that its indexing map is a permutation.",
-        _ANSWER,
-        (("raw_position_list", "DenseI64ArrayAttr"), *_FLAGS, *_MAPS),
+        "result?",
+        _POSITIONS,
     ),
     _match(
         "input",
         "Gives an input operand, or asks that its indexing map is a permutation.",
-        _ANSWER,
-        (("raw_position_list", "DenseI64ArrayAttr"), *_FLAGS, *_MAPS),
+        "result?",
+        _POSITIONS,
     ),
-    _match("num_inits", "Gives the number of output operands.", _results("result")),
-    _match("num_inputs", "Gives the number of input operands.", _results("result")),
-    _match("rank", "Gives the number of loops of a structured op.", _results("result")),
-    _match(
-        "result",
-        "Gives a result, or the op that uses it.",
-        _results("result"),
-        (("position", "IntegerAttr"), ("any", "flag"), ("single", "flag")),
-    ),
-    Skeleton(
-        "transform.match.structured.yield",
-        "structured",
+    _match("num_inits", "Gives the number of output operands.", "result"),
+    _match("num_inputs", "Gives the number of input operands.", "result"),
+    _match("rank", "Gives the number of loops of a structured op.", "result"),
+    _match("result", "Gives a result, or the op that uses it.", "result", "position:IntegerAttr any single"),
+    _op(
+        "match.structured.yield",
         "Ends the body of transform.match.structured and says what it gives.",
-        (Argument("handles", "many"),),
+        operands="handles*",
     ),
 )
 
 
 def classless_skeletons() -> list[Skeleton]:
     """Return the ops without a Python class that the current context knows."""
-    return [s for s in (*_SKELETONS, *_MATCHERS) if ir.Context.current.is_registered_operation(s.name)]
+    return [s for s in _CLASSLESS if ir.Context.current.is_registered_operation(s.name)]

@@ -1,11 +1,11 @@
-"""What own ops raised, kept until the interpreter has stopped and somebody asks why."""
+"""Exceptions of own ops, kept until the interpreter has stopped and its caller asks for them."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from lhkit.compiler.ir.parsing import span_of
@@ -99,21 +99,14 @@ def place_in(file: str, error: BaseException) -> Span | None:
 def blame_own_op(
     diagnostics: tuple[Diagnostic, ...],
 ) -> tuple[OwnFailure | None, tuple[Diagnostic, ...]]:
-    """Return the failure of an own op that made an application fail, or None, and what there is to say.
-
-    Args:
-        diagnostics: What the interpreter said; of own ops, silenced ones too, it says nothing but the place.
-    """
+    """Return the own op's failure that made an application fail, or None, and the diagnostics with its own."""
     if not _failures:
         return None, diagnostics
     marked = [d.span for d in diagnostics if _MARK in d.message]
     others = tuple(d for d in diagnostics if not is_empty_diagnostic(d.message))
     # Nothing runs after a definite failure; silenceable ones may have been silenced.
-    said = _failures if _failures[-1].kind == "definite" else [f for f in _failures if _is_at(f, marked)]
+    is_definite = _failures[-1].kind == "definite"
+    said = [f for f in _failures if is_definite or f.diagnostic.span in marked]
     if not said:
         return None, others
     return said[-1], (said[-1].diagnostic, *others)
-
-
-def _is_at(failure: OwnFailure, places: Sequence[Span | None]) -> bool:
-    return failure.diagnostic.span in places

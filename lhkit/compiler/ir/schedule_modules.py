@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from lhkit.compiler.extension.own_op_checks import check_own_ops
+from lhkit.compiler.extension.own_op_registry import check_own_ops
 from lhkit.compiler.ir.bindings import interpreter, ir
 from lhkit.compiler.ir.functions import function_type, symbol_name
 from lhkit.compiler.ir.parsing import failure_in, parse_module, span_of, walk

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.functions import function_ops, function_type, symbol_name
+from lhkit.compiler.ir.functions import called_by, function_ops, function_type, symbol_name
 from lhkit.compiler.ir.parsing import walk
 
 KERNEL_NAME = "lhkit_kernel"
@@ -24,7 +24,7 @@ def make_kernel_entry(module: Any, name: str) -> None:
     that the caller passed never changes.
     """
     function = next(op for op in function_ops(module) if symbol_name(op) == name)
-    if _is_called(module, name):
+    if any(called_by(op) == name for op in walk(module.operation)):
         function = _caller_of(module, function)
     function.attributes["sym_name"] = ir.StringAttr.get(KERNEL_NAME)
     function.attributes["sym_visibility"] = ir.StringAttr.get("public")
@@ -37,37 +37,22 @@ def make_kernel_entry(module: Any, name: str) -> None:
     module.operation.verify()
 
 
-def _is_called(module: Any, name: str) -> bool:
-    return any(
-        op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == name
-        for op in walk(module.operation)
-    )
-
-
 def _caller_of(module: Any, function: Any) -> Any:
     """Return a new function, beside the others, that calls ``function`` and returns what it returns."""
     type_ = function_type(function)
     with ir.InsertionPoint(module.body), ir.Location.unknown():
-        caller = ir.Operation.create(
-            "func.func",
-            regions=1,
-            attributes={"sym_name": ir.StringAttr.get(KERNEL_NAME), "function_type": ir.TypeAttr.get(type_)},
-        )
+        attributes = {"sym_name": ir.StringAttr.get(KERNEL_NAME), "function_type": ir.TypeAttr.get(type_)}
+        caller = ir.Operation.create("func.func", attributes=attributes, regions=1)
         inputs = list(type_.inputs)
         block = caller.regions[0].blocks.append(*inputs, arg_locs=[ir.Location.unknown()] * len(inputs))
         with ir.InsertionPoint(block):
-            callee = ir.FlatSymbolRefAttr.get(symbol_name(function))
-            call = ir.Operation.create(
-                "func.call",
-                results=list(type_.results),
-                operands=list(block.arguments),
-                attributes={"callee": callee},
-            )
+            callee = {"callee": ir.FlatSymbolRefAttr.get(symbol_name(function))}
+            call = ir.Operation.create("func.call", list(type_.results), list(block.arguments), callee)
             ir.Operation.create("func.return", operands=list(call.results))
     return caller
 
 
-def plain_memref(type_: Any) -> Any:
+def _plain_memref(type_: Any) -> Any:
     """Return the memref without gaps that holds a value of this type."""
     if not isinstance(type_, ir.ShapedType):
         return ir.MemRefType.get([], type_)
@@ -77,7 +62,7 @@ def plain_memref(type_: Any) -> Any:
     return ir.MemRefType.get(shape, shaped.element_type)
 
 
-def is_dynamic(type_: Any) -> bool:
+def _is_dynamic(type_: Any) -> bool:
     """Return True for a tensor or memref with an extent that is not known."""
     return isinstance(type_, ir.ShapedType) and not ir.ShapedType(type_).has_static_shape
 
@@ -86,8 +71,8 @@ def _write_results_to_arguments(function: Any) -> None:
     type_ = function_type(function)
     blocks = list(function.regions[0].blocks)
     with ir.Location.unknown():
-        destinations = [plain_memref(t) for t in type_.results if not is_dynamic(t)]
-        returned = [_returned_type(t) for t in type_.results if is_dynamic(t)]
+        destinations = [_plain_memref(t) for t in type_.results if not _is_dynamic(t)]
+        returned = [_returned_type(t) for t in type_.results if _is_dynamic(t)]
         arguments = [blocks[0].add_argument(t, ir.Location.unknown()) for t in destinations]
         for block in blocks:
             terminator = list(block.operations)[-1].operation
@@ -102,17 +87,17 @@ def _write_results_to_arguments(function: Any) -> None:
 
 def _replace_return(terminator: Any, arguments: list[Any]) -> None:
     values = list(terminator.operands)
-    stored = [v for v in values if not is_dynamic(v.type)]
+    stored = [v for v in values if not _is_dynamic(v.type)]
     with ir.InsertionPoint(terminator), terminator.location:
         for value, argument in zip(stored, arguments, strict=True):
             _store(value, argument)
-        returned = [_without_gaps(v) for v in values if is_dynamic(v.type)]
+        returned = [_without_gaps(v) for v in values if _is_dynamic(v.type)]
         ir.Operation.create("func.return", operands=returned)
     terminator.erase()
 
 
 def _returned_type(type_: Any) -> Any:
-    return plain_memref(type_) if isinstance(type_, ir.MemRefType) else type_
+    return _plain_memref(type_) if isinstance(type_, ir.MemRefType) else type_
 
 
 def _without_gaps(value: Any) -> Any:
@@ -124,9 +109,7 @@ def _without_gaps(value: Any) -> Any:
     sizes = []
     for i in range(wanted.rank):
         if wanted.is_dynamic_dim(i):
-            number = ir.Operation.create(
-                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, i)}
-            )
+            number = ir.Operation.create("arith.constant", [index], [], {"value": ir.IntegerAttr.get(index, i)})
             sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])}
     copy = ir.Operation.create("memref.alloc", [wanted], sizes, segments).result

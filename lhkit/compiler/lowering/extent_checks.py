@@ -1,4 +1,4 @@
-"""Which extents of dynamic arguments a payload takes: found at compile time, looked at before every call.
+"""Runtime checks of dynamic extents: conditions found at compile time, evaluated before every call.
 
 Compiled code believes that the extents of its operands fit one another; where they do not, it would read and
 write outside of its arrays.
@@ -34,31 +34,20 @@ _REASON = re.compile(r"(?:= |\n)([a-z_]+\.[a-z_.0-9]+).*\n\^ (.*)\n", re.DOTALL)
 Shapes = Sequence[tuple[int, ...]]
 _Value = Callable[[Shapes], int]
 
-_BINARY: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "addi": operator.add,
-    "sub": operator.sub,
-    "subi": operator.sub,
-    "mul": operator.mul,
-    "muli": operator.mul,
-    "mins": min,
-    "minsi": min,
-    "maxs": max,
-    "maxsi": max,
-    "andi": operator.and_,
-    "and": operator.and_,
-    "ori": operator.or_,
-    "or": operator.or_,
+# By the name in the index dialect; arith adds an i.
+_INDEX_OPS: dict[str, Callable[[int, int], int]] = {
+    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "mins": min, "maxs": max},
+    **{"and": operator.and_, "or": operator.or_},
+}
+_BINARY = {
     "xori": operator.xor,
+    **_INDEX_OPS,
+    **{f"{name}i": function for name, function in _INDEX_OPS.items()},
 }
 # In the order in which arith numbers its predicates.
 _COMPARISONS: dict[str, Callable[[int, int], int]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "slt": operator.lt,
-    "sle": operator.le,
-    "sgt": operator.gt,
-    "sge": operator.ge,
+    **{"eq": operator.eq, "ne": operator.ne},
+    **{"slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge": operator.ge},
 }
 _COMPARED = {
     **{f"{i} : i64": function for i, function in enumerate(_COMPARISONS.values())},
@@ -81,10 +70,7 @@ class ExtentCheck:
 
 
 def extent_checks(module: Any, function: str) -> tuple[ExtentCheck, ...]:
-    """Return the conditions of a function on the shapes of its arguments; the module is used up.
-
-    Conditions that depend on more than shapes, or that stand in loops, are left out.
-    """
+    """Return a function's conditions on the shapes of its arguments, outside of loops; consumes the module."""
     for op in function_ops(module):
         visibility = "public" if symbol_name(op) == function else "private"
         op.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
@@ -119,27 +105,16 @@ def _value_of(value: Any) -> _Value | None:
         number = op.attributes["value"]
         constant = int(number.value) if isinstance(number, ir.IntegerAttr | ir.BoolAttr) else None
         return None if constant is None else lambda shapes: constant
-    if name == "dim" and not isinstance(op.operands[0].owner, ir.Operation | ir.OpView):
-        return _extent(op)
-    function = _COMPARED.get(_predicate(op)) if name in ("cmp", "cmpi") else _BINARY.get(name)
+    if name == "dim" and isinstance(op.operands[0].owner, ir.Block):
+        number, axis = ir.BlockArgument(op.operands[0]).arg_number, _value_of(op.operands[1])
+        return None if axis is None else lambda shapes: shapes[number][axis(shapes)]
+    predicate = next((str(op.attributes[n]) for n in ("predicate", "pred") if n in op.attributes), "")
+    function = _COMPARED.get(predicate) if name in ("cmp", "cmpi") else _BINARY.get(name)
     operands = [_value_of(v) for v in op.operands] if function else [None]
     if function is None or None in operands:
         return None
     left, right = operands
     return lambda shapes: function(left(shapes), right(shapes))  # type: ignore[misc]
-
-
-def _predicate(op: Any) -> str:
-    for name in ("predicate", "pred"):
-        if name in op.attributes:
-            return str(op.attributes[name])
-    return ""
-
-
-def _extent(op: Any) -> _Value | None:
-    number = ir.BlockArgument(op.operands[0]).arg_number
-    axis = _value_of(op.operands[1])
-    return None if axis is None else lambda shapes: shapes[number][axis(shapes)]
 
 
 def _reason(op: Any) -> str:
@@ -149,11 +124,7 @@ def _reason(op: Any) -> str:
 
 
 def check_extents(checks: Sequence[ExtentCheck], shapes: Shapes, sources: Sequence[Source]) -> None:
-    """Refuse arguments of shapes that break a condition.
-
-    Raises:
-        UsageError: They do; the message names the op, its place, and the shapes.
-    """
+    """Refuse arguments of shapes that break a condition."""
     for check in checks:
         if check.fails(shapes):
             shown = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)

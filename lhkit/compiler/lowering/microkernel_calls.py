@@ -26,9 +26,6 @@ from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.model.span import Span
 from lhkit.worker.requests import Source
 
-# Microkernels in C: a header that declares them, and the messages of the system's compiler with places.
-
-
 _MESSAGE = re.compile(r"^(.*?):(\d+):(\d+): (?:fatal )?(error|warning|note): (.*)$", re.MULTILINE)
 _C_NAMES = {
     "float32": "float",
@@ -37,101 +34,14 @@ _C_NAMES = {
     "float16": "_Float16",
     **{f"{u}int{n}": f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)},
 }
-
-
-# Compiles C source, given path, text, a header and a target, to (path of the library or None, messages).
-CompileC = Callable[[str, str, str, str], tuple[str | None, str]]
-
-
-def load_c_microkernel(
-    name: str, arguments: Sequence[ArrayType], file: str, text: str, compile_c: CompileC, target: str = ""
-) -> tuple[Any, int]:
-    """Compile C source and return the library that came out and the address of a function in it.
-
-    Args:
-        name: The function's name.
-        arguments: Its arguments, which the source has to declare as `c_header` does.
-        file: Path of the source, for messages and ``#include``.
-        text: The source.
-        compile_c: Runs the compiler.
-        target: Whose instructions it may use; empty for this CPU's.
-
-    Raises:
-        UsageError: No compiler, or it refuses the source; with its messages.
-    """
-    library, said = compile_c(file, text, c_header(name, arguments), target)
-    if library is None:
-        raise _refusal(name, arguments, (file, text), said)
-    loaded = ctypes.CDLL(library)
-    if not hasattr(loaded, name):
-        raise usage_error(f"{file} defines no function {name}", f"It is to be {prototype(name, arguments)}.")
-    return loaded, int(ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value or 0)
-
-
-def no_compiler(file: str, _text: str, _header: str, _target: str) -> tuple[str | None, str]:
-    """Compile nothing, where nothing runs the compiler.
-
-    Raises:
-        UsageError: Always.
-    """
-    raise usage_error(f"{file} is C source, and nothing compiles that here")
-
-
-def c_header(name: str, arguments: Sequence[ArrayType]) -> str:
-    """Return the header that declares a microkernel and the types of its arguments."""
-    structs = {_struct_name(a): a for a in arguments if a.kind != "scalar"}
-    lines = ["#pragma once", "#include <stdbool.h>", "#include <stdint.h>"]
-    for struct, argument in structs.items():
-        rank = len(argument.shape)
-        extents = f" int64_t sizes[{rank}]; int64_t strides[{rank}];" if rank else ""
-        element = _C_NAMES[argument.dtype]
-        lines.append(
-            f"typedef struct {{ {element} *allocated; {element} *aligned; int64_t offset;{extents} }} {struct};"
-        )
-    return "\n".join([*lines, prototype(name, arguments), ""])
-
-
-def prototype(name: str, arguments: Sequence[ArrayType]) -> str:
-    """Return how a microkernel is declared in C."""
-    for argument in arguments:
-        if argument.dtype not in _C_NAMES:
-            raise usage_error(f"{name} takes {argument.text}, and C has no {argument.dtype}")
-    spelled = [
-        f"{_C_NAMES[a.dtype]} arg{i}" if a.kind == "scalar" else f"{_struct_name(a)} *arg{i}"
-        for i, a in enumerate(arguments)
-    ]
-    return f"void {name}({', '.join(spelled) or 'void'});"
-
-
-def _struct_name(argument: ArrayType) -> str:
-    return f"memref_{len(argument.shape)}d_{argument.dtype}"
-
-
-def _refusal(name: str, arguments: Sequence[ArrayType], source: tuple[str, str], output: str) -> UsageError:
-    file, text = source
-    found = []
-    for path, line, column, severity, message in _MESSAGE.findall(output):
-        place = Span(file, int(line), int(column)) if path == file else None
-        found.append(Diagnostic(severity, message, place))
-    said = tuple(d for d in found if d.severity == "error") or tuple(found)
-    types = ", ".join(a.text for a in arguments)
-    return UsageError(
-        Failure(
-            kind="usage",
-            message=f"{file} is not the microkernel {name} of ({types})",
-            diagnostics=said or (Diagnostic("error", output.strip()),),
-            advice=f"It is to be {prototype(name, arguments)}",
-            texts=((file, text),),
-        )
-    )
-
-
 _C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
     "bool": ctypes.c_bool,
     **{f"{u}int{n}": getattr(ctypes, f"c_{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},
 }
+# Compiles C source, given path, text, a header and a target, to (path of the library or None, messages).
+CompileC = Callable[[str, str, str, str], tuple[str | None, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +57,73 @@ class Slot:
         return f"_mlir_ciface_{self.name}"
 
 
-def open_slots(module: Any, sources: Sequence[Source]) -> tuple[Slot, ...]:
-    """Turn the functions that microkernels stand in for into declarations, in place, and return them.
+def _load_c(slot: Slot, microkernel: Microkernel, compile_c: CompileC, target: str) -> tuple[Any, int]:
+    """Compile C source and return the library that came out and the address of the function in it."""
+    file = microkernel.file
+    library, said = compile_c(file, microkernel.text, _c_header(slot), target)
+    if library is None:
+        raise _refusal(slot, microkernel, said)
+    loaded = ctypes.CDLL(library)
+    if not hasattr(loaded, slot.name):
+        raise usage_error(f"{file} defines no function {slot.name}", f"It is to be {_prototype(slot)}.")
+    return loaded, int(ctypes.cast(getattr(loaded, slot.name), ctypes.c_void_p).value or 0)
 
-    Raises:
-        PayloadError: A function returns a buffer of its own instead of writing to one of its arguments.
-    """
+
+def no_compiler(file: str, _text: str, _header: str, _target: str) -> tuple[str | None, str]:
+    """Compile nothing, where nothing runs the compiler."""
+    raise usage_error(f"{file} is C source, and nothing compiles that here")
+
+
+def _c_header(slot: Slot) -> str:
+    """Return the header that declares a microkernel and the types of its arguments."""
+    structs = {_struct_name(a): a for a in slot.arguments if a.kind != "scalar"}
+    lines = ["#pragma once", "#include <stdbool.h>", "#include <stdint.h>"]
+    for struct, argument in structs.items():
+        rank = len(argument.shape)
+        extents = f" int64_t sizes[{rank}]; int64_t strides[{rank}];" if rank else ""
+        element = _C_NAMES[argument.dtype]
+        lines.append(
+            f"typedef struct {{ {element} *allocated; {element} *aligned; int64_t offset;{extents} }} {struct};"
+        )
+    return "\n".join([*lines, _prototype(slot), ""])
+
+
+def _prototype(slot: Slot) -> str:
+    for argument in slot.arguments:
+        if argument.dtype not in _C_NAMES:
+            raise usage_error(f"{slot.name} takes {argument.text}, and C has no {argument.dtype}")
+    spelled = [
+        f"{_C_NAMES[a.dtype]} arg{i}" if a.kind == "scalar" else f"{_struct_name(a)} *arg{i}"
+        for i, a in enumerate(slot.arguments)
+    ]
+    return f"void {slot.name}({', '.join(spelled) or 'void'});"
+
+
+def _struct_name(argument: ArrayType) -> str:
+    return f"memref_{len(argument.shape)}d_{argument.dtype}"
+
+
+def _refusal(slot: Slot, microkernel: Microkernel, output: str) -> UsageError:
+    file = microkernel.file
+    found = []
+    for path, line, column, severity, message in _MESSAGE.findall(output):
+        place = Span(file, int(line), int(column)) if path == file else None
+        found.append(Diagnostic(severity, message, place))
+    said = tuple(d for d in found if d.severity == "error") or tuple(found)
+    types = ", ".join(a.text for a in slot.arguments)
+    return UsageError(
+        Failure(
+            kind="usage",
+            message=f"{file} is not the microkernel {slot.name} of ({types})",
+            diagnostics=said or (Diagnostic("error", output.strip()),),
+            advice=f"It is to be {_prototype(slot)}",
+            texts=((file, microkernel.text),),
+        )
+    )
+
+
+def open_slots(module: Any, sources: Sequence[Source]) -> tuple[Slot, ...]:
+    """Turn the functions that microkernels stand in for into declarations, in place, and return them."""
     slots = []
     for function in [f for f in function_ops(module) if MICROKERNEL_MARK in f.attributes]:
         name, type_ = symbol_name(function), function_type(function)
@@ -162,8 +133,8 @@ def open_slots(module: Any, sources: Sequence[Source]) -> tuple[Slot, ...]:
             message = f"{sources[0].name} cannot call a microkernel: {what} (stage: bufferize)"
             advice = "Outline what writes to a destination from outside, and nothing that makes a new one."
             diagnostics = (Diagnostic("error", what, span_of(function.location)),)
-            more = {"stage": "bufferize", "advice": advice}
-            raise error_for(failure_in(sources, "lowering", message, diagnostics, **more))
+            failure = failure_in(sources, "lowering", message, diagnostics, stage="bufferize", advice=advice)
+            raise error_for(failure)
         slots.append(Slot(name, tuple(array_type(t) for t in type_.inputs)))
         _declare(function)
     return tuple(slots)
@@ -185,26 +156,12 @@ def _declare(function: Any) -> None:
 
 
 class LinkedMicrokernels:
-    """The microkernels of a kernel, in memory.
-
-    Attributes:
-        addresses: Where each symbol is.
-    """
+    """The microkernels of a kernel, in memory."""
 
     def __init__(
         self, slots: Sequence[Slot], given: Sequence[Microkernel], compile_c: CompileC, target: str = ""
     ) -> None:
-        """Load what stands in for each function, compiled for a target (empty: this CPU).
-
-        Args:
-            slots: The functions.
-            given: What there is for them.
-            compile_c: Runs the C compiler.
-            target: See `Recipe`.
-
-        Raises:
-            UsageError: Nothing does, or it does not load; what is given for no function is refused too.
-        """
+        """Load what stands in for each function, compiled for a target (empty: this CPU)."""
         by_name = {m.name: m for m in given}
         names = [s.name for s in slots]
         if unknown := sorted(set(by_name) - set(names)):
@@ -225,10 +182,7 @@ class LinkedMicrokernels:
 
     def _load(self, slot: Slot, microkernel: Microkernel) -> int:
         if microkernel.function is None:
-            source = (microkernel.file, microkernel.text)
-            library, address = load_c_microkernel(
-                slot.name, slot.arguments, *source, self._compile_c, self._target
-            )
+            library, address = _load_c(slot, microkernel, self._compile_c, self._target)
             self._keep.append(library)
             return address
         return self._callback(slot, microkernel, _python_function(microkernel))
@@ -259,11 +213,7 @@ class LinkedMicrokernels:
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0)
 
     def check(self) -> None:
-        """Raise what a Python function raised during the last call.
-
-        Raises:
-            UsageError: One did; with file, line and caret.
-        """
+        """Raise what a Python function raised during the last call."""
         if self._raised:
             raise self._raised.pop()
 

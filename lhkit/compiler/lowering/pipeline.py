@@ -21,99 +21,64 @@ from lhkit.compiler.ir.parsing import (
 )
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry
-from lhkit.compiler.lowering.memory_lowering import expand_strided_copies, keep_stack_small, widen_bool_vectors
-from lhkit.compiler.lowering.soft_floats import add_conversions
+from lhkit.compiler.lowering.legalization import (
+    add_conversions,
+    expand_strided_copies,
+    keep_stack_small,
+    lowering_error,
+    widen_bool_vectors,
+)
 from lhkit.compiler.lowering.target_attributes import set_target
-from lhkit.model.errors import Diagnostic, LhkitError, error_for
+from lhkit.model.errors import Diagnostic, error_for
 from lhkit.worker.requests import Source
-
-# Ops that only exist as compositions: they are written out before bufferization.
-
 
 _ANY = "!transform.any_op"
 
 
-def _each(transform: str) -> Callable[[str], str]:
-    """Return the steps that apply a transform of one op to every op of a name."""
-
-    def steps(name: str) -> str:
-        return (
-            f'%ops = transform.structured.match ops{{["{name}"]}} in %root : ({_ANY}) -> {_ANY}\n'
-            f"transform.foreach %ops : {_ANY} {{\n^bb0(%op: {_ANY}):\n{transform}\n}}\n"
-        )
-
-    return steps
-
-
-def _typed(name: str, transform: str) -> str:
-    return f'%typed = transform.cast %op : {_ANY} to !transform.op<"{name}">\n{transform}'
-
-
-_PACK = _typed(
-    "linalg.pack",
+# Transforms of ``%op``, each op of the name, and patterns for functions, that write out ops without a lowering.
+_WINOGRAD = f"transform.structured.decompose_winograd_op %op : ({_ANY}) -> {_ANY}"
+_TRANSFORMS = {
+    "linalg.softmax": f"transform.structured.decompose_interface %op : ({_ANY}) -> {_ANY}",
+    "linalg.pack": f'%typed = transform.cast %op : {_ANY} to !transform.op<"linalg.pack">\n'
     'transform.structured.lower_pack %typed : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">,'
     ' !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)',
-)
-_UNPACK = _typed(
-    "linalg.unpack",
+    "linalg.unpack": f'%typed = transform.cast %op : {_ANY} to !transform.op<"linalg.unpack">\n'
     'transform.structured.lower_unpack %typed : (!transform.op<"linalg.unpack">) -> ('
     '!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">, !transform.op<"tensor.collapse_shape">,'
     ' !transform.op<"tensor.extract_slice">, !transform.op<"linalg.copy">)',
-)
-_INTERFACE = f"transform.structured.decompose_interface %op : ({_ANY}) -> {_ANY}"
-_WINOGRAD = f"transform.structured.decompose_winograd_op %op : ({_ANY}) -> {_ANY}"
-
-
-def _pattern(pattern: str) -> Callable[[str], str]:
-    """Return the steps that apply a pattern to every function."""
-
-    def steps(_: str) -> str:
-        return (
-            f'%functions = transform.structured.match ops{{["func.func"]}} in %root : ({_ANY}) -> {_ANY}\n'
-            f"transform.apply_patterns to %functions {{\n{pattern}\n}} : {_ANY}\n"
-        )
-
-    return steps
-
-
-_STEPS: dict[str, Callable[[str], str]] = {
-    "linalg.softmax": _each(_INTERFACE),
-    "linalg.pack": _each(_PACK),
-    "linalg.unpack": _each(_UNPACK),
-    "linalg.winograd_filter_transform": _each(_WINOGRAD),
-    "linalg.winograd_input_transform": _each(_WINOGRAD),
-    "linalg.winograd_output_transform": _each(_WINOGRAD),
-    "tensor.concat": _pattern("transform.apply_patterns.tensor.decompose_concat"),
-    "vector.scan": _pattern("transform.apply_patterns.vector.lower_scan"),
+    "linalg.winograd_filter_transform": _WINOGRAD,
+    "linalg.winograd_input_transform": _WINOGRAD,
+    "linalg.winograd_output_transform": _WINOGRAD,
+}
+_PATTERNS = {
+    "tensor.concat": "transform.apply_patterns.tensor.decompose_concat",
+    "vector.scan": "transform.apply_patterns.vector.lower_scan",
 }
 
 
-def decompose(module: Any) -> None:
-    """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``.
+def _steps(name: str) -> str:
+    matched = name if name in _TRANSFORMS else "func.func"
+    match = f'%ops = transform.structured.match ops{{["{matched}"]}} in %root : ({_ANY}) -> {_ANY}\n'
+    if name in _TRANSFORMS:
+        return f"{match}transform.foreach %ops : {_ANY} {{\n^bb0(%op: {_ANY}):\n{_TRANSFORMS[name]}\n}}\n"
+    return f"{match}transform.apply_patterns to %ops {{\n{_PATTERNS[name]}\n}} : {_ANY}\n"
 
-    Raises:
-        ValueError: The compiler refuses one.
-    """
-    for name in op_names(module.operation) & _STEPS.keys():
+
+def _decompose(module: Any) -> None:
+    """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``."""
+    for name in op_names(module.operation) & (_TRANSFORMS.keys() | _PATTERNS.keys()):
         sequence = (
             f"module attributes {{{SEQUENCE_MARK}}} {{\n"
             f"transform.named_sequence @decompose(%root: {_ANY} {{transform.readonly}}) {{\n"
-            f"{_STEPS[name](name)}transform.yield\n}}}}"
+            f"{_steps(name)}transform.yield\n}}}}"
         )
         schedule = ir.Module.parse(sequence)
         entry = next(iter(sequence_ops(schedule)))
         interpreter.apply_named_sequence(module.operation, entry, schedule)
 
 
-# Before bufferization: a payload reduced to what the kernel uses, in ops that have a lowering.
-
-
-def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
-    """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization.
-
-    Raises:
-        PayloadError: It calls a function without a body, or an op cannot be written out.
-    """
+def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
+    """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization."""
     make_kernel_entry(module, function)
     _run_passes(module, "symbol-dce")
     _refuse_external_calls(module, sources)
@@ -122,11 +87,15 @@ def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
         _run_passes(module, "lift-cf-to-scf")
         _give_poison_a_buffer(module)
     _run_passes(module, "func.func(convert-elementwise-to-linalg,lower-vector-mask)")
-    _leave_freeing_to_the_compiler(module)
+    # Every buffer is freed after its last use anyway.
+    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
+        op.erase()
     try:
-        decompose(module)
+        _decompose(module)
     except ValueError as error:
-        raise _refusal(sources, "an op cannot be written out", from_flattened(str(error))) from None
+        message = f"{sources[0].name} cannot be lowered: an op cannot be written out (stage: bufferize)"
+        diagnostics = from_flattened(str(error))
+        raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="bufferize")) from None
 
 
 def _run_passes(module: Any, name: str) -> None:
@@ -141,18 +110,10 @@ def _give_poison_a_buffer(module: Any) -> None:
             continue
         index = ir.IndexType.get()
         with ir.InsertionPoint(op), op.location:
-            zero = ir.Operation.create(
-                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)}
-            )
+            zero = ir.Operation.create("arith.constant", [index], [], {"value": ir.IntegerAttr.get(index, 0)})
             sizes = [zero.result for i in range(type_.rank) if type_.is_dynamic_dim(i)]
             empty = ir.Operation.create("tensor.empty", [type_], sizes)
         op.results[0].replace_all_uses_with(empty.result)
-        op.erase()
-
-
-def _leave_freeing_to_the_compiler(module: Any) -> None:
-    """Remove the payload's own deallocations: every buffer is freed after its last use anyway."""
-    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
         op.erase()
 
 
@@ -161,17 +122,12 @@ def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
     for op in walk(module.operation):
         for name in external & {_callee(op)}:
             what = f"{op.name} of @{name}, which is declared and has no body"
-            raise _refusal(sources, what, (Diagnostic("error", what, span_of(op.location)),))
+            raise lowering_error(sources, what, op, "bufferize")
 
 
 def _callee(op: Any) -> str:
     attribute = {"func.call": "callee", "func.constant": "value"}.get(op.name)
     return ir.FlatSymbolRefAttr(op.attributes[attribute]).value if attribute else ""
-
-
-def _refusal(sources: Sequence[Source], reason: str, diagnostics: tuple[Diagnostic, ...]) -> LhkitError:
-    message = f"{sources[0].name} cannot be lowered: {reason} (stage: bufferize)"
-    return error_for(failure_in(sources, "lowering", message, diagnostics, stage="bufferize"))
 
 
 # Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
@@ -236,13 +192,9 @@ def ignore_progress(stage: str, module: Any) -> None:
 def lower_to_buffers(
     module: Any, function: str, sources: Sequence[Source], progress: Progress = ignore_progress
 ) -> None:
-    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations.
-
-    Raises:
-        PayloadError: A pass refuses; the failure names the op and its place.
-    """
+    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations."""
     progress("bufferize", module)
-    prepare(module, function, sources)
+    _prepare(module, function, sources)
     _run(module, BUFFERIZE, "bufferize", sources)
     keep_stack_small(module)
     _run(module, DEALLOCATE, "bufferize", sources)
@@ -255,9 +207,6 @@ def lower_to_loops(
     """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
 
     With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop.
-
-    Raises:
-        PayloadError: A pass refuses.
     """
     progress("lower", module)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
@@ -267,11 +216,7 @@ def lower_to_loops(
 
 
 def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
-    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``.
-
-    Raises:
-        PayloadError: A pass refuses.
-    """
+    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``."""
     _run(module, (_SEQUENTIAL_FORALL, "lower-affine"), "lower", sources)
 
 
@@ -279,10 +224,6 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     """Lower a payload of loops and memrefs to the LLVM dialect, in place, for this CPU or another target.
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
-
-    Raises:
-        PayloadError: A pass refuses, or something is left that has no lowering.
-        UsageError: No code can be made for the target here.
     """
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):
@@ -296,7 +237,10 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         widen_bool_vectors(module, sources)
     add_conversions(module, types)
     if not all(name.startswith(_LOWERED) for name in names):
-        raise _leftover(module, sources)
+        # Translation to LLVM IR would only say that it cannot.
+        op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
+        what = "no lowering for this op"
+        raise lowering_error(sources, f"{what}: {op.name}", op, "lower", what=f"{op.name}: {what}")
     set_target(module, target)
 
 
@@ -336,12 +280,3 @@ def _reason(message: str) -> str:
     """Return the first line of a message, without the text of the operation that it may end with."""
     line = re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
     return re.sub(r" that was explicitly marked illegal.*", "", line)
-
-
-def _leftover(module: Any, sources: Sequence[Source]) -> LhkitError:
-    """Return the error of the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
-    op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
-    what = "no lowering for this op"
-    diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
-    message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
-    return error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))

@@ -1,4 +1,4 @@
-"""Machine code for another x86 CPU than this one, by attributes on the functions of a lowered module."""
+"""Targets of kernels: attributes of functions for another x86 CPU, and threads by the OpenMP runtime."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ _WITHOUT_FMA = ("sse",)
 
 
 def check_target(name: str) -> None:
-    """Refuse a target that the compiler here makes no code for.
-
-    Raises:
-        UsageError: It is one of another architecture, or none.
-    """
+    """Refuse a target that the compiler here makes no code for."""
     machine = platform.machine().lower()
     if name and (name not in INSTRUCTION_SETS or machine not in _X86):
         known = ", ".join(INSTRUCTION_SETS) if machine in _X86 else "this CPU alone"
@@ -35,11 +31,7 @@ def check_target(name: str) -> None:
 
 
 def check_executable(name: str) -> None:
-    """Refuse to execute code for a target whose instructions this CPU does not have.
-
-    Raises:
-        UsageError: It lacks some; the message names them.
-    """
+    """Refuse to execute code for a target whose instructions this CPU does not have."""
     check_target(name)
     if name and (missing := INSTRUCTION_SETS[name].missing):
         advice = f"To look at its code: kernel.assembly(target={name!r}), or kernel.hot_loops(target={name!r})."
@@ -51,18 +43,12 @@ def set_target(module: Any, name: str) -> None:
 
     On a target without fused multiply-adds, vectors are multiplied and added, rounded twice, as ``vector.fma``
     is there: the alternative is a call of ``fmaf`` for every element.
-
-    Args:
-        module: The module.
-        name: One of ``INSTRUCTION_SETS``, or empty for this CPU.
-
-    Raises:
-        UsageError: No code can be made for it here.
     """
     check_target(name)
     if name:
         _set_attributes(module, name)
-    if name in _WITHOUT_FMA or (not name and _lacks_fma()):
+    is_without = platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
+    if name in _WITHOUT_FMA or (not name and is_without):
         _split_vector_fmas(module)
 
 
@@ -83,27 +69,15 @@ def _set_attributes(module: Any, name: str) -> None:
                 op.operation.attributes["passthrough"] = ir.ArrayAttr.get(attributes + [alone] * is_called)
 
 
-def _lacks_fma() -> bool:
-    return platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
-
-
 def _split_vector_fmas(module: Any) -> None:
     fused = [op for op in walk(module.operation) if op.name == "llvm.intr.fma"]
-    for op in fused:
-        if not str(op.results[0].type).startswith("vector<"):
-            continue
+    for op in [op for op in fused if str(op.results[0].type).startswith("vector<")]:
+        attributes = {name: op.attributes[name] for name in op.attributes}
         with ir.InsertionPoint(op), op.location:
-            split = ir.Operation.create(
-                "llvm.intr.fmuladd",
-                results=[op.results[0].type],
-                operands=list(op.operands),
-                attributes={name: op.attributes[name] for name in op.attributes},
-            )
+            types, operands = [op.results[0].type], list(op.operands)
+            split = ir.Operation.create("llvm.intr.fmuladd", types, operands, attributes)
         op.results[0].replace_all_uses_with(split.results[0])
         op.erase()
-
-
-# Kernels on several threads: the OpenMP runtime that they call, and what has to hold before they may.
 
 
 _DISTRIBUTION = "intel-openmp"
@@ -112,11 +86,7 @@ _MEND = "Install it: pip install 'lhkit[openmp]'"
 
 
 def openmp_library() -> str:
-    """Return the path of the OpenMP runtime, loaded for as long as the process lives.
-
-    Raises:
-        UsageError: It is not installed, with the command that installs it, or does not load.
-    """
+    """Return the path of the OpenMP runtime, loaded for as long as the process lives."""
     path = find_openmp()
     if path is None:
         raise usage_error(f"a kernel on several threads needs the OpenMP runtime of {_DISTRIBUTION}", _MEND)
@@ -144,11 +114,7 @@ def _load(path: str) -> ctypes.CDLL:
 
 
 def check_threads(threads: int) -> None:
-    """Refuse a number of threads for which there are no cores, or a second pool of threads in this process.
-
-    Raises:
-        UsageError: Either.
-    """
+    """Refuse a number of threads for which there are no cores, or a second pool of threads in this process."""
     if threads < 1:
         raise usage_error(f"a kernel on {threads} threads", f"The knob {THREADS_KNOB!r} is at least 1.")
     if threads == 1:

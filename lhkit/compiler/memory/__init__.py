@@ -1,8 +1,9 @@
 """What a compiled payload allocates: a slice of the buffered IR, and a ledger of the heap.
 
-- ``heap_ledger``: What compiled code asks of the heap: the C library's functions, with a ledger beside them.
-- ``memory_slice``: From buffered IR to the small program that decides about memory: what is allocated when,
-  and how much.
-- ``buffer_sizes``: How large buffers are, as the lowering to LLVM lays them out, and which are larger than a
-  worker may have.
+- ``heap_ledger``: Memory programs of kernels, and the heap allocations of a call, counted in the C library's
+  functions.
+- ``memory_slice``: Memory programs of buffered IR: a slice with the allocations and everything that decides
+  about them.
+- ``buffer_sizes``: Sizes of buffers as LLVM lays them out, and refusal of those that exceed the worker's
+  memory limit.
 """

@@ -1,4 +1,4 @@
-"""How large buffers are, as the lowering to LLVM lays them out, and which are larger than a worker may have."""
+"""Sizes of buffers as LLVM lays them out, and refusal of those that exceed the worker's memory limit."""
 
 from __future__ import annotations
 
@@ -24,13 +24,6 @@ def refuse_huge_buffers(module: Any, sources: Sequence[Source]) -> None:
     """Refuse a buffer that a run is sure to ask for and that no process under this one's limit can have.
 
     Native code that is refused memory does not say so: it crashes.
-
-    Args:
-        module: The last IR that has memrefs.
-        sources: Its texts, for the place.
-
-    Raises:
-        MemoryLimitError: There is one; with the place of the op that it is for.
     """
     most = _most_bytes()
     for op in _certain_allocations(module):

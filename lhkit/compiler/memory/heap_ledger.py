@@ -1,8 +1,9 @@
-"""What compiled code asks of the heap: the C library's functions, with a ledger beside them."""
+"""Memory programs of kernels, and the heap allocations of a call, counted in the C library's functions."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -32,26 +33,20 @@ class HeapLedger:
         self._sizes: dict[int, int] = {}
         self.addresses: dict[str, int] = {}
         self._allocations = self._frees = self._total = self._live = self._peak = 0
-        malloc = self._library("malloc", _POINTER, _SIZE)
-        calloc = self._library("calloc", _POINTER, _SIZE, _SIZE)
-        aligned = self._library("aligned_alloc", _POINTER, _SIZE, _SIZE)
-        free = self._library("free", None, _POINTER)
-        self._offer("malloc", _POINTER, (_SIZE,), lambda n: self._add(malloc(n), n))
-        self._offer("calloc", _POINTER, (_SIZE, _SIZE), lambda n, size: self._add(calloc(n, size), n * size))
-        self._offer("aligned_alloc", _POINTER, (_SIZE, _SIZE), lambda to, n: self._add(aligned(to, n), n))
-        self._offer("free", None, (_POINTER,), lambda address: self._remove(address, free))
+        self._offer("malloc", _POINTER, (_SIZE,), lambda c, n: self._add(c(n), n))
+        self._offer("calloc", _POINTER, (_SIZE, _SIZE), lambda c, n, size: self._add(c(n, size), n * size))
+        self._offer("aligned_alloc", _POINTER, (_SIZE, _SIZE), lambda c, to, n: self._add(c(to, n), n))
+        self._offer("free", None, (_POINTER,), self._remove)
 
     def count(self) -> HeapCount:
         """Return what was counted until now."""
         return HeapCount(self._allocations, self._frees, self._total, self._peak, self._live)
 
-    def _library(self, name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    def _offer(self, name: str, result: Any, arguments: tuple[Any, ...], count: Callable[..., Any]) -> None:
+        """Put a function beside the C library's, which it is given and calls."""
         function = getattr(_C, name)
         function.restype, function.argtypes = result, arguments
-        return function
-
-    def _offer(self, name: str, result: Any, arguments: tuple[Any, ...], function: Callable[..., Any]) -> None:
-        callback = ctypes.CFUNCTYPE(result, *arguments)(function)
+        callback = ctypes.CFUNCTYPE(result, *arguments)(functools.partial(count, function))
         self._keep.append(callback)
         self.addresses[name] = int(ctypes.cast(callback, _POINTER).value or 0)
 
@@ -64,31 +59,24 @@ class HeapLedger:
             self._peak = max(self._peak, self._live)
         return address
 
-    def _remove(self, address: int | None, free: Callable[..., Any]) -> None:
+    def _remove(self, free: Callable[..., Any], address: int | None) -> None:
         if address:
             self._frees += 1
             self._live -= self._sizes.pop(address, 0)
         free(address)
 
 
-# The memory of a kernel: the program that decides about it, and a run that is counted.
-
-
 def scheduled_memory(recipe: Recipe, progress: Progress = ignore_progress) -> MemoryProgram:
-    """Return what a payload does with memory as its schedule leaves it, before anything else is done with it.
-
-    Raises:
-        UsageError: It computes on tensors, which are no memory yet.
-    """
+    """Return the memory program of a payload as its schedule leaves it, before any lowering."""
     with new_context():
         module, _ = lowered_module(recipe, "scheduled", progress)
         for op in walk(module.operation):
             if any(isinstance(r.type, ir.RankedTensorType) for r in op.results):
-                raise usage_error(
-                    f"{op.name} gives a tensor, and tensors are no memory yet",
+                advice = (
                     "Bufferize in the schedule (transform.bufferization.one_shot_bufferize), or compile the"
-                    " payload and ask the kernel: kernel.footprint().",
+                    " payload and ask the kernel: kernel.footprint()."
                 )
+                raise usage_error(f"{op.name} gives a tensor, and tensors are no memory yet", advice)
         write_out_loops(module, recipe.sources)
         return memory_program(module, recipe.function, recipe.sources)
 
@@ -99,16 +87,9 @@ def kernel_memory(
     results: list[Any] | None = None,
     progress: Progress = ignore_progress,
 ) -> tuple[MemoryProgram, HeapCount | None]:
-    """Return what a kernel does with memory and, if there are arguments, what a call with them asks for.
+    """Return the memory program of a kernel and, given prepared arguments, the heap allocations of a call.
 
-    The kernel that is counted is made of the same IR as any other and thrown away: counting costs those
-    that run otherwise nothing.
-
-    Args:
-        recipe: What decides the kernel.
-        arguments: As `CompiledKernel.prepare` takes them.
-        results: As `CompiledKernel.prepare` takes them.
-        progress: Is told of each stage.
+    The kernel that is counted is built for that alone, so that other kernels do not pay for counting.
     """
     if arguments is None or results is None:
         with new_context():

@@ -1,8 +1,9 @@
-"""From buffered IR to the small program that decides about memory: what is allocated when, and how much."""
+"""Memory programs of buffered IR: a slice with the allocations and everything that decides about them."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,19 +12,16 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import span_of, walk
-from lhkit.compiler.lowering.memory_lowering import is_bufferization_copy
+from lhkit.compiler.lowering.legalization import is_bufferization_copy
 from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
 from lhkit.model.memory_footprint import Instruction, Kind, MemoryProgram, Origin, Region
 from lhkit.worker.requests import Source
-
-# Which op of the payload's author a buffered op comes from: locations survive bufferization.
-
 
 _OP = re.compile(r'"?([A-Za-z_][\w$]*(?:\.[\w$]+)+)')
 
 
 class Origins:
-    """The origins that were asked for, each once."""
+    """The payload ops that buffered ops come from, numbered; locations survive bufferization."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._names = Names(sources)
@@ -57,29 +55,39 @@ class Origins:
         return Origin(name, match[1] if match else op.name, self._shown.get(span.file, span.file), span.line)
 
 
-# What a program about memory can do without: arithmetic that decides nothing, loops that only compute.
-
+# Dead-code elimination for memory programs.
 
 _EFFECTS = ("alloc", "stack", "free", "copy")
 _NESTED = ("loop", "while", "branch")
+_VIEWS = (
+    *("memref.subview", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape"),
+    *("memref.transpose", "memref.view", "memref.memory_space_cast", "memref.assume_alignment"),
+)
+_ALLOCATIONS: dict[str, Kind] = {"memref.alloc": "alloc", "memref.alloca": "stack"}
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_COMPUTED = (
+    *("addi", "subi", "muli", "divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "remsi", "remui"),
+    *("minsi", "minui", "maxsi", "maxui", "andi", "ori", "xori"),
+)
+_CASTS = ("memref.cast", "arith.index_cast")
+_BUFFERS = (ir.MemRefType, ir.UnrankedMemRefType)
+_DECIDING = (*_BUFFERS, ir.IntegerType, ir.IndexType)
 
 Functions = tuple[tuple[str, Region], ...]
 
 
 def prune(functions: Functions) -> Functions:
-    """Return functions without what decides nothing; a loop that only computes is one use of its buffers."""
+    """Return functions without dead code; a loop that only computes is one use of its buffers."""
     working = _functions_with_effects(functions)
-    collapsed = [(name, _collapse(region, working)) for name, region in functions]
-    return tuple((name, _without_idle(region)) for name, region in collapsed)
-
-
-def _without_idle(region: Region) -> Region:
-    needed = set(region.yields)
-    while True:
-        before = len(needed)
-        _need(region, needed)
-        if len(needed) == before:
-            return _without(region, needed)
+    pruned = []
+    for name, region in functions:
+        collapsed = _collapse(region, working)
+        needed, before = set(collapsed.yields), -1
+        while len(needed) != before:
+            before = len(needed)
+            _need(collapsed, needed)
+        pruned.append((name, _without(collapsed, needed)))
+    return tuple(pruned)
 
 
 def _functions_with_effects(functions: Functions) -> frozenset[str]:
@@ -175,11 +183,7 @@ def _need_branch(branch: Instruction, needed: set[int]) -> None:
             needed.update(region.yields[k] for region in branch.regions)
 
 
-_CARRYING: dict[str, Callable[[Instruction, set[int]], None]] = {
-    "loop": _need_loop,
-    "while": _need_while,
-    "branch": _need_branch,
-}
+_CARRYING = {"loop": _need_loop, "while": _need_while, "branch": _need_branch}
 
 
 def _without(region: Region, needed: set[int]) -> Region:
@@ -195,35 +199,8 @@ def _without(region: Region, needed: set[int]) -> Region:
     return dataclasses.replace(region, body=tuple(body))
 
 
-_VIEWS = (
-    "memref.subview",
-    "memref.reinterpret_cast",
-    "memref.expand_shape",
-    "memref.collapse_shape",
-    "memref.transpose",
-    "memref.view",
-    "memref.memory_space_cast",
-    "memref.assume_alignment",
-)
-_ALLOCATIONS: dict[str, Kind] = {"memref.alloc": "alloc", "memref.alloca": "stack"}
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_COMPUTED = (
-    *("addi", "subi", "muli", "divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "remsi", "remui"),
-    *("minsi", "minui", "maxsi", "maxui", "andi", "ori", "xori"),
-)
-_CASTS = ("memref.cast", "arith.index_cast")
-_BUFFERS = (ir.MemRefType, ir.UnrankedMemRefType)
-_DECIDING = (*_BUFFERS, ir.IntegerType, ir.IndexType)
-
-
 def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
-    """Return what a buffered module does with memory.
-
-    Args:
-        module: Its control flow is structured; tensors may be left, and are no memory.
-        entry: Name of the function that is called.
-        sources: The payload first, then the schedule: where ops come from.
-    """
+    """Return what a buffered module does with memory."""
     origins = Origins(sources)
     functions = []
     for function in function_ops(module):
@@ -242,19 +219,19 @@ class _Slicer:
         self._by_name: dict[str, Callable[[Any], list[Instruction]]] = {
             **dict.fromkeys(_VIEWS, self._view),
             **dict.fromkeys(_ALLOCATIONS, self._allocation),
-            **dict.fromkeys((f"arith.{name}" for name in _COMPUTED), self._arithmetic),
-            **dict.fromkeys(_CASTS, self._alias),
+            **{f"arith.{name}": functools.partial(self._pure, "compute", name=name) for name in _COMPUTED},
+            **dict.fromkeys(_CASTS, lambda op: self._pure("alias", op)),
             "arith.select": self._select,
             "arith.constant": self._constant,
             "arith.cmpi": self._comparison,
             "memref.extract_strided_metadata": self._metadata,
-            "memref.dim": self._extent,
-            "memref.extract_aligned_pointer_as_index": self._address,
+            "memref.dim": lambda op: self._pure("extent", op, number=-1),
+            "memref.extract_aligned_pointer_as_index": lambda op: self._pure("address", op),
             "memref.dealloc": self._free,
             "memref.copy": self._copy,
             "scf.for": self._for,
             "scf.parallel": self._parallel,
-            "scf.while": self._while,
+            "scf.while": lambda op: [self._nested("while", op)],
             "scf.if": self._if,
             "scf.index_switch": self._switch,
             "scf.execute_region": self._execute,
@@ -298,7 +275,7 @@ class _Slicer:
 
     def _touch(self, op: Any) -> list[Instruction]:
         """Return the use of all buffers that an op and what is in it read and write."""
-        buffers = self._values(v for v in op.operands if _is_buffer(v))
+        buffers = self._values(v for v in op.operands if isinstance(v.type, _BUFFERS))
         inside = [i for region in op.regions for i in self._region(region).body if i.kind == "touch"]
         used = dict.fromkeys((*buffers, *(v for i in inside for v in i.operands)))
         if not used or op.name.endswith((".yield", ".return")):
@@ -356,47 +333,30 @@ class _Slicer:
             *(Instruction("extent", (source,), (r,), number=i) for i, r in enumerate(extents)),
         ]
 
-    def _alias(self, op: Any) -> list[Instruction]:
+    def _pure(self, kind: Kind, op: Any, *, name: str = "", number: int = 0) -> list[Instruction]:
+        """Return the instruction of an op without effects, nothing if no memory can depend on its result."""
         if not isinstance(op.results[0].type, _DECIDING):
             return []
-        return [Instruction("alias", self._values(op.operands), self._values(op.results))]
+        operands, results = self._values(op.operands), self._values(op.results)
+        return [Instruction(kind, operands, results, name=name, number=number)]
 
     def _select(self, op: Any) -> list[Instruction]:
-        if not isinstance(op.results[0].type, _DECIDING) or not isinstance(op.operands[0].type, ir.IntegerType):
-            return []
-        return [Instruction("alias", self._values(op.operands), self._values(op.results), name="select")]
-
-    def _extent(self, op: Any) -> list[Instruction]:
-        return [Instruction("extent", self._values(op.operands), self._values(op.results), number=-1)]
-
-    def _address(self, op: Any) -> list[Instruction]:
-        return [Instruction("address", self._values(op.operands), self._values(op.results))]
+        is_scalar = isinstance(op.operands[0].type, ir.IntegerType)
+        return self._pure("alias", op, name="select") if is_scalar else []
 
     def _constant(self, op: Any) -> list[Instruction]:
         if not isinstance(op.results[0].type, _DECIDING):
             return []
         attribute = op.attributes["value"]
         # A bool counts 0 or 1 where MLIR has 0 or -1.
-        is_bool = isinstance(attribute, ir.BoolAttr)
-        value = int(attribute.value if is_bool else ir.IntegerAttr(attribute).value)
-        return [Instruction("constant", (), self._values(op.results), number=value)]
-
-    def _arithmetic(self, op: Any) -> list[Instruction]:
-        if not isinstance(op.results[0].type, _DECIDING):
-            return []
-        name = op.name.partition(".")[2]
-        return [Instruction("compute", self._values(op.operands), self._values(op.results), name=name)]
+        number = attribute if isinstance(attribute, ir.BoolAttr) else ir.IntegerAttr(attribute)
+        return self._pure("constant", op, number=int(number.value))
 
     def _comparison(self, op: Any) -> list[Instruction]:
-        if not isinstance(op.results[0].type, ir.IntegerType):
-            return []
-        name = _PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
-        return [Instruction("compare", self._values(op.operands), self._values(op.results), name=name)]
+        return self._pure("compare", op, name=_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
 
     def _for(self, op: Any) -> list[Instruction]:
-        if is_bufferization_copy(op):
-            return self._written_out_copy(op)
-        return [self._nested("loop", op)]
+        return self._written_out_copy(op) if is_bufferization_copy(op) else [self._nested("loop", op)]
 
     def _written_out_copy(self, op: Any) -> list[Instruction]:
         """Return the copy that a nest of loops from zero by one makes, element by element."""
@@ -422,9 +382,6 @@ class _Slicer:
             inner = Region((region.arguments[i],), body, ())
             body = (Instruction("loop", bounds[i::count], (), (inner,), origin=origin),)
         return list(body)
-
-    def _while(self, op: Any) -> list[Instruction]:
-        return [self._nested("while", op)]
 
     def _if(self, op: Any) -> list[Instruction]:
         (condition,) = self._values(op.operands)
@@ -459,7 +416,3 @@ class _Slicer:
         name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
         operands, results = self._values(op.operands), self._values(op.results)
         return [Instruction("call", operands, results, name=name, origin=self._origins.of(op))]
-
-
-def _is_buffer(value: Any) -> bool:
-    return isinstance(value.type, _BUFFERS)

@@ -1,25 +1,264 @@
-"""``lhkit.expand_math``: exponentials, logarithms, tanh, erf and rsqrt as arithmetic, also of vectors."""
+"""``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial, also of vectors.
+
+Coefficients are minimax fits, made in 50 digits by reweighted least squares and Remez's exchange, of what is
+left when the first terms of the series, which stay exact, are taken off; then rounded to the type.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.lowering import float_functions
-from lhkit.compiler.lowering.float_functions import FloatCode, like
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _arith: Any = host_module("dialects.arith")
+_math: Any = host_module("dialects.math")
 
-# The function, and whether it is for f64 too.
-_FUNCTIONS: dict[str, tuple[Callable[[FloatCode, Any], Any], bool]] = {
-    "exp": (float_functions.exp, True),
-    "log": (float_functions.log, False),
-    "tanh": (float_functions.tanh, False),
-    "erf": (float_functions.erf, False),
-    "rsqrt": (float_functions.rsqrt, True),
+_FLOATS = {32: ("f", "I", 23, 127), 64: ("d", "Q", 52, 1023)}
+
+
+class FloatCode:
+    """Constants, comparisons and casts for arithmetic on one type: f32, f64, or vectors or tensors of them."""
+
+    def __init__(self, type_: Any) -> None:
+        element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
+        self.type = type_
+        self.bits = element.width
+        self._packed, self._packed_bits, self.mantissa_bits, self.bias = _FLOATS[self.bits]
+        self._element = element
+        self._whole = ir.IntegerType.get_signless(self.bits)
+        self._whole_type = like(type_, self._whole)
+        self._constants: dict[tuple[str, bytes], Any] = {}
+
+    def number(self, value: float) -> Any:
+        """Return a constant, rounded to the type."""
+        packed = struct.pack(self._packed, value)
+        exact = struct.unpack(self._packed, packed)[0]
+        return self._constant("float", packed, self.type, lambda: ir.FloatAttr.get(self._element, exact))
+
+    def whole(self, value: int) -> Any:
+        """Return a constant integer with as many bits as a float."""
+        packed = struct.pack("q", value)
+        return self._constant("whole", packed, self._whole_type, lambda: ir.IntegerAttr.get(self._whole, value))
+
+    def bits_of(self, value: float) -> int:
+        """Return the bits of a number of the type as an integer."""
+        return int(struct.unpack(self._packed_bits, struct.pack(self._packed, value))[0])
+
+    def polynomial(self, x: Any, coefficients: Sequence[float]) -> Any:
+        """Return the sum of ``coefficients[k]`` · x**k, by Horner's scheme."""
+        *others, value = map(self.number, coefficients)
+        for coefficient in reversed(others):
+            value = _math.fma(value, x, coefficient)
+        return value
+
+    def where(self, predicate: str, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+        """Return ``then`` where the comparison holds (``olt``, ``ugt``, …), else ``otherwise``."""
+        kind = getattr(_arith.CmpFPredicate, predicate.upper())
+        return _arith.select(_arith.cmpf(kind, a, b), then, otherwise)
+
+    def as_whole(self, a: Any) -> Any:
+        """Return the bits of floats as integers."""
+        return _arith.bitcast(self._whole_type, a)
+
+    def as_float(self, a: Any) -> Any:
+        """Return integers as the floats with those bits."""
+        return _arith.bitcast(self.type, a)
+
+    def _constant(self, kind: str, packed: bytes, type_: Any, attribute: Any) -> Any:
+        key = (kind, packed)
+        if key not in self._constants:
+            value = attribute()
+            if isinstance(type_, ir.ShapedType):
+                value = ir.DenseElementsAttr.get_splat(type_, value)
+            self._constants[key] = _arith.constant(type_, value)
+        return self._constants[key]
+
+
+def like(type_: Any, element: Any) -> Any:
+    """Return a float, vector or tensor type with another element type."""
+    if isinstance(type_, ir.VectorType):
+        scalable = type_.scalable_dims if type_.scalable else None
+        return ir.VectorType.get(type_.shape, element, scalable=scalable)
+    if isinstance(type_, ir.RankedTensorType):
+        return ir.RankedTensorType.get(type_.shape, element)
+    return element
+
+
+_LOG2_E = 1 / math.log(2)
+# ln 2 as the number of the type nearest to it, and the rest.
+_LN_2 = {32: (0.693147182464599609375, -1.904654299957768e-09), 64: (math.log(2), 2.3190468138462996e-17)}
+# (exp(r) - 1 - r) / r**2 for |r| up to ln(2) / 2.
+_EXP = {
+    32: (
+        0.4999999403953552,
+        0.1666651964187622,
+        0.041668396443128586,
+        0.008368785493075848,
+        0.0013814418343827128,
+    ),
+    64: (
+        0.5000000000000011,
+        0.16666666666666416,
+        0.041666666666529004,
+        0.008333333333491828,
+        0.0013888888943965083,
+        0.0001984126951339312,
+        2.4801492725602447e-05,
+        2.7557579431409505e-06,
+        2.763038972368051e-07,
+        2.5002504125504957e-08,
+    ),
+}
+# Of exp: below the first all is 0, below the second results may be subnormal, above the third infinite.
+_EXP_BOUNDS = {32: (-104.0, -86.0, 88.72283172607422), 64: (-746.0, -707.0, 709.782712893384)}
+# (log(1 + f) - f + f**2 / 2) / f**3 for 1 + f from sqrt(1/2) to sqrt(2).
+_LOG = (
+    0.3333333134651184,
+    -0.250008225440979,
+    0.2000122219324112,
+    -0.1662333607673645,
+    0.14201873540878296,
+    -0.13160493969917297,
+    0.12760871648788452,
+    -0.07632789015769958,
+)
+# (tanh(x) / x - 1) / x**2 as a polynomial of x**2, for |x| up to 0.625.
+_TANH = (
+    -0.3333328068256378,
+    0.13331441581249237,
+    -0.05373971164226532,
+    0.020639078691601753,
+    -0.005704977549612522,
+)
+_TANH_SMALL = 0.625
+# tanh is 1 in f32 from 9.02 on.
+_TANH_LARGEST = 10.0
+# erf(x) / x - 1 as a polynomial of x**2, for |x| up to 0.95.
+_ERF = (
+    0.12837916612625122,
+    -0.37612631916999817,
+    0.11283663660287857,
+    -0.026857703924179077,
+    0.005196951329708099,
+    -0.0008097698446363211,
+    8.185076148947701e-05,
+)
+_ERF_SMALL = 0.9375
+# -log(1 - erf(x)) / x for x from 0.9 to 4; from 3.92 on erf is 1 in f32.
+_ERF_TAIL = (
+    1.1285165548324585,
+    0.6357112526893616,
+    0.10527049750089645,
+    -0.022895121946930885,
+    0.0032164501026272774,
+    -0.0002141536824638024,
+)
+_ERF_LARGEST = 4.0
+
+
+def exp(code: FloatCode, x: Any) -> Any:
+    """Return e to a power: 2^n · e^r with x = n · ln 2 + r."""
+    zero_below, small_below, infinite_above = _EXP_BOUNDS[code.bits]
+    # Comparisons are false for NaN, which so passes.
+    lowest = code.number(zero_below)
+    clamped = code.where("ogt", lowest, x, lowest, x)
+    mantissa, exponent = _exp_parts(code, clamped)
+    # Where the result may be subnormal it is made 2^64 times as large, and then rounded once.
+    is_small = ("olt", clamped, code.number(small_below))
+    lifted = _arith.addi(exponent, code.whole(64 << code.mantissa_bits))
+    exponent = code.where(*is_small, lifted, exponent)
+    result = code.as_float(_arith.addi(code.as_whole(mantissa), exponent))
+    result = code.where(*is_small, _arith.mulf(result, code.number(2.0**-64)), result)
+    is_large = ("ugt", x, code.number(infinite_above))
+    return code.where(*is_large, _arith.addf(x, code.number(math.inf)), result)
+
+
+def _exp_parts(code: FloatCode, x: Any) -> tuple[Any, Any]:
+    """Return exp(r), and n in the bits of an exponent, of a number whose exponential is finite."""
+    high, low = _LN_2[code.bits]
+    # Adding this leaves the nearest integer in the last bits.
+    shifter = code.number(1.5 * 2.0**code.mantissa_bits)
+    shifted = _math.fma(x, code.number(_LOG2_E), shifter)
+    n = _arith.subf(shifted, shifter)
+    r = _math.fma(n, code.number(-low), _math.fma(n, code.number(-high), x))
+    value = code.polynomial(r, (1.0, 1.0, *_EXP[code.bits]))
+    return value, _arith.shli(code.as_whole(shifted), code.whole(code.mantissa_bits))
+
+
+def _plain_exp(code: FloatCode, x: Any) -> Any:
+    """Return e to the power x where that is a normal number."""
+    mantissa, exponent = _exp_parts(code, x)
+    return code.as_float(_arith.addi(code.as_whole(mantissa), exponent))
+
+
+def log(code: FloatCode, x: Any) -> Any:
+    """Return the natural logarithm: e · ln 2 + ln m with x = 2^e · m, m between the roots of 1/2 and 2."""
+    is_small = ("olt", x, code.number(2.0 ** (1 - code.bias)))
+    # Subnormals are made normal.
+    scaled = code.where(*is_small, _arith.mulf(x, code.number(2.0**code.mantissa_bits)), x)
+    lift = code.where(*is_small, code.number(-float(code.mantissa_bits)), code.number(0.0))
+    bits = code.as_whole(scaled)
+    distance = _arith.subi(bits, code.whole(code.bits_of(math.sqrt(0.5))))
+    exponent = _arith.shrsi(distance, code.whole(code.mantissa_bits))
+    mantissa = code.as_float(_arith.subi(bits, _arith.shli(exponent, code.whole(code.mantissa_bits))))
+    e = _arith.addf(_arith.sitofp(code.type, exponent), lift)
+    f = _arith.subf(mantissa, code.number(1.0))
+    square = _arith.mulf(f, f)
+    tail = _arith.mulf(_arith.mulf(f, square), code.polynomial(f, _LOG))
+    high, low = _LN_2[code.bits]
+    tail = _math.fma(e, code.number(low), tail)
+    tail = _math.fma(square, code.number(-0.5), tail)
+    # e times the high part is exact only in the fma, so the sum of the large terms comes last.
+    result = _arith.addf(_math.fma(e, code.number(high), f), tail)
+    infinity, zero = code.number(math.inf), code.number(0.0)
+    result = code.where("oeq", x, infinity, infinity, result)
+    result = code.where("oeq", x, zero, code.number(-math.inf), result)
+    return code.where("ult", x, zero, code.number(math.nan), result)
+
+
+def tanh(code: FloatCode, x: Any) -> Any:
+    """Return the hyperbolic tangent: x + x³ · P(x²) where |x| is small, else 1 - 2 / (exp(2 |x|) + 1)."""
+    a = _math.absf(x)
+    square = _arith.mulf(a, a)
+    small = _math.fma(a, _arith.mulf(square, code.polynomial(square, _TANH)), a)
+    largest = code.number(_TANH_LARGEST)
+    clamped = code.where("olt", largest, a, largest, a)
+    one = code.number(1.0)
+    power = _plain_exp(code, _arith.addf(clamped, clamped))
+    large = _arith.subf(one, _arith.divf(code.number(2.0), _arith.addf(power, one)))
+    # NaN is not large.
+    return _math.copysign(code.where("oge", a, code.number(_TANH_SMALL), large, small), x)
+
+
+def erf(code: FloatCode, x: Any) -> Any:
+    """Return the error function: x + x · P(x²) where |x| is small, else 1 - exp(-|x| · Q(|x|))."""
+    a = _math.absf(x)
+    small = _math.fma(a, code.polynomial(_arith.mulf(a, a), _ERF), a)
+    largest = code.number(_ERF_LARGEST)
+    clamped = code.where("olt", largest, a, largest, a)
+    minus = code.number(-1.0)
+    power = _arith.mulf(_arith.mulf(clamped, minus), code.polynomial(clamped, _ERF_TAIL))
+    large = _arith.subf(code.number(1.0), _plain_exp(code, power))
+    return _math.copysign(code.where("oge", a, code.number(_ERF_SMALL), large, small), x)
+
+
+def rsqrt(code: FloatCode, x: Any) -> Any:
+    """Return 1 / sqrt(x), for both of which CPUs have vector instructions."""
+    return _arith.divf(code.number(1.0), _math.sqrt(x))
+
+
+# The function, and the widths of the floats that it is for.
+_FUNCTIONS: dict[str, tuple[Callable[[FloatCode, Any], Any], tuple[int, ...]]] = {
+    "exp": (exp, (16, 32, 64)),
+    "log": (log, (16, 32)),
+    "tanh": (tanh, (16, 32)),
+    "erf": (erf, (16, 32)),
+    "rsqrt": (rsqrt, (16, 32, 64)),
 }
 
 
@@ -56,11 +295,7 @@ def expand_math(target: Ops, *, rewriter: Rewriter) -> None:
 
 def _is_known(op: Any) -> bool:
     dialect, _, name = op.name.partition(".")
-    return dialect == "math" and name in _FUNCTIONS and _width(op.results[0].type) in _widths(name)
-
-
-def _widths(name: str) -> tuple[int, ...]:
-    return (16, 32, 64) if _FUNCTIONS[name][1] else (16, 32)
+    return dialect == "math" and name in _FUNCTIONS and _width(op.results[0].type) in _FUNCTIONS[name][1]
 
 
 def _width(type_: Any) -> int:

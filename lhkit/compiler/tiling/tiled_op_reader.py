@@ -1,4 +1,4 @@
-"""The structured ops of a payload as plain data: loops around them, and where their operands stand."""
+"""Structured ops of a payload as plain data: loops, operands, views, and index values as terms."""
 
 from __future__ import annotations
 
@@ -8,13 +8,246 @@ from typing import Any
 
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
-from lhkit.compiler.ir.extents import Extents, is_loop, operand_groups, outputs_of
+from lhkit.compiler.ir.extents import Extents, initial_values, is_loop, operand_groups, outputs_of, static_shape
 from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
 from lhkit.compiler.ir.parsing import parse_module, walk
 from lhkit.compiler.ir.work_estimate import element_bytes, op_flops
-from lhkit.compiler.tiling.term_reader import IndexTerms, is_slice, kept_dimensions, same_value
-from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.model.tile_picture import (
+    LoopVariable,
+    StructuredOp,
+    Term,
+    TermKind,
+    TiledOperand,
+    Tilings,
+    View,
+    computed,
+)
 from lhkit.worker.requests import Source
+
+# Of sizes and offsets, which are not negative, so that signedness does not matter.
+_KINDS: dict[TermKind, tuple[str, ...]] = {
+    **{"add": ("addi",), "sub": ("subi",), "mul": ("muli",), "mod": ("remsi", "remui")},
+    **{"floordiv": ("divui", "divsi", "floordivsi"), "ceildiv": ("ceildivsi", "ceildivui")},
+    **{"min": ("minsi", "minui"), "max": ("maxsi", "maxui")},
+}
+_ARITHMETIC = {f"arith.{name}": kind for kind, names in _KINDS.items() for name in names}
+_AFFINE: dict[Any, TermKind] = {
+    **{ir.AffineAddExpr: "add", ir.AffineMulExpr: "mul", ir.AffineModExpr: "mod"},
+    **{ir.AffineFloorDivExpr: "floordiv", ir.AffineCeilDivExpr: "ceildiv"},
+}
+_ALLOCATIONS = ("tensor.empty", "memref.alloc", "memref.alloca", "bufferization.alloc_tensor")
+_SAME = (
+    *("tensor.cast", "memref.cast"),
+    *("bufferization.to_tensor", "bufferization.to_buffer", "bufferization.clone"),
+)
+_SLICES = ("tensor.extract_slice", "memref.subview")
+_DESTINATIONS = {"tensor.insert": 1, "tensor.insert_slice": 1, "vector.transfer_write": 1}
+
+
+def same_value(value: Any) -> Any:
+    """Return the value that lies in the same place: what was written into, cast, carried into a loop; or None.
+
+    In destination-passing style an op's result, and what a loop carries, stand where their destination does.
+    """
+    if isinstance(value, ir.BlockArgument):
+        argument = ir.BlockArgument(value)
+        owner = argument.owner.owner.operation
+        return _carried(owner, argument.arg_number - _variables(owner)) if is_loop(owner) else None
+    result = ir.OpResult(value)
+    op = result.owner.operation
+    if op.name in _SAME:
+        return op.operands[0]
+    if op.name in _DESTINATIONS:
+        return op.operands[_DESTINATIONS[op.name]]
+    if op.name.startswith("linalg."):
+        outputs = outputs_of(op)
+        return outputs[result.result_number] if result.result_number < len(outputs) else None
+    return _carried(op, result.result_number) if is_loop(op) else None
+
+
+def _carried_values(loop: Any) -> list[Any]:
+    return [] if loop.name == "scf.parallel" else initial_values(loop)
+
+
+def _carried(loop: Any, number: int) -> Any:
+    initial = _carried_values(loop)
+    return initial[number] if 0 <= number < len(initial) else None
+
+
+def _variables(loop: Any) -> int:
+    """Return how many induction variables a loop has."""
+    return len(loop.regions[0].blocks[0].arguments) - len(_carried_values(loop))
+
+
+class IndexTerms:
+    """The terms of a payload; the same computation has one term."""
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self._known: dict[Term, int] = {}
+        self._values: dict[Any, int] = {}
+
+    def term(self, kind: TermKind, operands: Sequence[int] = (), value: int = 0) -> int:
+        """Return the position of a term, simplified where that is plain."""
+        term = Term(kind, tuple(operands), value)
+        if len(operands) == 2 and kind != "extent":
+            folded = self._folded(kind, operands[0], operands[1])
+            if folded is not None:
+                return folded
+        if term not in self._known:
+            self._known[term] = len(self.terms)
+            self.terms.append(term)
+        return self._known[term]
+
+    def constant(self, value: int) -> int:
+        """Return the position of a number."""
+        return self.term("constant", value=value)
+
+    def unknown(self) -> int:
+        """Return the position of a new term that nothing is known of."""
+        return self.term("unknown", value=len(self.terms))
+
+    def bind(self, value: Any, term: int) -> None:
+        """Say which term a value is."""
+        self._values[value] = term
+
+    def number(self, value: Any) -> int:
+        """Return the position of the term of an index value."""
+        if value not in self._values:
+            self._values[value] = self.unknown() if isinstance(value, ir.BlockArgument) else self._result(value)
+        return self._values[value]
+
+    def mixed(self, op: Any, attribute: str, operands: Sequence[Any]) -> list[int]:
+        """Return mixed offsets or sizes: an attribute whose dynamic entries are the operands, in order."""
+        dynamic, marker = iter(operands), ir.ShapedType.get_dynamic_size()
+        static = ir.DenseI64ArrayAttr(op.attributes[attribute])
+        return [self.number(next(dynamic)) if n == marker else self.constant(n) for n in static]
+
+    def shape(self, value: Any) -> list[int]:
+        """Return the positions of the extents of a value."""
+        extents = static_shape(value.type)
+        if None not in extents:
+            return [self.constant(n) for n in extents if n is not None]
+        found = self._dynamic_shape(value)
+        if len(found) != len(extents):
+            found = [self.unknown() for _ in extents]
+        return [f if n is None else self.constant(n) for f, n in zip(found, extents, strict=True)]
+
+    def affine(self, expression: Any, dimensions: Sequence[int], symbols: Sequence[int] = ()) -> int:
+        """Return the position of an affine expression of terms."""
+        if isinstance(expression, ir.AffineConstantExpr):
+            return self.constant(int(ir.AffineConstantExpr(expression).value))
+        if isinstance(expression, ir.AffineDimExpr):
+            return dimensions[ir.AffineDimExpr(expression).position]
+        if isinstance(expression, ir.AffineSymbolExpr):
+            return symbols[ir.AffineSymbolExpr(expression).position]
+        binary = ir.AffineBinaryExpr(expression)
+        operands = [self.affine(e, dimensions, symbols) for e in (binary.lhs, binary.rhs)]
+        return self.term(next(kind for cls, kind in _AFFINE.items() if isinstance(expression, cls)), operands)
+
+    def map_results(self, map_attribute: Any, operands: Sequence[Any]) -> list[int]:
+        """Return the positions of the results of an affine map of values."""
+        affine_map = ir.AffineMapAttr(map_attribute).value
+        numbers = [self.number(o) for o in operands]
+        dimensions, symbols = numbers[: affine_map.n_dims], numbers[affine_map.n_dims :]
+        return [self.affine(e, dimensions, symbols) for e in affine_map.results]
+
+    def all_of(self, kind: TermKind, numbers: Sequence[int]) -> int:
+        """Return the minimum, maximum, sum or product of terms."""
+        at = numbers[0]
+        for each in numbers[1:]:
+            at = self.term(kind, (at, each))
+        return at
+
+    def _folded(self, kind: TermKind, a: int, b: int) -> int | None:
+        left, right = self.terms[a], self.terms[b]
+        if left.kind == right.kind == "constant":
+            value = computed(kind, (left.value, right.value))
+            return None if value is None else self.constant(value)
+        neutral = (("add", 0), ("mul", 1), ("sub", 0), ("floordiv", 1))
+        if right.kind == "constant" and (kind, right.value) in neutral:
+            return a
+        if left.kind == "constant" and (kind, left.value) in neutral[:2]:
+            return b
+        return a if kind in ("min", "max") and a == b else None
+
+    def _result(self, value: Any) -> int:
+        op = ir.OpResult(value).owner.operation
+        operands = list(op.operands)
+        if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.IntegerAttr):
+            return self.constant(int(ir.IntegerAttr(op.attributes["value"]).value))
+        if op.name in ("arith.index_cast", "arith.index_castui"):
+            return self.number(operands[0])
+        if op.name in ("tensor.dim", "memref.dim"):
+            at, shape = self.terms[self.number(operands[1])], self.shape(operands[0])
+            return shape[at.value] if at.kind == "constant" and at.value < len(shape) else self.unknown()
+        if op.name == "affine.apply":
+            return self.map_results(op.attributes["map"], operands)[0]
+        if op.name in ("affine.min", "affine.max"):
+            kind: TermKind = "min" if op.name == "affine.min" else "max"
+            return self.all_of(kind, self.map_results(op.attributes["map"], operands))
+        if op.name == "affine.delinearize_index":
+            return self._delinearized(op, ir.OpResult(value).result_number)
+        if op.name in _ARITHMETIC:
+            return self.term(_ARITHMETIC[op.name], [self.number(o) for o in operands])
+        return self.unknown()
+
+    def _delinearized(self, op: Any, number: int) -> int:
+        basis = self.mixed(op, "static_basis", list(op.operands)[1:])
+        inner = basis[len(basis) - (len(op.results) - 1 - number) :]
+        index = self.number(op.operands[0])
+        if inner:
+            index = self.term("floordiv", (index, self.all_of("mul", inner)))
+        if number == 0:  # the outermost is what is left
+            return index
+        return self.term("mod", (index, basis[len(basis) - len(op.results) + number]))
+
+    def _dynamic_shape(self, value: Any) -> list[int]:
+        same = same_value(value)
+        if same is not None:
+            return self.shape(same)
+        if isinstance(value, ir.BlockArgument):
+            argument = ir.BlockArgument(value)
+            if argument.owner.owner.operation.name != "func.func":
+                return []
+            rank = len(static_shape(value.type))
+            return [self.term("extent", (argument.arg_number, d)) for d in range(rank)]
+        op = ir.OpResult(value).owner.operation
+        if op.name in _ALLOCATIONS:
+            dynamic = iter(op.operands)
+            extents = static_shape(value.type)
+            return [self.number(next(dynamic)) if n is None else self.constant(n) for n in extents]
+        if op.name in _SLICES:
+            sizes = self.mixed(op, "static_sizes", operand_groups(op)[2])
+            return [sizes[d] for d in kept_dimensions(op, value)]
+        if op.name == "tensor.pad":
+            source, low, high = operand_groups(op)
+            parts = (
+                self.shape(source[0]),
+                self.mixed(op, "static_low", low),
+                self.mixed(op, "static_high", high),
+            )
+            return [self.all_of("add", each) for each in zip(*parts, strict=True)]
+        if op.name in ("tensor.expand_shape", "memref.expand_shape"):
+            return self.mixed(op, "static_output_shape", list(op.operands)[1:])
+        return []
+
+
+def kept_dimensions(op: Any, part: Any) -> list[int]:
+    """Return the dimensions of the whole that a part has, for an op that takes or writes one.
+
+    Those of size 1 may be dropped.
+    """
+    marker = ir.ShapedType.get_dynamic_size()
+    sizes = [None if n == marker else int(n) for n in ir.DenseI64ArrayAttr(op.attributes["static_sizes"])]
+    wanted = static_shape(part.type)
+    kept: list[int] = []
+    for dimension, size in enumerate(sizes):
+        missing = len(wanted) - len(kept)
+        if missing and (size != 1 or wanted[len(kept)] == 1 or len(sizes) - dimension == missing):
+            kept.append(dimension)
+    return kept
+
 
 _TERMINATORS = ("scf.yield", "linalg.yield", "affine.yield", "scf.forall.in_parallel", "scf.reduce")
 _NEW = ("tensor.empty", "bufferization.alloc_tensor")
@@ -158,11 +391,8 @@ class _Reader:
         writer = _writer(value)
         while True:
             op = None if isinstance(value, ir.BlockArgument) else ir.OpResult(value).owner.operation
-            if op is not None and is_slice(op):
-                views.append(self._slice(op))
-                value = op.operands[0]
-            elif op is not None and op.name == "tensor.pad":
-                views.append(self._pad(op))
+            if op is not None and (op.name in _SLICES or op.name == "tensor.pad"):
+                views.append(self._pad(op) if op.name == "tensor.pad" else self._slice(op))
                 value = op.operands[0]
             elif (same := same_value(value)) is not None:
                 value = same
@@ -214,10 +444,9 @@ class _Reader:
 
     def _name(self, value: Any) -> str:
         """Return the name of an argument; that of what an op makes tells less than the op, and takes longer."""
-        if not isinstance(value, ir.BlockArgument):
-            return ""
         if value not in self._written:
-            self._written[value] = self._names.argument(value)
+            is_argument = isinstance(value, ir.BlockArgument)
+            self._written[value] = self._names.argument(value) if is_argument else ""
         return self._written[value]
 
 
@@ -288,11 +517,7 @@ def _live_ops(module: Any) -> set[Any]:
             if owner is not None:
                 waiting.append(owner.operation)
         if op.name.startswith(("scf.", "affine.")):
-            waiting += _given(op)
+            # The ops that say what its blocks give.
+            last = [list(block.operations)[-1].operation for region in op.regions for block in region.blocks]
+            waiting += last + [each for terminator in last for each in walk(terminator)]
     return live
-
-
-def _given(op: Any) -> list[Any]:
-    """Return the ops that say what the blocks of an op give."""
-    last = [list(block.operations)[-1].operation for region in op.regions for block in region.blocks]
-    return last + [each for terminator in last for each in walk(terminator)]

@@ -1,15 +1,161 @@
-"""Conversions to short floats that the JIT's process lacks, as functions of the compiled module itself.
-
-Where the machine has no instruction for one, LLVM calls a function of the compiler's own runtime library,
-which is not part of a Python process.
-"""
+"""Rewrites that LLVM's lowering needs: strided copies, stack buffers, i1 vectors, short float conversions."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.functions import function_ops
+from lhkit.compiler.ir.parsing import failure_in, span_of, walk
+from lhkit.model.errors import Diagnostic, LhkitError, error_for
+from lhkit.worker.requests import Source
+
+_MARK = "lhkit:copy"
+
+
+def lowering_error(
+    sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "", advice: str | None = None
+) -> LhkitError:
+    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
+    message = f"{sources[0].name} cannot be lowered: {reason} (stage: {stage})"
+    diagnostics = (Diagnostic("error", what or reason, span_of(at.location)),)
+    return error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage, advice=advice))
+
+
+def is_bufferization_copy(op: Any) -> bool:
+    """Return True for an op that a ``memref.copy`` was written out as, at this stage or a later one."""
+    return isinstance(op.location, ir.NameLoc) and op.location.name_str == _MARK
+
+
+def expand_strided_copies(module: Any) -> None:
+    """Turn every ``memref.copy`` whose sides are not both without gaps into a ``linalg.copy``, in place."""
+    for op in [o for o in walk(module.operation) if o.name == "memref.copy"]:
+        source, target = op.operands
+        ranked = all(isinstance(v.type, ir.MemRefType) for v in (source, target))
+        if ranked and not (_is_plain(source.type) and _is_plain(target.type)):
+            _copy_elements(op, source, target)
+            op.erase()
+
+
+def _is_plain(type_: Any) -> bool:
+    return bool(type_.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(type_.rank)))
+
+
+def _copy_elements(op: Any, source: Any, target: Any) -> None:
+    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
+    # The mark stays on the loops that come of it.
+    with ir.InsertionPoint(op), ir.Location.name(_MARK, childLoc=op.location):
+        copy = ir.Operation.create("linalg.copy", [], [source, target], segments, regions=1)
+        elements = [source.type.element_type, target.type.element_type]
+        block = copy.regions[0].blocks.append(*elements, arg_locs=[op.location] * 2)
+        with ir.InsertionPoint(block):
+            ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
+
+
+_LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
+_MOST_BYTES = 1 << 20
+_WIDEST_ELEMENT_BYTES = 16
+
+
+def keep_stack_small(module: Any) -> None:
+    """Turn stack buffers that stand in loops, or exceed 1 MiB in a function, into heap buffers, in place.
+
+    Deallocation has to run afterwards.
+    """
+    for function in function_ops(module):
+        used = 0
+        for op in [o for o in walk(function) if o.name == "memref.alloca"]:
+            size = _bytes_of(op.results[0].type)
+            if _is_in_loop(op) or used + size > _MOST_BYTES:
+                _move_to_heap(op)
+            else:
+                used += size
+
+
+def _bytes_of(type_: Any) -> int:
+    if not type_.has_static_shape:
+        return _MOST_BYTES + 1
+    width = getattr(type_.element_type, "width", 8 * _WIDEST_ELEMENT_BYTES)
+    return int(math.prod(type_.shape) * max(width // 8, 1))
+
+
+def _is_in_loop(op: Any) -> bool:
+    parent = op.parent
+    while parent is not None and parent.name != "func.func":
+        if parent.name in _LOOPS:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _attributes(op: Any) -> dict[str, Any]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+def _move_to_heap(op: Any) -> None:
+    with ir.InsertionPoint(op), op.location:
+        heap = ir.Operation.create("memref.alloc", [op.results[0].type], list(op.operands), _attributes(op))
+    op.results[0].replace_all_uses_with(heap.result)
+    op.erase()
+
+
+_LOADS = ("llvm.load", "llvm.intr.masked.load")
+_STORES = ("llvm.store", "llvm.intr.masked.store")
+_MOVING = {*_LOADS, *_STORES, "llvm.alloca", "llvm.intr.masked.gather", "llvm.intr.masked.scatter"}
+
+
+def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
+    """Let loads and stores of i1 vectors move bytes, as memrefs hold them, in place; LLVM would move bits."""
+    for op in [op for op in walk(module.operation) if op.name in _MOVING]:
+        if op.name in _LOADS and _is_bits(op.results[0].type):
+            _widen_load(op)
+        elif op.name in _STORES and _is_bits(op.operands[0].type):
+            _widen_store(op)
+        elif "xi1>" in _type_in_memory(op):
+            what = "vectors of i1 are not moved this way; vectorize in one dimension, or use i8"
+            raise lowering_error(sources, f"{op.name}: {what}", op, "lower")
+
+
+def _is_bits(type_: Any) -> bool:
+    return re.fullmatch(r"vector<\d+xi1>", str(type_)) is not None
+
+
+def _type_in_memory(op: Any) -> str:
+    if op.name == "llvm.alloca":
+        return str(op.attributes["elem_type"])
+    return str(op.results[0].type if len(op.results) else op.operands[0].type)
+
+
+def _as_bytes(type_: Any) -> Any:
+    return ir.Type.parse(str(type_).replace("xi1>", "xi8>"))
+
+
+def _widen_load(op: Any) -> None:
+    bits = op.results[0].type
+    operands = list(op.operands)
+    with ir.InsertionPoint(op), op.location:
+        if op.name == "llvm.intr.masked.load" and len(operands) > 2:
+            operands[2] = _zero_extend(operands[2])
+        load = ir.Operation.create(op.name, [_as_bytes(bits)], operands, _attributes(op))
+        short = ir.Operation.create("llvm.trunc", [bits], [load.result])
+    op.results[0].replace_all_uses_with(short.result)
+    op.erase()
+
+
+def _widen_store(op: Any) -> None:
+    operands = list(op.operands)
+    with ir.InsertionPoint(op), op.location:
+        operands[0] = _zero_extend(operands[0])
+        ir.Operation.create(op.name, [], operands, _attributes(op))
+    op.erase()
+
+
+def _zero_extend(bits: Any) -> Any:
+    return ir.Operation.create("llvm.zext", [_as_bytes(bits.type)], [bits]).result
+
 
 # Rounding f64 to f32 and then again would round twice. Rounding to odd in between keeps the lost bits
 # sticky: toward zero, with the last bit set if anything was lost.
