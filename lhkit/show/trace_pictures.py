@@ -23,13 +23,13 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Provenance, Trace
-from lhkit.show.cell_bundles import trace_drawing
 from lhkit.show.trace_view import (
     against_view,
     page_facts,
     payload_pane,
     start_step,
     timeline_pane,
+    trace_drawing,
     trace_key,
     trace_page,
     trace_view,

@@ -17,28 +17,22 @@ from lhkit.workbench import (
     pane_steps,
     pane_text,
     pane_top_bar,
-    pane_tried,
-    step_commands,
     text_questions,
     workbench_exports,
 )
 from lhkit.workbench.form_fields import step_of_number
 from lhkit.workbench.jobs import InlineJobs, Jobs
-from lhkit.workbench.pane import LivePane
-from lhkit.workbench.run_results import Result
+from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step, recovery_notice
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
 Json = Any
-COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
-    **commands.COMMANDS,
-    **step_commands.COMMANDS,
-}
+COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = commands.COMMANDS
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Json]] = {
     **pane_pictures.QUESTIONS,
     **text_questions.QUESTIONS,
-    **step_commands.QUESTIONS,
+    **commands.QUESTIONS,
     **workbench_exports.QUESTIONS,
 }
 # In the order in which they are rendered.
@@ -49,7 +43,6 @@ PANES: tuple[LivePane, ...] = (
     *pane_pictures.PANES,
     *pane_problems.PANES,
     *pane_results.PANES,
-    *pane_tried.PANES,
 )
 # As many as a session keeps traces for undo and redo.
 _MOST_CACHED = 64
@@ -108,7 +101,7 @@ class Workbench(WorkbenchCore):
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
             if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
-            with self.session.halt:
+            with self.session.cancel_token:
                 act(self, command)
         except LhkitError as error:
             refused = error
@@ -139,12 +132,12 @@ class Workbench(WorkbenchCore):
 
         Changes made by then and the last good trace are kept.
         """
-        is_busy = self.session.halt.ask()
+        is_busy = self.session.cancel_token.cancel()
         return self.runs.stop() or is_busy
 
     def poll(self) -> None:
         """Take the text of the followed file if another editor has saved it."""
-        with self.session.halt:
+        with self.session.cancel_token:
             is_other = self.session.poll()
         if not is_other:
             return

@@ -20,9 +20,8 @@ from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
-from lhkit.workbench.pane import LivePane, Same, same_trace, sent
 from lhkit.workbench.screen import Command, flag, integer
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, Same, WorkbenchCore, same_trace, sent
 
 # Larger payload graphs fold the ops that did not change.
 _MOST_OPEN = 60

@@ -7,10 +7,9 @@ from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
-from lhkit.workbench.pane import LivePane
 from lhkit.workbench.pane_steps import do
-from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]

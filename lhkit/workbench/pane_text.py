@@ -16,8 +16,7 @@ from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.workbench.pane import LivePane, same_trace
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 from lhkit.worker.cancellation import was_stopped
 
 _WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from lhkit.compose.saved_session import LeftBehind
+from lhkit.compose.session_history import LeftBehind
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step

@@ -1,14 +1,16 @@
-"""State of a workbench and the methods that commands, questions and panes use."""
+"""State of a workbench that commands, questions and panes share; cache key and renderer of a pane."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.compose.session import Session
 from lhkit.draw.svg import drawing_id
+from lhkit.draw.viewer import packed
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.trust import NOT_TRUSTED
 from lhkit.load.user_code import known_own_ops
@@ -18,10 +20,8 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue, with_own_ops
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
-from lhkit.workbench.background_work import RepairSearch, StaticChecks, Tryouts
-from lhkit.workbench.jobs import Jobs
-from lhkit.workbench.run_results import Result
-from lhkit.workbench.runs import Runs
+from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
 if TYPE_CHECKING:
@@ -136,3 +136,50 @@ class WorkbenchCore(abc.ABC):
         trace = self.session.trace
         if self._saved_screen is not None and trace is not None and self._viewed_trace is None:
             self._viewed_trace, self.screen = trace, fitting(self._saved_screen, trace)
+
+
+# Shorter fragments are sent as they are: unpacking them would take longer than sending them.
+_PACK_FROM = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class LivePane:
+    """A pane that follows the workbench.
+
+    Attributes:
+        name: The name by which the widget and the scripts refer to it.
+        key: Cache key; the pane is rendered again only when it changes.
+        render: Renders the content as JSON.
+        is_cached: Whether the key determines the content, so that it can be reused when the key recurs, as the
+            key of a trace does when a slider moves back and forth.
+        placeholder: Content while a workbench opens, if rendering is slow.
+    """
+
+    name: str
+    key: Callable[[WorkbenchCore], Hashable]
+    render: Callable[[WorkbenchCore], Any]
+    is_cached: bool = False
+    placeholder: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same:
+    """A trace compared by identity: comparing two of a thousand steps takes longer than drawing them."""
+
+    trace: Trace | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.trace is self.trace
+
+    def __hash__(self) -> int:
+        return id(self.trace)
+
+
+def same_trace(workbench: WorkbenchCore) -> Same:
+    """Return the current trace, by identity."""
+    return Same(workbench.trace)
+
+
+def sent(text: str) -> Any:
+    """Return a fragment as it is sent: packed if it is long."""
+    return packed(text, least=_PACK_FROM, level=3)

@@ -14,8 +14,8 @@ from pathlib import PurePath
 from typing import Any
 
 from lhkit.compose.builder.builder_code import builder_code
-from lhkit.compose.saved_session import SavedSession, checked_session
 from lhkit.compose.session import Session
+from lhkit.compose.session_history import SavedSession, checked_session
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.trust import Doubt, doubts_of, is_known, remember, schedule_content, workbench_content
@@ -29,7 +29,7 @@ from lhkit.model.printable import one_line
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
-from lhkit.workbench.run_results import Result
+from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field
 from lhkit.workbench.workbench_core import WorkbenchCore

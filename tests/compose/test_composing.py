@@ -226,7 +226,7 @@ def test_a_file_that_another_editor_saves_is_followed(session, tmp_path):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.session_history.REST_SECONDS", 0)
 
 
 def left_by(session, schedule):
@@ -279,9 +279,9 @@ def test_a_session_of_another_schedule_or_one_without_changes_is_not_offered(
 
 def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatch):
     written = []
-    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0.3)
+    monkeypatch.setattr("lhkit.compose.session_history.REST_SECONDS", 0.3)
     monkeypatch.setattr(
-        "lhkit.compose.saved_session.write_whole", lambda path, text: written.append(json.loads(text))
+        "lhkit.compose.session_history.write_whole", lambda path, text: written.append(json.loads(text))
     )
     session = Session(payload, schedule, retraces=False, worker=worker)
     for size in range(1, 6):

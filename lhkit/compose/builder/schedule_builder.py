@@ -16,7 +16,6 @@ from lhkit.compose.builder.blocks import (
     error_here,
     schedule_text,
 )
-from lhkit.compose.builder.call_arguments import read_call
 from lhkit.compose.builder.op_functions import (
     BODY_ARGUMENTS,
     BUILT_REGIONS,
@@ -34,6 +33,7 @@ from lhkit.compose.builder.step_results import (
     handle_name,
     known_types,
     named_results,
+    read_call,
     type_text,
 )
 from lhkit.compose.form_text import form_problems
