@@ -40,12 +40,7 @@ from lhkit.worker.limits import Limits
 
 
 class FollowedFile:
-    """The text of a file, and whether it has changed since it was last taken.
-
-    Attributes:
-        path: The file.
-        taken: The text that was taken last.
-    """
+    """The text of a file, and whether it has changed since it was last taken."""
 
     def __init__(self, path: Path) -> None:
         """Take the text of a file."""
@@ -93,18 +88,21 @@ class FollowedFile:
         return there not in (self.taken.encode(), text.encode())
 
 
-def own_file(schedule: object) -> Path | None:
-    """Return the file that a schedule was given as, which can be followed.
-
-    None of those that come with lhkit, which stay as they are; nothing where text or a value was given.
-    """
+def _path_of(schedule: object) -> Path | None:
+    """Return the file that a schedule was given as; None for text and values."""
     if not isinstance(schedule, str | os.PathLike) or (
         isinstance(schedule, str) and ("\n" in schedule or "{" in schedule)
     ):
         return None
-    file = find_file(Path(schedule), "schedules")
-    is_shipped = file.resolve().is_relative_to(shipped_folder("schedules").resolve())
-    return None if is_shipped or file.suffix == ".mlirbc" else file
+    return find_file(Path(schedule), "schedules")
+
+
+def own_file(schedule: object) -> Path | None:
+    """Return the file that a schedule was given as, if it can be followed: shipped files cannot."""
+    file = _path_of(schedule)
+    if file is None or file.resolve().is_relative_to(shipped_folder("schedules").resolve()):
+        return None
+    return None if file.suffix == ".mlirbc" else file
 
 
 class Session:
@@ -318,19 +316,15 @@ class Session:
 
     def undo(self) -> bool:
         """Go back one version; return False where there is none."""
-        history = self.history
-        if not history.can_undo:
-            return False
-        self._move(history.undone())
-        return True
+        if is_possible := self.history.can_undo:
+            self._move(self.history.undone())
+        return is_possible
 
     def redo(self) -> bool:
         """Go forward to the version that the last undo left; return False where there is none."""
-        history = self.history
-        if not history.can_redo:
-            return False
-        self._move(history.redone())
-        return True
+        if is_possible := self.history.can_redo:
+            self._move(self.history.redone())
+        return is_possible
 
     # Checkpoints.
 
@@ -345,7 +339,7 @@ class Session:
         self._save()
 
     def restore(self, name: str) -> None:
-        """Come back to a checkpoint, as a change that can be undone.
+        """Restore a checkpoint, as a change that can be undone.
 
         Raises:
             UsageError: There is none of that name.
@@ -458,12 +452,9 @@ def _first_version(
 
 
 def _named_text(schedule: object) -> tuple[str, str] | None:
-    """Return the text of a source and what it is called; None where there is none that could be mended."""
-    if not isinstance(schedule, str | os.PathLike):
-        return None
-    if isinstance(schedule, str) and ("\n" in schedule or "{" in schedule):
-        return schedule, "<schedule>"
-    path = find_file(Path(schedule), "schedules")
+    """Return the text and the name of a source; None if it is no text."""
+    if (path := _path_of(schedule)) is None:
+        return (schedule, "<schedule>") if isinstance(schedule, str) else None
     try:
         content = read_bytes(path)
         text = content.decode()

@@ -37,8 +37,6 @@ class Version:
 
     Attributes:
         schedule: The schedule; under a draft, the last one that parsed.
-        text: The text.
-        title: What led here, in a few words.
         failure: Why the text is no schedule, for a draft; None where it is ``schedule.text``.
         script: The text with its outline, where it is known, so that the next edit need not parse it.
     """
@@ -68,15 +66,7 @@ def first_draft(text: str, source: str, failure: Failure) -> Version:
 def version_of_text(
     schedule: Schedule, text: str, title: str, worker: Worker | None, limits: Limits | None = None
 ) -> Version:
-    """Return the version of a text; a draft, with its failure, where it does not parse or verify.
-
-    Args:
-        schedule: The schedule that the text is another text of.
-        text: The text.
-        title: What led to it, in a few words.
-        worker: The worker that parses it, None for the shared one.
-        limits: Time and memory for that.
-    """
+    """Return the version of a text; a draft, with its failure, where it does not parse or verify."""
     try:
         after, outline = parse_text(schedule, text, worker=worker, limits=limits)
     except LhkitError as error:
@@ -93,7 +83,6 @@ class History:
 
     Attributes:
         versions: At least one; those behind the current one can be redone.
-        at: Index of the current one.
     """
 
     versions: tuple[Version, ...]
@@ -111,7 +100,7 @@ class History:
 
     @property
     def can_redo(self) -> bool:
-        """True if the current version was come back to."""
+        """True if there is a version after the current one."""
         return self.at + 1 < len(self.versions)
 
     def with_version(self, version: Version) -> History:
@@ -128,12 +117,12 @@ class History:
         return History((*self.versions[: self.at], version), self.at)
 
     def undone(self) -> History:
-        """Return the history one version back; the caller has asked `can_undo`."""
-        return History(self.versions, max(self.at - 1, 0))
+        """Return the history one version back, if `can_undo`."""
+        return History(self.versions, self.at - 1)
 
     def redone(self) -> History:
-        """Return the history one version on; the caller has asked `can_redo`."""
-        return History(self.versions, min(self.at + 1, len(self.versions) - 1))
+        """Return the history one version on, if `can_redo`."""
+        return History(self.versions, self.at + 1)
 
 
 SCHEMA = "lhkit.session/1"
@@ -182,7 +171,7 @@ class SavedSession:
 
     @property
     def current_branch(self) -> SavedBranch:
-        """The line of versions that stood."""
+        """The branch that was current."""
         return next(b for b in self.branches if b.name == self.branch)
 
 
@@ -222,7 +211,7 @@ def checked_session(saved: SavedSession) -> SavedSession:
     return saved
 
 
-# What a session leaves behind when its process ends, for the next one on the same payload and schedule.
+# Recovery of sessions whose process ended, by the next session on the same payload and schedule.
 
 
 # Changes are written once none has come for so long: not for every tick of a slider.
@@ -233,19 +222,14 @@ _LONGEST_TITLE = 80
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """A session that was not closed.
-
-    Attributes:
-        session: The session, as data: nothing of it is applied before it is recovered.
-        written_at_s: When it was written, in seconds since 1970.
-    """
+    """A session that was not closed."""
 
     session: SavedSession
     written_at_s: float
 
     @property
     def version(self) -> SavedVersion:
-        """The version that stood."""
+        """The version that was current."""
         branch = self.session.current_branch
         return branch.versions[branch.at]
 
@@ -255,7 +239,7 @@ class LeftBehind:
         return left.draft is None and self.session.schedules[left.schedule] == version.schedule
 
     def sentence(self) -> str:
-        """Return what it is, for the reader."""
+        """Return a description for the user."""
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.written_at_s))
         title = one_line(self.version.title, _LONGEST_TITLE)
         return f"A session on this payload and schedule was not closed; its last change was at {when}: {title}."
@@ -265,7 +249,6 @@ class RecoveryFile:
     """The file, in the user's state folder, that holds a session until it is closed."""
 
     def __init__(self, payload: Payload, opened: Version) -> None:
-        """Name the file after what is opened; nothing is read or written yet."""
         told = "\0".join((payload.sha256, opened.schedule.source, opened.text))
         self._name = f"{hashlib.sha256(told.encode(errors='replace')).hexdigest()[:32]}.json"
         self._timer: threading.Timer | None = None
@@ -317,12 +300,7 @@ class RecoveryFile:
 
 
 def history_of_saved(saved: SavedSession, worker: Worker | None) -> tuple[History, dict[str, Version]]:
-    """Return the versions and the checkpoints of a session that was saved; what was a draft is parsed again.
-
-    Args:
-        saved: The session.
-        worker: The worker that parses drafts, None for the shared one.
-    """
+    """Return the versions and the checkpoints of a session that was saved; what was a draft is parsed again."""
 
     def version(kept: SavedVersion) -> Version:
         schedule = saved.schedules[kept.schedule]

@@ -246,7 +246,6 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
 def _redrawn(
     given: Provenance, wanted: _Wanted, key: str, values: Mapping[str, KnobValue]
 ) -> tuple[View | None, str]:
-    """Return the picture for knob values, and an error message."""
     try:
         trace = trace_schedule(given.payload, given.schedule, values)
         picture = wanted.picture(trace)

@@ -49,7 +49,6 @@ class PageFacts:
     Attributes:
         flows: The graph of the payload as given (step -1) and after each step that changed it, as (step, graph)
             in ascending order of steps.
-        tiles: The tile picture of the op with most work, or None.
         notes: Reasons for drawings that are left out.
     """
 
@@ -200,7 +199,6 @@ def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | N
 
 
 def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
-    """Return the drawings of facts, folded, and the notes."""
     panes = []
     if facts.flows:
         frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)

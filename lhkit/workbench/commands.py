@@ -202,7 +202,6 @@ def _switch_on(workbench: WorkbenchCore, command: Command) -> None:
 
 
 def _duplicate(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"step": number}``."""
     step = integer(command, "step")
     change(workbench, command, lambda script: duplicate_step(script, step))
 

@@ -49,12 +49,7 @@ _MOST_CACHED = 64
 
 
 class Workbench(WorkbenchCore):
-    """A session with its panes, independent of the widget that shows them.
-
-    Attributes:
-        panes: Content of the panes by name, as JSON; values are replaced, never mutated.
-        changed: Called with the names of panes whose content changed.
-    """
+    """A session with its panes, independent of the widget that shows them."""
 
     def __init__(
         self,
@@ -80,15 +75,7 @@ class Workbench(WorkbenchCore):
         self._is_hurried = False
 
     def do(self, command: Command, *, raises: bool = False) -> None:
-        """Execute a command; a refusal is shown in the pane ``notice`` and changes nothing else.
-
-        Args:
-            command: ``{"do": name, …}`` as JSON; the names are the keys of `COMMANDS`.
-            raises: Raise a refusal too.
-
-        Raises:
-            LhkitError: The command was refused, and ``raises`` is given.
-        """
+        """Execute a command; a refusal is shown in the pane ``notice`` and changes nothing else."""
         refused: LhkitError | None = None
         self.notice = None
         name = command.get("do") if isinstance(command, Mapping) else None
@@ -113,14 +100,7 @@ class Workbench(WorkbenchCore):
             raise refused or usage_error(self.notice.message, self.notice.advice or None)
 
     def ask(self, question: Command) -> Json:
-        """Return the answer to a question, which changes nothing.
-
-        Args:
-            question: ``{"ask": name, …}`` as JSON; the names are the keys of `QUESTIONS`.
-
-        Raises:
-            LhkitError: It cannot be answered.
-        """
+        """Return the answer to a question, which changes nothing."""
         name = question.get("ask")
         answer = QUESTIONS.get(str(name))
         if answer is None:

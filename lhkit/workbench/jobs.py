@@ -152,7 +152,6 @@ _OPEN: weakref.WeakSet[ThreadJobs] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Close all queues at exit, when no thread can be started any more."""
     for jobs in tuple(_OPEN):
         jobs.close()
 
@@ -168,8 +167,6 @@ class RepairSearch:
     """Searches for repairs of the current problem in a background job.
 
     Attributes:
-        found: The repairs, the best first.
-        is_looking: Whether the search is still running.
         error: Why the search itself failed; empty if it did not.
     """
 
@@ -245,11 +242,7 @@ class Tryouts:
     """Tries all ops and recipes on one handle in a background job.
 
     Attributes:
-        handle: The handle as the text writes it; empty before the first trial.
         version: Id of the text that the trials belong to.
-        place: Where an op that was tried is inserted.
-        found: The results, in the order in which they came.
-        is_trying: Whether more results will come.
         error: Why nothing could be tried; empty if something was.
     """
 
@@ -261,16 +254,7 @@ class Tryouts:
         self._session, self._jobs, self._refresh = session, jobs, refresh
 
     def start(self, trace: Trace, script: Script, handle: str) -> None:
-        """Start to try ops on a handle, directly behind the step that defines it.
-
-        Args:
-            trace: The trace of the current text.
-            script: The current text, with its outline.
-            handle: Id of the handle in the trace.
-
-        Raises:
-            UsageError: The trace has no such handle, or no step of the text defines it.
-        """
+        """Start to try ops on a handle, directly behind the step that defines it."""
         record = next((h for h in trace.handle_records if h.id == handle), None)
         if record is None or not record.name:
             raise usage_error("that handle has no name in the text", "Select one in the list of steps.")
@@ -323,8 +307,6 @@ class StaticChecks:
 
     Attributes:
         fatal: Uses that would crash the compiler.
-        found: The findings; empty if the schedule cannot be checked, which its trace then reports.
-        refused: The steps that run a pass which is not allowed.
     """
 
     def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:

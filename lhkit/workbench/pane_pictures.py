@@ -31,14 +31,7 @@ _NO_TILES: dict[str, Any] = {"key": "", "count": 0, "label": "", "html": ""}
 
 
 def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
-    """Return the payload after a step as HTML.
-
-    Args:
-        trace: The trace.
-        step: Index of the step, -1 for the payload as given.
-        whole: As text instead of as a diff against the step before.
-        most_lines: Limit on the lines of the diff, without those in folds.
-    """
+    """Return the payload after a step as HTML."""
     if not trace.snapshots:
         return element("p", "There is no payload: nothing ran.", class_="lh-note")
     return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step), most_lines=most_lines)

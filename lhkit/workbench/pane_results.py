@@ -33,7 +33,6 @@ def results_html(results: Sequence[Result]) -> str:
 
 
 def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
-    """Yield one chart of measurements per anchor."""
     measured = [r for r in results if r.own_bar is not None]
     for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
         alike = [r for r in measured if r.anchor == anchor]

@@ -44,15 +44,11 @@ class StepRow:
         kind: ``step``, ``sequence`` or ``off`` (disabled).
         number: Number among the steps of the text; of a disabled step among the disabled ones.
         depth: Number of enclosing steps, sequences not counted.
-        op: The op's name without ``transform.``; of a sequence its symbol.
         gives: Its results.
-        arguments: The text behind the name in one line, without types.
-        line: Its line, from 1.
         steps: The trace steps that ran it.
         status: The worst of their statuses; None if it is not in the trace.
         delta: The payload delta of the first of them.
         deaths: Number of handles that it invalidated, over all iterations.
-        sentence: Help text of the op.
     """
 
     kind: str
@@ -150,7 +146,6 @@ class _Reader:
         return self._words[place.line - 1].get(place.column - 1) if place.line <= len(self._words) else None
 
     def _arguments(self, op: OpSyntax) -> Iterator[HandleWord]:
-        """Yield the text between the op's name and its types or body."""
         text = self._script.text
         stops = [op.end, *(r.start for r in op.regions), *([op.signature[0]] if op.signature else [])]
         at, stop = op.name_start + len(op.name) + 2 * op.is_generic, min(stops)
@@ -236,7 +231,6 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
 
 
 def _main(row: StepRow, *, has_control: bool) -> str:
-    """Return the main part of a row, which selects the step."""
     family, _, name = row.op.rpartition(".")
     mark, status = _SAID[row.status]
     number = "off" if row.kind == "off" else str(row.steps[0]) if row.steps else "–"

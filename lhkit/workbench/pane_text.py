@@ -28,11 +28,8 @@ class TextMark:
     """A diagnostic at a place of the text.
 
     Attributes:
-        line: From 1.
         start: Column from 0, in UTF-16 units as a browser counts.
         end: End column, exclusive.
-        severity: ``error``, ``warning`` or ``info``.
-        source: ``parser``, ``check`` or ``trace``.
     """
 
     line: int

@@ -42,9 +42,6 @@ class ResultBar:
     Attributes:
         label: Name of the contestant; empty for the schedule of the result itself.
         low: Lower end of the 95 % interval.
-        high: Upper end.
-        text: Label at the end of the bar.
-        is_anchor: Whether it is the anchor itself.
         knobs: Knob values, if it is a variant of the schedule.
     """
 
@@ -62,10 +59,7 @@ class Result:
     """Result of one run, measurement or sweep.
 
     Attributes:
-        number: Number in the session, from 1.
         status: ``ok``; ``wrong``: the numbers differ from the reference; ``failed``; ``stopped``.
-        schedule: The version of the schedule, its knobs set.
-        title: The edit that led to that version.
         said: The outcome in a sentence.
         anchor: What speeds are multiples of; empty if nothing was timed.
     """
@@ -92,8 +86,6 @@ class RunProgress:
 
     Attributes:
         kind: Kind of run; empty if nothing is running.
-        said: The current phase.
-        done: Units done.
         total: Units in all, None if unknown.
     """
 
@@ -126,7 +118,6 @@ def text_letters(results: Iterable[Result]) -> dict[str, str]:
 
 
 def _letters(number: int) -> str:
-    """Return A, B, … Z, AA, AB and so on."""
     before, last = divmod(number, 26)
     return (_letters(before - 1) if before else "") + chr(ord("A") + last)
 
@@ -146,7 +137,6 @@ class Subject:
 
     Attributes:
         title: The edit that led to the version.
-        number: Number of the run in the session, from 1.
     """
 
     payload: Payload
@@ -322,12 +312,7 @@ class Watcher:
 
 
 class Runs:
-    """The results of a session, and the run in progress.
-
-    Attributes:
-        results: The results, the oldest first.
-        progress: Progress of the current run.
-    """
+    """The results of a session, and the run in progress."""
 
     def __init__(
         self,
@@ -345,11 +330,7 @@ class Runs:
         self._worker: Worker | None = None
 
     def start(self, kind: RunKind) -> None:
-        """Start to run, measure or sweep the current version.
-
-        Raises:
-            UsageError: Another run is not over, the text does not parse, or there are no knobs to sweep.
-        """
+        """Start to run, measure or sweep the current version."""
         if self._watcher is not None:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version

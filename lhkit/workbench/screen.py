@@ -25,10 +25,7 @@ class Screen:
 
     Attributes:
         step: The step whose payload is shown, -1 for the payload as given.
-        kind: Kind of the selection: ``step``, ``handle`` or ``op``; empty if nothing is selected.
         ids: Selected ids, separated by spaces.
-        front: The pane in front of each area.
-        is_large: Whether the type is large, for a projector.
         whole_payload: Whether the payload is shown as text instead of as a diff.
         by: The browser view that requested the change, which must not follow it again.
     """
@@ -163,7 +160,6 @@ class Notice:
 
     Attributes:
         kind: ``refused``: the command changed nothing; ``done``: its side effects; ``defect``: internal error.
-        actions: Buttons as (label, command).
     """
 
     kind: NoticeKind
@@ -188,7 +184,6 @@ class Typed:
 
     Attributes:
         by: The browser view that it was typed in, which already has it.
-        version: Its `WorkbenchCore.version_id`; any other text was not typed.
         goes_on: Whether typing continues; until it pauses no repairs are searched.
     """
 

@@ -40,10 +40,7 @@ class Completion:
     """A completion.
 
     Attributes:
-        label: The text in the menu.
-        kind: ``op``, ``handle``, ``symbol``, ``type``, ``payload op`` or ``argument``.
         detail: A word beside the label.
-        info: A sentence about it.
         apply: The text to insert; empty for the label.
     """
 
@@ -148,7 +145,6 @@ def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str
 
 
 def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Completion]:
-    """Complete the arguments of the enclosing op."""
     name = next((t.text for t in reversed(meaning) if t.kind == "word" and t.text in catalogue), None)
     if name is None:
         return

@@ -302,14 +302,12 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
 
 def _still(trace: Trace, step: int) -> View:
-    """Return the static picture: handles, schedule, and the payload after a step."""
     payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
 
 
 def _text_still(text: str) -> View:
-    """Return the static picture of a text without a trace."""
     return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 

@@ -32,15 +32,8 @@ class WorkbenchCore(abc.ABC):
     """A session, its view state and its background work; `Workbench` adds dispatch and panes.
 
     Attributes:
-        session: The payload and the versions of the schedule.
-        jobs: Runs commands in order and background work beside them.
-        screen: The step, the selection and the open tabs.
         notice: The outcome of the last command, if the reader has to be told.
         reference: The NumPy reference of a file that is not trusted yet; resolved by `trust`.
-        repairs: The search for repairs of the current problem.
-        tryouts: The trials of ops on a handle.
-        checks: The static check of the schedule.
-        runs: Results of runs, measurements and sweeps, and the one that is running.
         typed: Which view typed the current text, and whether it is still typing.
         gesture: Id of the gesture, such as the drag of a slider, whose changes are merged into one version.
     """
@@ -147,9 +140,7 @@ class LivePane:
     """A pane that follows the workbench.
 
     Attributes:
-        name: The name by which the widget and the scripts refer to it.
         key: Cache key; the pane is rendered again only when it changes.
-        render: Renders the content as JSON.
         is_cached: Whether the key determines the content, so that it can be reused when the key recurs, as the
             key of a trace does when a slider moves back and forth.
         placeholder: Content while a workbench opens, if rendering is slow.

@@ -43,10 +43,6 @@ class WorkbenchState:
     """The state of a workbench that cannot be derived.
 
     Attributes:
-        payload: The payload, with its weights.
-        session: Versions of the schedule, checkpoints, and a draft that does not parse.
-        screen: The view state.
-        results: Results of runs, measurements and sweeps.
         doubts: The file that it was read from, unless that is trusted.
         reference: The NumPy reference that an untrusted file names, resolved when it is trusted.
     """

@@ -32,11 +32,7 @@ class SequenceForms:
     """A named sequence as data.
 
     Attributes:
-        name: Its name, without ``@``.
-        arguments: Its arguments.
         consumes: The names of those that are marked as consumed, without ``%``.
-        steps: Its steps.
-        is_public: Whether others may see it.
     """
 
     name: str
@@ -115,7 +111,7 @@ class _Writer:
         return options + ([f"consumes={list(self._sequence.consumes)!r}"] if self._sequence.consumes else [])
 
     def _define(self, name: str) -> str:
-        """Take note of a handle; returns the name that it gets, which no other one of the sequence has."""
+        """Assign a handle its Python expression; return its fresh name in the sequence."""
         fresh = fresh_name(name, self._taken)
         self._taken.add(fresh)
         self.expressions[name] = self._variable(fresh)
@@ -183,7 +179,6 @@ class _Writer:
         return name, ", ".join(parts)
 
     def _argument(self, p: Parameter, form: Form, op: CatalogueOp) -> str | None:
-        """Return the Python text of an argument, None where it is not given."""
         given = dict(form.attributes)
         values = dict(form.operands).get(p.operand.name, ()) if p.operand else ()
         if p.region is not None:
@@ -286,7 +281,6 @@ class _Writer:
         return targets
 
     def _with_body(self, form: Form, op: CatalogueOp) -> Iterator[str]:
-        """Yield the lines of a step with a body."""
         name, arguments = self._call(form, op, is_top=False)
         results = form.result_values
         is_choice = any(r.kind == "alternatives" for r in op.regions)

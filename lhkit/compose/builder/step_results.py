@@ -31,22 +31,14 @@ _LISTS = {"ints": "integers", "bools": "True and False", "strings": "strings", "
 
 
 def type_text(text: object) -> str:
-    """Return a type of a handle: ``op``, ``value``, ``param``, an op's name, or MLIR text.
-
-    Raises:
-        ValueError: It is none of them.
-    """
+    """Return a type of a handle: ``op``, ``value``, ``param``, an op's name, or MLIR text."""
     if not isinstance(text, str) or not text:
         raise ValueError(f"{text!r} is not a type: 'op', 'value', 'param', the name of an op, or MLIR text")
     return _TYPES.get(text) or (text if text.startswith("!") else f'!transform.op<"{text}">')
 
 
 def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
-    """Return what a Python value is as an attribute, and the handles in it.
-
-    Raises:
-        ValueError: It is no value of that attribute; the message says what would be one.
-    """
+    """Return what a Python value is as an attribute, and the handles in it."""
     if spec.kind == "dictionary":
         return _dictionary(value)
     if spec.kind == "int" and spec.dynamic and isinstance(value, BuiltHandle):
@@ -104,11 +96,7 @@ def _scalar(value: Any, kind: str) -> Scalar:
 
 
 def mlir_text(value: Any) -> str:
-    """Return a Python value as an attribute in MLIR's syntax; a string is taken as such text.
-
-    Raises:
-        ValueError: There is no spelling for it.
-    """
+    """Return a Python value as an attribute in MLIR's syntax; a string is taken as such text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -134,17 +122,8 @@ def _dictionary(value: Any) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
     return tuple(entries), tuple(handles)
 
 
-def typed(handles: Sequence[BuiltHandle]) -> tuple[TypedName, ...]:
-    """Return handles as forms hold them."""
-    return tuple(h.typed for h in handles)
-
-
 def handle_name(name: object) -> str:
-    """Return the name of a handle with ``%``.
-
-    Raises:
-        ValueError: It cannot be one.
-    """
+    """Return the name of a handle with ``%``."""
     text = f"%{str(name).removeprefix('%')}"
     if not is_handle_name(text):
         raise ValueError(f"{name!r} cannot be a handle's name: letters, digits and _, no digit first")
@@ -231,13 +210,7 @@ def automatic_names(form: Form, op: CatalogueOp, counts: Sequence[int], taken: C
 def named_results(
     op: CatalogueOp, names: Sequence[str], types: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
-    """Return results as forms hold them.
-
-    Args:
-        op: The op.
-        names: A name for each value, or one for each result: ``%loops`` for ``%loops#0``, ``%loops#1``.
-        types: The types of each result.
-    """
+    """Return results as forms hold them; ``names`` has one per value, or one per result."""
     left = iter(names)
     for_values = len(names) == sum(map(len, types))
     groups = []
@@ -256,11 +229,7 @@ def named_results(
 def asked_types(
     op: CatalogueOp, form: Form, named: Mapping[str, Any], known: Mapping[str, tuple[str, ...] | None]
 ) -> list[tuple[str, ...]]:
-    """Return the types of each result of a step, as they are known and as the call sets them.
-
-    Raises:
-        UsageError: Their number is not known, or does not fit what the call sets.
-    """
+    """Return the types of each result of a step, as they are known and as the call sets them."""
     asked = named.get("results") if op.results else None
     wanted = named.get("types") if op.results else None
     variadic = [r.name for r in op.results if r.count != "one"]
@@ -287,7 +256,6 @@ def asked_types(
 
 
 def _with_types(op: CatalogueOp, types: list[tuple[str, ...]], wanted: Any) -> list[tuple[str, ...]]:
-    """Return the types of results as a call sets them: one for all, or one for each."""
     count = sum(map(len, types))
     listed = [wanted] * count if isinstance(wanted, str) else list(wanted)
     if len(listed) != count:
@@ -302,11 +270,7 @@ def _with_types(op: CatalogueOp, types: list[tuple[str, ...]], wanted: Any) -> l
 def asked_names(
     op: CatalogueOp, form: Form, types: Sequence[Sequence[str]], wanted: Any, taken: Collection[str]
 ) -> list[str]:
-    """Return the names of the results of a step: those that the call sets, or automatic ones.
-
-    Raises:
-        UsageError: Not one for each result or handle, or one that is taken or cannot be a name.
-    """
+    """Return the names of the results of a step: those that the call sets, or automatic ones."""
     counts = [len(group) for group in types]
     if wanted is None:
         return automatic_names(form, op, counts, taken)
@@ -320,11 +284,7 @@ def asked_names(
 
 
 def asked_argument_names(asked: Sequence[str], count: int, taken: Collection[str]) -> list[str]:
-    """Return the names that a call sets for the arguments of a body.
-
-    Raises:
-        UsageError: Not one for each, or one that is taken or cannot be a name.
-    """
+    """Return the names that a call sets for the arguments of a body."""
     if len(asked) != count:
         message = f"the body has {count} arguments, and {len(asked)} names are given"
         raise error_here(message, argument="arguments")
@@ -475,4 +435,4 @@ class _Reader:
                 raise ValueError(
                     f"{value} is not defined here: it belongs to another block or another schedule"
                 )
-        return typed(given)
+        return tuple(value.typed for value in given)
