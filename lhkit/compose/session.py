@@ -427,7 +427,12 @@ def open_session(
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
     """
-    version = _first_version(schedule, worker)
+    try:
+        version = version_of_schedule(as_schedule(schedule, worker))
+    except LhkitError as error:
+        if (draft := _named_text(schedule)) is None:
+            raise
+        version = first_draft(*draft, error.failure)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
     doubts = doubts_of(d for d in found if d is not None)
     if trust:
@@ -437,18 +442,6 @@ def open_session(
     if (file := own_file(schedule)) is not None:
         session.follow(file)
     return session
-
-
-def _first_version(
-    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None
-) -> Version:
-    try:
-        return version_of_schedule(as_schedule(schedule, worker))
-    except LhkitError as error:
-        found = _named_text(schedule)
-        if found is None:
-            raise
-        return first_draft(*found, error.failure)
 
 
 def _named_text(schedule: object) -> tuple[str, str] | None:

@@ -23,7 +23,7 @@ from lhkit.workbench import (
 from lhkit.workbench.form_fields import step_of_number
 from lhkit.workbench.jobs import InlineJobs, Jobs
 from lhkit.workbench.runs import Result
-from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step, recovery_notice
+from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
@@ -70,7 +70,8 @@ class Workbench(WorkbenchCore):
         self._cache: OrderedDict[tuple[str, Hashable], Json] = OrderedDict()
         self._is_hurried = is_hurried
         if session.left_behind is not None:
-            self.notice = recovery_notice(session.left_behind)
+            recover = ("Go on from there", {"do": "recover"})
+            self.notice = Notice("done", session.left_behind.sentence(), "", (recover,))
         self._after_a_change()
         self._is_hurried = False
 

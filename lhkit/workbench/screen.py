@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from lhkit.compose.session_history import LeftBehind
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step
@@ -171,11 +170,6 @@ class Notice:
         """Return the value as JSON for the script."""
         actions = [{"label": label, "command": command} for label, command in self.actions]
         return {"kind": self.kind, "message": self.message, "advice": self.advice, "actions": actions}
-
-
-def recovery_notice(left: LeftBehind) -> Notice:
-    """Return the offer to recover a session that was not closed."""
-    return Notice("done", left.sentence(), "", (("Go on from there", {"do": "recover"}),))
 
 
 @dataclass(frozen=True, slots=True)

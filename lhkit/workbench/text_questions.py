@@ -50,10 +50,6 @@ class Completion:
     info: str = ""
     apply: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON for the script."""
-        return dataclasses.asdict(self)
-
 
 def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completion, ...]]:
     """Return the length of the prefix before a place, and its completions."""
@@ -166,7 +162,7 @@ def _editor(_: WorkbenchCore, __: Command) -> Any:
 def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"before": the text before the cursor}`` → the length of the prefix, and its completions."""
     length, found = completions(text(question, "before"), workbench.catalogue())
-    return {"length": length, "options": [each.to_json() for each in found]}
+    return {"length": length, "options": [dataclasses.asdict(each) for each in found]}
 
 
 def _explain(workbench: WorkbenchCore, question: Command) -> str:

@@ -149,37 +149,37 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export format: menu title, file suffix, media type, and the function that makes the bytes."""
+    """An export format: menu title, file suffix, media type, and the function that makes the content."""
 
     title: str
     suffix: str
     media: str
-    make: Callable[[WorkbenchCore], bytes]
+    make: Callable[[WorkbenchCore], str | bytes]
 
 
-def _schedule(workbench: WorkbenchCore) -> bytes:
+def _schedule(workbench: WorkbenchCore) -> str:
     session = workbench.session
     text = tunable_text(session.schedule)
     if session.is_trusted:
         remember([schedule_content(text, session.schedule.libraries), schedule_content(text)])
-    return text.encode(errors="replace")
+    return text
 
 
-def _portable(workbench: WorkbenchCore) -> bytes:
-    return portable_text(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
+def _portable(workbench: WorkbenchCore) -> str:
+    return portable_text(workbench.session.schedule, worker=workbench.worker)
 
 
-def _code(workbench: WorkbenchCore) -> bytes:
-    return builder_code(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
+def _code(workbench: WorkbenchCore) -> str:
+    return builder_code(workbench.session.schedule, worker=workbench.worker)
 
 
-def _markdown(workbench: WorkbenchCore) -> bytes:
-    return trace_markdown(workbench.current_trace()).encode(errors="replace")
+def _markdown(workbench: WorkbenchCore) -> str:
+    return trace_markdown(workbench.current_trace())
 
 
-def _page(workbench: WorkbenchCore) -> bytes:
+def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode(errors="replace")
+    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker))
 
 
 def _report(workbench: WorkbenchCore) -> bytes:
@@ -196,11 +196,11 @@ def _report(workbench: WorkbenchCore) -> bytes:
     return stream.getvalue()
 
 
-def _saved_state(workbench: WorkbenchCore) -> bytes:
+def _saved_state(workbench: WorkbenchCore) -> str:
     text = WorkbenchState.of(workbench).text()
     if workbench.session.is_trusted:
         remember([workbench_content(text)])
-    return text.encode(errors="replace")
+    return text
 
 
 EXPORTS: Mapping[str, Export] = {
@@ -230,7 +230,8 @@ def exported(workbench: WorkbenchCore, kind: str) -> bytes:
     export = EXPORTS.get(kind)
     if export is None:
         raise usage_error(f"there is no export {kind!r}", f"There are: {', '.join(EXPORTS)}.")
-    return export.make(workbench)
+    content = export.make(workbench)
+    return content.encode(errors="replace") if isinstance(content, str) else content
 
 
 def _stem(workbench: WorkbenchCore) -> str:
