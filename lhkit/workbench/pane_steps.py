@@ -67,14 +67,9 @@ class StepRow:
     knob: Knob | None = None
 
 
-def step_rows(
-    script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
-) -> tuple[StepRow, ...]:
-    """Return the rows of a schedule in the order of its text; ``help`` maps ops to sentences."""
-    return tuple(_Reader(script, trace, knobs, help).rows())
-
-
 class _Reader:
+    """Reads the rows of a schedule; ``help`` maps ops to sentences."""
+
     def __init__(
         self, script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
     ) -> None:
@@ -301,7 +296,7 @@ def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     trace = workbench.trace
     # The steps of another text are at other places.
     is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
-    rows = step_rows(workbench.script, trace if is_of_text else None, schedule.knobs, known_help())
+    rows = _Reader(workbench.script, trace if is_of_text else None, schedule.knobs, known_help()).rows()
     html = steps_html(rows, knob_values(schedule), workbench.version_id)
     return {"html": sent(html), "version": workbench.version_id}
 

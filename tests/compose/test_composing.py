@@ -299,10 +299,10 @@ def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatc
 def test_a_process_that_dies_leaves_its_session(payload, schedule, worker, state_folder):
     code = f"""
 import os, time
-from lhkit.compose import saved_session
+from lhkit.compose import session_history
 from lhkit.compose.session import Session
 from lhkit.load.loader import load_payload, load_schedule
-saved_session.REST_SECONDS = 0
+session_history.REST_SECONDS = 0
 session = Session(load_payload({PAYLOAD!r}), load_schedule({SCHEDULE!r}, name="tile.mlir"), retraces=False)
 session.set_text({SCHEDULE.replace("[4]", "[2]")!r})
 while session._recovery.read() is None:

@@ -46,7 +46,10 @@ def python_code(
     sequences: Sequence[SequenceForms], entry: str, bind: Sequence[str], catalogue: Catalogue
 ) -> str:
     """Return the code that builds these sequences; ``s.text`` and ``s.schedule()`` then give the schedule."""
-    built = {s.name: _as_built(s) for s in sequences}
+    built = {}
+    for sequence in sequences:
+        nodes = [Node(step) for step in sequence.steps if step.op in YIELDS]
+        built[sequence.name] = BuiltSequence(sequence.name, Block(set(), None, sequence.arguments, nodes))
     main = next(s for s in sequences if s.name == entry)
     options = [f"bind={list(bind)!r}"] if bind else []
     options += [] if entry == "__transform_main" else [f"entry={entry!r}"]
@@ -66,11 +69,6 @@ def python_code(
     names = ", ".join(writer.expressions[a.name] for a in main.arguments)
     body = [f"({names},) = s.arguments", *writer.steps(main.steps, is_top=True)]
     return "\n".join([*lines, *(_INDENT + line for line in body), "", "schedule = s.schedule()", ""])
-
-
-def _as_built(sequence: SequenceForms) -> BuiltSequence:
-    nodes = [Node(step) for step in sequence.steps if step.op in YIELDS]
-    return BuiltSequence(sequence.name, Block(set(), None, sequence.arguments, nodes))
 
 
 def _identifier(name: str) -> str:
