@@ -54,7 +54,7 @@ def points_of(**values):
 
 def make_task(knobs=(("a", tuple(range(100)), 0),), **more):
     """Return a task that no worker has to be asked for."""
-    subject = Subject(SCOPE, {}, b"", lambda _shapes: "differs")
+    subject = Subject(SCOPE, None, lambda _shapes: "differs")
     return Task(make_schedule(*knobs), more.pop("requirements", ()), {"": subject}, ENVIRONMENT, **more)
 
 

@@ -46,7 +46,10 @@ def find_anywhere(name: str) -> Any:
             continue
         module = importlib.import_module(info.name)
         value = vars(module).get(name)
-        if value is not None and getattr(value, "__module__", info.name) == info.name:
+        is_defined = value is not None and not inspect.ismodule(
+            value
+        )  # a module may have the name of its function
+        if is_defined and getattr(value, "__module__", info.name) == info.name:
             found[info.name] = value
     if len(found) != 1:
         raise LookupError(f"{name} is defined in {', '.join(found) or 'no module'}")
