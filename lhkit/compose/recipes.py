@@ -31,10 +31,7 @@ class Recipe:
     """A named sequence whose arguments are handles to ops.
 
     Attributes:
-        name: Its symbol, ``@tile_twice``.
         sentence: The first line of the comment above it.
-        arguments: Types of its arguments, at least one.
-        results: Types of its results.
         sequences: The named sequences to add to the schedule; empty if it has them.
         clash: The symbol of one of them that means something else there; empty if none does.
     """
@@ -84,14 +81,7 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
 
 
 def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) -> Edited:
-    """Insert steps, and the named sequences that they include behind the enclosing sequence.
-
-    Args:
-        script: The schedule.
-        lines: The steps, as transform IR.
-        sequences: The named sequences, as transform IR; may be empty.
-        place: ``before``, ``after`` or ``inside``, as of `insert_step`.
-    """
+    """Insert steps, and the named sequences that they include behind the enclosing sequence."""
     edited = insert_step(script, lines, **place)
     if not sequences:
         return edited

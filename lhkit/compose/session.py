@@ -1,4 +1,4 @@
-"""An editing session of a schedule: undo, redo, and a trace that follows each change."""
+"""An editing session of a schedule: opening, undo, redo, a followed file, and a trace after each change."""
 
 from __future__ import annotations
 
@@ -9,22 +9,100 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lhkit.compose.followed_file import FollowedFile
-from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, history_of_saved, saved_session
-from lhkit.compose.session_history import History, Version, version_of_schedule, version_of_text
-from lhkit.load.trust import Doubt, remember, schedule_content
+from lhkit.compose.session_history import (
+    History,
+    LeftBehind,
+    RecoveryFile,
+    SavedSession,
+    Version,
+    first_draft,
+    history_of_saved,
+    saved_session,
+    version_of_schedule,
+    version_of_text,
+)
+from lhkit.load.loader import HasOperation, as_schedule
+from lhkit.load.resource_data import MAGIC
+from lhkit.load.shipped_files import find_file, shipped_folder
+from lhkit.load.trust import Doubt, doubts_of, remember, schedule_content, schedule_doubt
 from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import Failure, LhkitError, usage_error
-from lhkit.model.file_io import write_file
+from lhkit.model.file_io import read_bytes, read_text, write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Edited, Script
 from lhkit.traces.record.trace_run import TraceCache
-from lhkit.worker.cancellation import Halt, in_words, was_stopped
+from lhkit.worker.cancellation import CancelToken, in_words, was_stopped
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+
+class FollowedFile:
+    """The text of a file, and whether it has changed since it was last taken."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the text of a file."""
+        self.path = path
+        try:
+            self.taken = read_text(path)
+        except OSError as error:
+            raise usage_error(f"{path} cannot be followed: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise usage_error(f"{path} cannot be followed: it is not text in UTF-8") from None
+
+    def poll(self) -> str | None:
+        """Return the text if it is another than the one taken last, else None.
+
+        The content is compared, not its time, which may be equal for two quick saves. A file
+        that is gone, empty or cut inside a character is one that an editor is about to write.
+        """
+        try:
+            text = read_text(self.path)
+        except (OSError, UnicodeDecodeError):
+            return None
+        if text == self.taken or not text.strip():
+            return None
+        self.taken = text
+        return text
+
+    def save(self, text: str, *, overwrites: bool = False) -> None:
+        """Write a text to the file."""
+        if not overwrites and self.changed_meanwhile(text):
+            raise usage_error(
+                f"{self.path.name} was changed by another editor meanwhile; nothing was written",
+                "Overwrite it, take its text, or save under another name.",
+            )
+        write_file(self.path, text.encode())
+        self.taken = text
+
+    def changed_meanwhile(self, text: str) -> bool:
+        """Return whether writing a text would overwrite an external save that was not read."""
+        try:
+            there = read_bytes(self.path)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise usage_error(f"{self.path} cannot be read: {error.strerror or error}") from None
+        return there not in (self.taken.encode(), text.encode())
+
+
+def _path_of(schedule: object) -> Path | None:
+    """Return the file that a schedule was given as; None for text and values."""
+    if not isinstance(schedule, str | os.PathLike) or (
+        isinstance(schedule, str) and ("\n" in schedule or "{" in schedule)
+    ):
+        return None
+    return find_file(Path(schedule), "schedules")
+
+
+def own_file(schedule: object) -> Path | None:
+    """Return the file that a schedule was given as, if it can be followed: shipped files cannot."""
+    file = _path_of(schedule)
+    if file is None or file.resolve().is_relative_to(shipped_folder("schedules").resolve()):
+        return None
+    return None if file.suffix == ".mlirbc" else file
 
 
 class Session:
@@ -45,7 +123,7 @@ class Session:
         followed: The file that is followed, or None.
         left_behind: What an earlier session on the same payload and schedule was when its process ended, if it
             was not closed and not as this one begins; see `recover`.
-        halt: Ends what is being parsed or traced, from another thread.
+        cancel_token: Cancels the pending parse or trace, from another thread.
     """
 
     def __init__(
@@ -79,8 +157,8 @@ class Session:
         self.worker = worker
         self.history = History((first,))
         self._checkpoints: dict[str, Version] = {}
-        self.halt = Halt()
-        self._limits = self.halt.limited(limits)
+        self.cancel_token = CancelToken()
+        self._limits = self.cancel_token.limited(limits)
         self._traces = TraceCache(payload, worker, self._limits)
         self._trace: Trace | None = None
         self._traced: Schedule | None = None
@@ -204,7 +282,7 @@ class Session:
                 "the text does not parse, so it cannot be edited step by step",
                 f"Mend it, or undo. It fails with: {version.failure.message}",
             )
-        with self.halt:
+        with self.cancel_token:
             made = edit_schedule(
                 version.schedule, edit, script=version.script, worker=self.worker, limits=self._limits
             )
@@ -216,7 +294,7 @@ class Session:
         """Put another text in place, as `set_knobs` does; one that does not parse becomes a draft."""
         if text == self.text and not was_stopped(self.version.failure):
             return
-        with self.halt:
+        with self.cancel_token:
             made = version_of_text(self.schedule, text, title, self.worker, self._limits)
             self._move((self.history.amended if amends else self.history.with_version)(made))
 
@@ -238,19 +316,15 @@ class Session:
 
     def undo(self) -> bool:
         """Go back one version; return False where there is none."""
-        history = self.history
-        if not history.can_undo:
-            return False
-        self._move(history.undone())
-        return True
+        if is_possible := self.history.can_undo:
+            self._move(self.history.undone())
+        return is_possible
 
     def redo(self) -> bool:
         """Go forward to the version that the last undo left; return False where there is none."""
-        history = self.history
-        if not history.can_redo:
-            return False
-        self._move(history.redone())
-        return True
+        if is_possible := self.history.can_redo:
+            self._move(self.history.redone())
+        return is_possible
 
     # Checkpoints.
 
@@ -265,7 +339,7 @@ class Session:
         self._save()
 
     def restore(self, name: str) -> None:
-        """Come back to a checkpoint, as a change that can be undone.
+        """Restore a checkpoint, as a change that can be undone.
 
         Raises:
             UsageError: There is none of that name.
@@ -315,7 +389,7 @@ class Session:
         if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:
-            with self.halt:
+            with self.cancel_token:
                 trace = self._traces.trace(self.schedule)
         except LhkitError as error:
             self._trace_failure = in_words(error.failure, "tracing")
@@ -337,3 +411,46 @@ class Session:
 
 def _listed(what: str, names: Mapping[str, object]) -> str:
     return f"The {what}: {', '.join(names)}." if names else f"There are no {what} yet."
+
+
+def open_session(
+    payload: Payload,
+    schedule: Schedule | str | os.PathLike[str] | HasOperation,
+    *,
+    doubt: Doubt | None = None,
+    trust: bool = False,
+    autosaves: bool = True,
+    worker: Worker | None = None,
+) -> Session:
+    """Return a session; a text that is no schedule yet is its first draft, and a file of one's own is followed.
+
+    A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
+    stays trusted when it changes.
+    """
+    try:
+        version = version_of_schedule(as_schedule(schedule, worker))
+    except LhkitError as error:
+        if (draft := _named_text(schedule)) is None:
+            raise
+        version = first_draft(*draft, error.failure)
+    found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
+    doubts = doubts_of(d for d in found if d is not None)
+    if trust:
+        remember(d.content for d in doubts)
+        doubts = ()
+    session = Session(payload, version, autosaves=autosaves, worker=worker, doubts=doubts)
+    if (file := own_file(schedule)) is not None:
+        session.follow(file)
+    return session
+
+
+def _named_text(schedule: object) -> tuple[str, str] | None:
+    """Return the text and the name of a source; None if it is no text."""
+    if (path := _path_of(schedule)) is None:
+        return (schedule, "<schedule>") if isinstance(schedule, str) else None
+    try:
+        content = read_bytes(path)
+        text = content.decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if content.startswith(MAGIC) or "\0" in text else (text, str(path))

@@ -61,8 +61,6 @@ class Candidate:
     """A step to try.
 
     Attributes:
-        name: The op's full name, or the symbol of a recipe.
-        sentence: What it is for.
         text: The step in custom syntax, with a cast before it where the op takes a narrower handle; empty if
             it cannot be tried.
         needs: What it needs that the schedule does not give; empty if it can be tried.
@@ -231,7 +229,6 @@ def _zeros(subject: Subject) -> tuple[str, ...]:
 
 
 def _unit_tile(subject: Subject) -> tuple[int, ...]:
-    """Return tile sizes that tile the last loop only."""
     sizes = _sizes(subject)
     return (*[0] * (len(sizes) - 1), sizes[-1] or 1)
 

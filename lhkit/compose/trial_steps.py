@@ -44,10 +44,8 @@ class Place:
     """The end of a schedule that was cut behind a step.
 
     Attributes:
-        script: The remaining schedule: without the steps after the place, at every level.
         inside: Number of the step at the end of whose block there is room: a sequence, or a foreach.
         depth: How many last steps one enters from the end of the entry to get there.
-        around: The symbols of the sequences on the way.
         in_sight: The handles that can be read there and were not consumed, nearest first.
     """
 
@@ -137,22 +135,28 @@ def _consuming(script: Script, sequence: OpSyntax) -> Replacement:
 
 
 def _in_sight(script: Script, level: _Level) -> tuple[TypedName, ...]:
-    handles = script.handles
-    scope = handles.scope_at(level.owner.regions[-1].start + 1)
-    found = []
-    for definition in handles.in_sight(scope).values():
-        is_before = definition.is_argument or definition.op.end <= level.behind
-        if not is_before or not handles.may_read(scope, definition):
+    found = values_in_scope(script, level.owner.regions[-1].start + 1, level.behind)
+    return tuple(TypedName(v, type_of(script, d, v)) for d, v, is_dead in found if not is_dead)
+
+
+def values_in_scope(script: Script, inner: int, at: int) -> list[tuple[Definition, str, bool]]:
+    """Return the values of handles in scope, nearest definition first, each with whether it is consumed.
+
+    ``inner`` is an offset inside the block, ``at`` the offset of the place before which they are defined.
+    """
+    scope = script.handles.scope_at(inner)
+    found: list[tuple[Definition, str, bool]] = []
+    for definition in script.handles.in_sight(scope).values():
+        is_before = definition.op.start < at if definition.is_argument else definition.op.end <= at
+        if not is_before or not script.handles.may_read(scope, definition):
             continue
         gone = {
             definition.value_of(use)
             for use, user in definition.uses
-            if use.start < level.behind and is_consumed(script, use, user)
+            if use.start < at and is_consumed(script, use, user)
         }
-        kept = [v for v in definition.name.values if v not in gone]
-        found += [(definition.name.start, TypedName(v, type_of(script, definition, v))) for v in kept]
-    found.sort(key=lambda pair: -pair[0])
-    return tuple(handle for _, handle in found)
+        found += [(definition, value, value in gone) for value in definition.name.values]
+    return sorted(found, key=lambda value: -value[0].name.start)
 
 
 # The first results should come at once, and a death costs what was in the batch with it.
@@ -274,7 +278,7 @@ class _Bench:
     usual_seconds: float = 0.0
 
     def begin(self, handle: TypedName) -> _Before:
-        """Apply what is there already, and look at the handle."""
+        """Apply the cut schedule without a trial step, and describe the payload of the handle."""
         mark = ""
         if not handle.type.startswith("!transform.any_value"):
             mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'

@@ -370,7 +370,7 @@ class Kernel(Showable):
         return printable(words)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import kernel_bundle
+        from lhkit.show.value_views import kernel_bundle
 
         return kernel_bundle(self)
 

@@ -62,7 +62,7 @@ class Measurement(Showable):
         return 10 * len(self.disturbed_rounds) > len(self.samples_ns)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import measurement_bundle
+        from lhkit.show.value_views import measurement_bundle
 
         return measurement_bundle(self)
 
@@ -128,7 +128,7 @@ class Comparison(Printable):
         return next(m for m in self.measurements if m.name == name)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import comparison_bundle
+        from lhkit.show.value_views import comparison_bundle
 
         return comparison_bundle(self)
 

@@ -114,7 +114,7 @@ class Payload(Showable):
         return usage_error(f"{self.source} has no function with a body", advice)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import payload_bundle
+        from lhkit.show.value_views import payload_bundle
 
         return payload_bundle(self)
 

@@ -147,7 +147,7 @@ class Schedule(Showable):
         return builder_code(self)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import schedule_bundle
+        from lhkit.show.value_views import schedule_bundle
 
         return schedule_bundle(self)
 

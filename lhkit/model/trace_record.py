@@ -494,6 +494,6 @@ class Trace(Printable):
         return save_page(self, path, command=command)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.show.cell_bundles import trace_bundle
+        from lhkit.show.trace_view import trace_bundle
 
         return trace_bundle(self)

@@ -6,11 +6,11 @@ all drawings of one trace share what is selected; without a kernel it is the sam
 
 - ``comparison_page``: A self-contained HTML page of a comparison, with its provenance.
 - ``trace_view``: Views and pages of traces: handles, steps, payload frames, graphs and tiles.
-- ``value_views``: Views of payloads, schedules, kernels, measurements, graphs, tiles and machine code.
+- ``value_views``: Views and MIME bundles of payloads, schedules, kernels, measurements, comparisons, graphs
+  and tiles.
 - ``number_figures``: Plots: speed bars, rooflines, throughput, op counts, live buffers and sweeps, with
   matplotlib.
 - ``trace_pictures``: Selectable drawings of traces, payloads and kernels.
-- ``cell_bundles``: MIME bundles of values at the end of a cell: HTML, SVG, PNG and text.
 """
 
 from lhkit.draw.live_view import Drawing

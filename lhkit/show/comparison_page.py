@@ -19,11 +19,8 @@ class PageParts:
     """The contents of a page.
 
     Attributes:
-        summary: One paragraph under the title.
         texts: Folded sources and IR, as (heading, text).
-        command: The command that repeats it.
         links: Related pages, as (file, text).
-        sweep: A sweep over the knobs of one of the schedules, or None.
     """
 
     title: str
@@ -78,7 +75,6 @@ def _figure(comparison: Comparison) -> str:
 
 
 def _sweep(result: SweepResult) -> list[str]:
-    """Return the section of a sweep: heat map, best variants, winner."""
     caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
     table = sweep_table(result)
     lines = "\n".join(sweep_lines(result))

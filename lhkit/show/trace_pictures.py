@@ -22,13 +22,13 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Provenance, Trace
-from lhkit.show.cell_bundles import trace_drawing
 from lhkit.show.trace_view import (
     against_view,
     page_facts,
     payload_pane,
     start_step,
     timeline_pane,
+    trace_drawing,
     trace_key,
     trace_page,
     trace_view,
@@ -245,7 +245,6 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
 def _redrawn(
     given: Provenance, wanted: _Wanted, key: str, values: Mapping[str, KnobValue]
 ) -> tuple[View | None, str]:
-    """Return the picture for knob values, and an error message."""
     try:
         trace = trace_schedule(given.payload, given.schedule, values)
         picture = wanted.picture(trace)

@@ -6,11 +6,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
+from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.viewer import Frame, Pane, View, ViewStep, page_html
+from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError
 from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.printable import counted
@@ -34,6 +37,7 @@ from lhkit.traces.record.handle_history import display_names
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.traces.report.reproducer_folder import trace_command
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, steps_html
+from lhkit.traces.report.trace_text import plain_text, trace_lines
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
 from lhkit.worker.client import Worker
 
@@ -45,7 +49,6 @@ class PageFacts:
     Attributes:
         flows: The graph of the payload as given (step -1) and after each step that changed it, as (step, graph)
             in ascending order of steps.
-        tiles: The tile picture of the op with most work, or None.
         notes: Reasons for drawings that are left out.
     """
 
@@ -196,7 +199,6 @@ def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | N
 
 
 def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
-    """Return the drawings of facts, folded, and the notes."""
     panes = []
     if facts.flows:
         frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)
@@ -312,3 +314,15 @@ def _tiles(trace: Trace, worker: Worker | None) -> tuple[TilePicture | None, tup
 
 def _said(error: LhkitError) -> str:
     return error.failure.message.partition("\n")[0]
+
+
+def trace_bundle(trace: Trace) -> dict[str, Any]:
+    """Return a trace as a MIME bundle: its handles, its schedule, the payload after each step."""
+    return trace_drawing(trace)._repr_mimebundle_()
+
+
+def trace_drawing(trace: Trace, facts: PageFacts | None = None) -> Drawing:
+    """Return all drawings of a trace as one; ``facts`` are the drawings that need a worker."""
+    text = plain_text(trace_lines(trace))
+    view = whole_trace_view(trace, known_help(), facts)
+    return Drawing(view, text, lambda: timeline_svg(timeline_drawing(trace), themed=False))

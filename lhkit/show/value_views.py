@@ -1,20 +1,26 @@
-"""Views of payloads, schedules, kernels, measurements, graphs, tiles and machine code."""
+"""Views and MIME bundles of payloads, schedules, kernels, measurements, comparisons, graphs and tiles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
+from lhkit.bench.speed_charts import draw_speed_bars
+from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
+from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
-from lhkit.draw.tables import format_ns, table_html
+from lhkit.draw.tables import comparison_lines, comparison_table, format_ns, table_html, table_text
 from lhkit.draw.theme import MONO
 from lhkit.draw.viewer import Frame, Pane, View
-from lhkit.kernels.code_listing import CodeListing, code_html, code_text, hot_loops_table
+from lhkit.kernels.code_listing import CodeListing, code_html, code_text, hot_loops_table, hot_loops_text
+from lhkit.load.catalogue_cache import known_help
+from lhkit.model.errors import LhkitError
 from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.instructions import HotLoops
-from lhkit.model.measurement import Measurement
+from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.payload import Payload
 from lhkit.model.sample_statistics import median_interval, values_ns
 from lhkit.model.schedule import Schedule
@@ -22,6 +28,9 @@ from lhkit.model.tile_picture import TilePicture
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
 from lhkit.traces.diff.ir_html import payload_html
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
+
+if TYPE_CHECKING:
+    from lhkit.kernels.kernel import Kernel
 
 _MOST_LINES = 60
 _LINE_HEIGHT, _TEXT_WIDTH, _EDGE = 16.0, 860.0, 10.0
@@ -206,3 +215,55 @@ def code_view(listing: CodeListing) -> tuple[View, str]:
     text = code_text(listing)
     pane = Pane("code", f"Hot loops of @{listing.function}, {listing.architecture}", code_html(listing))
     return View(drawing_id("code", text), (pane,)), text
+
+
+def payload_bundle(payload: Payload) -> dict[str, Any]:
+    """Return a payload as a MIME bundle: its text."""
+    words = payload_words(payload)
+    return _text_drawing(payload_view(payload), words, payload.text)._repr_mimebundle_()
+
+
+def schedule_bundle(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as a MIME bundle: its text."""
+    words = schedule_words(schedule)
+    return _text_drawing(schedule_view(schedule, known_help()), words, schedule.text)._repr_mimebundle_()
+
+
+def _text_drawing(view: View, words: str, text: str) -> Drawing:
+    return Drawing(view, f"{words}\n{text}", lambda: text_picture(words, f"// {words}\n{text}"), is_text=True)
+
+
+def kernel_bundle(kernel: Kernel) -> dict[str, Any]:
+    """Return a kernel as a MIME bundle: its hot loops and its schedule."""
+    what = schedule_words(kernel.schedule) if kernel.schedule else "unscheduled"
+    words = f"{kernel.function.describe()}, {what}, compiled in {kernel.compile_ns / 1e6:.0f} ms"
+    hot = None
+    try:
+        hot = kernel.hot_loops()
+        text = f"{words}\n{hot_loops_text(hot)}"
+    except LhkitError as error:
+        text = f"{words}\n{error.failure.message}"
+    view = kernel_view(words, kernel.schedule, hot)
+    return Drawing(view, text, lambda: text_picture(words, text), is_text=True)._repr_mimebundle_()
+
+
+def measurement_bundle(measurement: Measurement) -> dict[str, Any]:
+    """Return a measurement as a MIME bundle: its samples as dots, and its median in words."""
+    view = measurement_view(measurement)
+    words = measurement_words(measurement)
+    return Drawing(view, words, lambda: measurement_svg(measurement, themed=False))._repr_mimebundle_()
+
+
+def comparison_bundle(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as a MIME bundle: table and bars."""
+    table = comparison_table(comparison)
+    lines = "\n".join(comparison_lines(comparison))
+    figure = draw_speed_bars(comparison)
+    bars = figure_svg(figure)
+    panes = (
+        Pane("numbers", "", f'{table_html(table)}<pre class="lh-note">{escaped(lines)}</pre>'),
+        Pane("bars", "", bars, picture=bars),
+    )
+    view = View(drawing_id("comparison", repr(comparison)), panes)
+    text = f"{table_text(table)}\n{lines}"
+    return Drawing(view, text, lambda: bars, png=lambda: figure_png(figure))._repr_mimebundle_()

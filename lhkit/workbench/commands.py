@@ -1,17 +1,47 @@
-"""Commands of the view, the history, knobs, runs, trials and trust."""
+"""Commands of a workbench and the questions of its forms: view, history, runs, edits of steps and text."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
-from lhkit.compose.recipes import insert_recipe
-from lhkit.model.errors import usage_error
-from lhkit.workbench.form_fields import number_after
-from lhkit.workbench.run_results import RunKind
-from lhkit.workbench.screen import Command, Notice, fitting, flag, integer, mapping, text
-from lhkit.workbench.step_commands import change
+from lhkit.compose.form_text import form_text, read_forms
+from lhkit.compose.recipes import Recipe, insert_recipe
+from lhkit.compose.step_candidates import USUAL, include_text
+from lhkit.compose.trial_steps import known_recipes
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.schedule import Schedule
+from lhkit.model.step_form import Form, TypedName, WrittenForm
+from lhkit.text.script import Edited, Script, is_terminator
+from lhkit.text.step_edits import (
+    dependents_of,
+    disable_step,
+    duplicate_step,
+    enable_step,
+    insert_step,
+    move_step,
+    remove_step,
+    replace_step,
+)
+from lhkit.workbench.form_fields import (
+    StepPlace,
+    asked_place,
+    built_form,
+    form_html,
+    found_html,
+    handles_at,
+    has_body,
+    number_after,
+    recipe_form_html,
+    written_fields,
+)
+from lhkit.workbench.runs import RunKind
+from lhkit.workbench.screen import Command, Notice, Typed, fitting, flag, integer, mapping, text
 from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.worker.cancellation import was_stopped
 
 _SELECTED_KINDS = ("", "step", "handle", "op")
 _RUNS: Mapping[RunKind, str] = {"run": "Running", "measure": "Measuring", "sweep": "Sweeping"}
@@ -133,6 +163,251 @@ def _forget_results(workbench: WorkbenchCore, _: Command) -> None:
     workbench.runs.results = ()
 
 
+_MOST_FOUND = 24
+_MOST_RECIPES = 8
+
+
+def change(workbench: WorkbenchCore, command: Command, edit: Callable[[Script], Edited]) -> Edited:
+    """Apply an edit to the text that the command was given for, and report its side effects as a notice."""
+    if command.get("version", workbench.version_id) != workbench.version_id:
+        raise usage_error("the schedule has changed meanwhile; nothing was done", "Do it again.")
+    edited = workbench.session.edit(edit)
+    if edited.notes:
+        workbench.notice = Notice("done", "; ".join(edited.notes))
+    return edited
+
+
+def _with_dependents(
+    workbench: WorkbenchCore, command: Command, edit: Callable[..., Edited], verb: str
+) -> None:
+    """``{"step": number, "with_dependents": bool}``: where others depend on the step, offer to include them."""
+    step, along = integer(command, "step"), flag(command, "with_dependents")
+    try:
+        change(workbench, command, lambda script: edit(script, step, with_dependents=along))
+    except UsageError as error:
+        script = workbench.script
+        others = () if along else dependents_of(script, step)
+        if not others or any(map(is_terminator, others)):
+            raise
+        count = f"the {len(others)} that depend on it" if others[1:] else "the one that depends on it"
+        label = f"{verb} it and {count}"
+        again = {**command, "with_dependents": True}
+        workbench.notice = Notice("refused", error.failure.message, "", ((label, again),))
+
+
+def _switch_on(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"off": number among the disabled steps}``."""
+    number = integer(command, "off")
+    change(workbench, command, lambda script: enable_step(script, number))
+
+
+def _duplicate(workbench: WorkbenchCore, command: Command) -> None:
+    step = integer(command, "step")
+    change(workbench, command, lambda script: duplicate_step(script, step))
+
+
+def _move(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"step": number, "before": number}`` or ``"after"``, or ``"by": -1 | 1`` among its siblings."""
+    step = integer(command, "step")
+    if "by" in command:
+        place = _beside(workbench.script, step, integer(command, "by"))
+    else:
+        side = "before" if "before" in command else "after"
+        place = {side: integer(command, side)}
+    change(workbench, command, lambda script: move_step(script, step, **place))
+
+
+def _beside(script: Script, step: int, by: int) -> dict[str, int]:
+    """Return the place one step up or down in the block, as a keyword of `move_step`."""
+    op = script.find(step)
+    block, index = script.home_of(op)[2:]
+    at = index + (1 if by > 0 else -1)
+    if not 0 <= at < len(block.ops) or is_terminator(block.ops[at]):
+        raise usage_error(f"there is no step {'below' if by > 0 else 'above'} it in its block")
+    return {"after" if by > 0 else "before": script.number_of(block.ops[at])}
+
+
+def _add_text(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"text": transform IR, "after" | "before" | "inside": number}``."""
+    lines = text(command, "text")
+    side = next((s for s in ("before", "inside") if s in command), "after")
+    place = {side: integer(command, side)}
+    change(workbench, command, lambda script: insert_step(script, lines, **place))
+
+
+def _set_text(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"text": str, "gesture": id, "by": view}``: what is typed in one gesture is one version."""
+    written = text(command, "text")
+    gesture = command.get("gesture")
+    session = workbench.session
+    if written != session.text:
+        amends = gesture is not None and gesture == workbench.gesture
+        workbench.gesture = None
+        session.set_text(written, amends=amends)
+        workbench.gesture = gesture
+    workbench.typed = Typed(str(command.get("by", "")), workbench.version_id, gesture is not None)
+
+
+def _settle_text(workbench: WorkbenchCore, _: Command) -> None:
+    """``{}``: typing has paused; the next change is a new version."""
+    workbench.typed = dataclasses.replace(workbench.typed, goes_on=False)
+
+
+def _save_text(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"path": str, "overwrite": bool}``: save to the followed file, or follow another."""
+    session, overwrites = workbench.session, flag(command, "overwrite")
+    name = str(command.get("path") or "").strip()
+    again = {**command, "overwrite": True}
+    followed = session.followed
+    if name:
+        path = Path(name)
+        if path.exists() and not overwrites:
+            message = f"there is a file {path.name} already; nothing was written"
+            workbench.notice = Notice("refused", message, "", ((f"overwrite {path.name}", again),))
+            return
+        session.save_as(path)
+        session.follow(path)
+        workbench.notice = Notice("done", f"saved as {path}; it is followed from now on")
+        return
+    if followed is None:
+        raise usage_error("the schedule has no file yet", "Give it a name to save it under.")
+    try:
+        followed.save(session.text, overwrites=overwrites)
+    except UsageError as error:
+        is_other = followed.changed_meanwhile(session.text)
+        actions = (("overwrite it", again), ("take its text", {"do": "take_file"})) if is_other else ()
+        workbench.notice = Notice("refused", error.failure.message, error.failure.advice or "", actions)
+        return
+    workbench.notice = Notice("done", f"saved to {followed.path.name}")
+
+
+def _trace(workbench: WorkbenchCore, _: Command) -> None:
+    """``{}``: resume a parse or trace that was cancelled."""
+    session = workbench.session
+    if was_stopped(session.version.failure):
+        session.set_text(session.text, title=session.version.title, amends=True)
+    elif session.is_stale:
+        session.retrace()
+
+
+def _take_file(workbench: WorkbenchCore, _: Command) -> None:
+    """``{}``: take the text of the followed file."""
+    followed = workbench.session.followed
+    if followed is not None:
+        workbench.session.follow(followed.path)
+
+
+def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, StepPlace]:
+    script = workbench.parsed_script()
+    return script, asked_place(command, script, workbench.session.schedule.entry)
+
+
+def _search(workbench: WorkbenchCore, question: Command) -> str:
+    """``{"words": str}`` → matching ops and recipes as HTML; without words the usual ones."""
+    catalogue, words = workbench.catalogue(), text(question, "words").strip()
+    if not words:
+        usual = ("structured.match", *USUAL[:-1])
+        return found_html((catalogue.op(name) for name in usual if f"transform.{name}" in catalogue), ())
+    ops = [op for op in catalogue.search(words, most=2 * _MOST_FOUND) if op.role == "step"]
+    asked, recipes = words.lower().split(), _recipes(workbench.session.schedule)
+    fitting = [r for r in recipes if all(w in f"{r.name} {r.sentence} recipe".lower() for w in asked)]
+    return found_html(ops[:_MOST_FOUND], fitting[:_MOST_RECIPES])
+
+
+@functools.lru_cache(maxsize=2)
+def _recipes(schedule: Schedule) -> tuple[Recipe, ...]:
+    script = Script(schedule.text, schedule.source)
+    return tuple(r for r in known_recipes(script, schedule) if not r.clash)
+
+
+def _recipe(workbench: WorkbenchCore, name: str) -> Recipe:
+    found = next((r for r in _recipes(workbench.session.schedule) if r.name == name), None)
+    if found is None:
+        raise usage_error(f"there is no recipe {name}")
+    return found
+
+
+def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
+    """``{"op": name, "after": number}`` or ``{"step": number}`` → the form, and where its step goes."""
+    script, place = _place(workbench, question)
+    handles = handles_at(script, place)
+    if place.side == "step":
+        written = _written(workbench, script, place.number)
+        op = workbench.catalogue().op(written.form.op)
+        if has_body(op):
+            message = f"{op.name} has steps inside: its arguments are changed in the text"
+            raise usage_error(message, "Its inner steps can be edited one by one.")
+        name, title, sentence = op.name, op.short_name, op.sentence
+        html = form_html(op, handles, written_fields(written.form, op), is_new=False)
+    elif (name := text(question, "op")).startswith("@"):
+        recipe = _recipe(workbench, name)
+        title, sentence = name, recipe.sentence
+        html = recipe_form_html(recipe, handles)
+    else:
+        op = workbench.catalogue().op(name)
+        name, title, sentence = op.name, op.short_name, op.sentence
+        html = form_html(op, handles, {}, is_new=True)
+    return {"op": name, "title": title, "sentence": sentence, "html": html, "where": place.describe(script)}
+
+
+def _written(workbench: WorkbenchCore, script: Script, number: int) -> WrittenForm:
+    place = script.syntax.place(script.find(number).name_start)
+    forms = read_forms(script.text, name=script.source, worker=workbench.worker)
+    found = next((f for f in forms if (f.line, f.column) == (place.line, place.column)), None)
+    if found is None:
+        raise usage_error(f"step {number} cannot be read as a form")
+    return found
+
+
+def _built(workbench: WorkbenchCore, command: Command) -> tuple[StepPlace, str, str, Script]:
+    """Return a filled form as (place, text of the step, text of the sequences it includes, script)."""
+    script, place = _place(workbench, command)
+    handles = [handle for handle, _ in handles_at(script, place)]
+    fields = mapping(command, "fields")
+    old: Form | None = None
+    if place.side == "step":
+        old = _written(workbench, script, place.number).form
+    name = old.op if old is not None else text(command, "op")
+    if name.startswith("@"):
+        recipe = _recipe(workbench, name)
+        return place, include_text(recipe, _given(recipe, fields, handles)), recipe.sequences, script
+    catalogue = workbench.catalogue()
+    form = built_form(catalogue.op(name), fields, handles, catalogue, old)
+    return place, form_text(form, catalogue), "", script
+
+
+def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) -> list[TypedName]:
+    known = {handle.name: handle for handle in handles}
+    names = [str(fields.get(f"handle{i}", "")) for i in range(len(recipe.arguments))]
+    if missing := [name for name in names if name not in known]:
+        raise usage_error(f"{recipe.name} takes {len(names)} handles, and {missing[0] or 'one'} is not there")
+    return [known[name] for name in names]
+
+
+def _preview(workbench: WorkbenchCore, question: Command) -> str:
+    """``{"op", "fields", "after"}`` or ``{"step", "fields"}`` → the step as it will be written."""
+    return _built(workbench, question)[1]
+
+
+def _add(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"op": name, "fields": {…}, "after" | "before" | "inside": number}``."""
+    place, lines, sequences, script = _built(workbench, command)
+    place_of = place.as_keyword
+    number = number_after(script, place)
+    if sequences:
+        change(workbench, command, lambda s: insert_recipe(s, lines, sequences, **place_of))
+    else:
+        change(workbench, command, lambda s: insert_step(s, lines, **place_of))
+    workbench.show_number(number)
+
+
+def _set(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"step": number, "fields": {…}}``."""
+    place, lines, _, _ = _built(workbench, command)
+    change(workbench, command, lambda script: replace_step(script, place.number, lines))
+    workbench.show_number(place.number)
+
+
 COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "select": _select,
     "open": _open,
@@ -156,4 +431,22 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "try_handle": _try_handle,
     "add_tried": _add_tried,
     "trust": _trust,
+    "remove_step": lambda workbench, command: _with_dependents(workbench, command, remove_step, "remove"),
+    "switch_off": lambda workbench, command: _with_dependents(workbench, command, disable_step, "switch off"),
+    "switch_on": _switch_on,
+    "duplicate_step": _duplicate,
+    "move_step": _move,
+    "add_text": _add_text,
+    "set_text": _set_text,
+    "settle_text": _settle_text,
+    "save_text": _save_text,
+    "take_file": _take_file,
+    "trace": _trace,
+    "add_step": _add,
+    "set_step": _set,
+}
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
+    "search": _search,
+    "form": _form,
+    "preview": _preview,
 }

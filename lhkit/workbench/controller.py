@@ -17,28 +17,22 @@ from lhkit.workbench import (
     pane_steps,
     pane_text,
     pane_top_bar,
-    pane_tried,
-    step_commands,
     text_questions,
     workbench_exports,
 )
 from lhkit.workbench.form_fields import step_of_number
 from lhkit.workbench.jobs import InlineJobs, Jobs
-from lhkit.workbench.pane import LivePane
-from lhkit.workbench.run_results import Result
-from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step, recovery_notice
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.runs import Result
+from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
 Json = Any
-COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
-    **commands.COMMANDS,
-    **step_commands.COMMANDS,
-}
+COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = commands.COMMANDS
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Json]] = {
     **pane_pictures.QUESTIONS,
     **text_questions.QUESTIONS,
-    **step_commands.QUESTIONS,
+    **commands.QUESTIONS,
     **workbench_exports.QUESTIONS,
 }
 # In the order in which they are rendered.
@@ -49,19 +43,13 @@ PANES: tuple[LivePane, ...] = (
     *pane_pictures.PANES,
     *pane_problems.PANES,
     *pane_results.PANES,
-    *pane_tried.PANES,
 )
 # As many as a session keeps traces for undo and redo.
 _MOST_CACHED = 64
 
 
 class Workbench(WorkbenchCore):
-    """A session with its panes, independent of the widget that shows them.
-
-    Attributes:
-        panes: Content of the panes by name, as JSON; values are replaced, never mutated.
-        changed: Called with the names of panes whose content changed.
-    """
+    """A session with its panes, independent of the widget that shows them."""
 
     def __init__(
         self,
@@ -82,20 +70,13 @@ class Workbench(WorkbenchCore):
         self._cache: OrderedDict[tuple[str, Hashable], Json] = OrderedDict()
         self._is_hurried = is_hurried
         if session.left_behind is not None:
-            self.notice = recovery_notice(session.left_behind)
+            recover = ("Go on from there", {"do": "recover"})
+            self.notice = Notice("done", session.left_behind.sentence(), "", (recover,))
         self._after_a_change()
         self._is_hurried = False
 
     def do(self, command: Command, *, raises: bool = False) -> None:
-        """Execute a command; a refusal is shown in the pane ``notice`` and changes nothing else.
-
-        Args:
-            command: ``{"do": name, …}`` as JSON; the names are the keys of `COMMANDS`.
-            raises: Raise a refusal too.
-
-        Raises:
-            LhkitError: The command was refused, and ``raises`` is given.
-        """
+        """Execute a command; a refusal is shown in the pane ``notice`` and changes nothing else."""
         refused: LhkitError | None = None
         self.notice = None
         name = command.get("do") if isinstance(command, Mapping) else None
@@ -108,7 +89,7 @@ class Workbench(WorkbenchCore):
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
             if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
-            with self.session.halt:
+            with self.session.cancel_token:
                 act(self, command)
         except LhkitError as error:
             refused = error
@@ -120,14 +101,7 @@ class Workbench(WorkbenchCore):
             raise refused or usage_error(self.notice.message, self.notice.advice or None)
 
     def ask(self, question: Command) -> Json:
-        """Return the answer to a question, which changes nothing.
-
-        Args:
-            question: ``{"ask": name, …}`` as JSON; the names are the keys of `QUESTIONS`.
-
-        Raises:
-            LhkitError: It cannot be answered.
-        """
+        """Return the answer to a question, which changes nothing."""
         name = question.get("ask")
         answer = QUESTIONS.get(str(name))
         if answer is None:
@@ -139,12 +113,12 @@ class Workbench(WorkbenchCore):
 
         Changes made by then and the last good trace are kept.
         """
-        is_busy = self.session.halt.ask()
+        is_busy = self.session.cancel_token.cancel()
         return self.runs.stop() or is_busy
 
     def poll(self) -> None:
         """Take the text of the followed file if another editor has saved it."""
-        with self.session.halt:
+        with self.session.cancel_token:
             is_other = self.session.poll()
         if not is_other:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from lhkit.compose.builder.op_functions import BUILT_REGIONS, Parameter, paramet
 from lhkit.compose.builder.schedule_builder import Body, Builder
 from lhkit.compose.form_text import kind_of_type, mixed_entries
 from lhkit.compose.recipes import Recipe
+from lhkit.compose.trial_steps import values_in_scope
 from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
@@ -23,7 +25,7 @@ from lhkit.text.lexer import lex, without_trivia
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
-from lhkit.text.step_edits import is_consumed, type_of
+from lhkit.text.step_edits import type_of
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
@@ -40,17 +42,9 @@ def has_body(op: CatalogueOp) -> bool:
 def built_form(
     op: CatalogueOp, fields: Fields, handles: Sequence[TypedName], catalogue: Catalogue, old: Form | None = None
 ) -> Form:
-    """Return the step that the fields of a form describe.
+    """Return the step that the fields of a form describe; empty fields are left out.
 
-    Args:
-        op: The op.
-        fields: Typed or chosen values by parameter; empty ones are left out.
-        handles: The handles in scope.
-        catalogue: All ops.
-        old: The step that is replaced: its results keep their names, its patterns their settings.
-
-    Raises:
-        UsageError: A field is missing or malformed.
+    A replaced step ``old`` keeps the names of its results and the settings of its patterns.
     """
     stand_ins = {f"%given{i}": handle for i, handle in enumerate(handles)}
     builder = Builder(catalogue, arguments={name[1:]: h.type for name, h in stand_ins.items()})
@@ -75,7 +69,6 @@ def built_form(
 
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
-    """Return a field as an argument of the builder; None if it was left out."""
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
@@ -84,16 +77,14 @@ def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle]
     if parameter.operand is not None:
         names = _items(value)
         given = [_handle(name, known) for name in names]
-        return tuple(given) if parameter.operand.count == "many" else _single(parameter, given)
+        if parameter.operand.count == "many":
+            return tuple(given)
+        if len(given) != 1:
+            raise usage_error(f"{parameter.name!r} is one handle, and {len(given)} are given")
+        return given[0]
     if parameter.region is not None and parameter.region.kind == "payload":
         return str(value)
     return _patterns(value, old)
-
-
-def _single(parameter: Parameter, given: list[BuiltHandle]) -> BuiltHandle:
-    if len(given) != 1:
-        raise usage_error(f"{parameter.name!r} is one handle, and {len(given)} are given")
-    return given[0]
 
 
 def _patterns(value: Any, old: Form | None) -> Any:
@@ -204,7 +195,6 @@ _READERS: Mapping[AttributeKind, Reader] = {
 
 
 def _renamed(form: Form, stand_ins: Mapping[str, TypedName]) -> Form:
-    """Replace placeholder handles by the real ones."""
 
     def real(values: tuple[TypedName, ...]) -> tuple[TypedName, ...]:
         return tuple(stand_ins.get(v.name, v) for v in values)
@@ -363,7 +353,6 @@ class StepPlace:
 
     Attributes:
         side: ``after``, ``before`` or ``inside`` a step, or ``step`` to replace it.
-        number: The number of that step.
     """
 
     side: str
@@ -410,25 +399,11 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
     """Return the handles in scope at a place, nearest first, each with whether it is consumed by then."""
     op = script.find(place.number)
     at, inner = _offset(op, place)
-    scope = script.handles.scope_at(inner)
-    found: list[tuple[int, TypedName, bool]] = []
-    for definition in script.handles.in_sight(scope).values():
-        is_before = definition.op.start < at if definition.is_argument else definition.op.end <= at
-        if not is_before or not script.handles.may_read(scope, definition):
-            continue
-        gone = {
-            definition.value_of(use)
-            for use, user in definition.uses
-            if use.start < at and is_consumed(script, use, user)
-        }
-        for value in definition.name.values:
-            try:
-                typed = TypedName(value, type_of(script, definition, value))
-            except UsageError:  # its type is not written: it cannot be offered
-                continue
-            found.append((definition.name.start, typed, value in gone))
-    found.sort(key=lambda entry: (entry[2], -entry[0]))
-    return tuple((typed, is_dead) for _, typed, is_dead in found)
+    found: list[tuple[TypedName, bool]] = []
+    for definition, value, is_dead in values_in_scope(script, inner, at):
+        with contextlib.suppress(UsageError):  # its type is not written: it cannot be offered
+            found.append((TypedName(value, type_of(script, definition, value)), is_dead))
+    return tuple(sorted(found, key=lambda entry: entry[1]))
 
 
 def _offset(op: OpSyntax, place: StepPlace) -> tuple[int, int]:

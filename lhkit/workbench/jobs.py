@@ -1,15 +1,31 @@
-"""Job queues of a workbench: commands in order, background jobs beside them."""
+"""Job queues of a workbench, and its background work: repair search, trials of ops, the static check."""
 
 from __future__ import annotations
 
 import atexit
 import functools
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol
+
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.compose.session import Session
+from lhkit.compose.trial_steps import try_ops, trying_worker
+from lhkit.draw.svg import drawing_id
+from lhkit.model.check_report import FatalUse, Finding
+from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
+from lhkit.model.explanation import Repair, Tried
+from lhkit.model.pass_policy import RefusedPass
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace_record import Trace
+from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
+from lhkit.text.script import SEQUENCE, Script
+from lhkit.workbench.form_fields import StepPlace
+from lhkit.worker.cancellation import was_stopped
 
 Stopped = Callable[[], bool]
 
@@ -136,6 +152,185 @@ _OPEN: weakref.WeakSet[ThreadJobs] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Close all queues at exit, when no thread can be started any more."""
     for jobs in tuple(_OPEN):
         jobs.close()
+
+
+Subject = tuple[Schedule, str, Failure | None, Trace | None]
+_REPAIR_SECONDS = 20.0
+_REPAIRED_WARNINGS = ("zero-match",)
+# Redrawing at each result would take longer than the trials.
+_SHOW_S = 0.2
+
+
+class RepairSearch:
+    """Searches for repairs of the current problem in a background job.
+
+    Attributes:
+        error: Why the search itself failed; empty if it did not.
+    """
+
+    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
+        self.found: tuple[Repair, ...] = ()
+        self.is_looking = False
+        self.error = ""
+        self._session, self._jobs, self._refresh = session, jobs, refresh
+        self._subject: Subject | None = None
+
+    def follow(self, *, is_typing: bool) -> None:
+        """Start a search if the problem has changed; drop the repairs of a problem that is gone."""
+        subject = None if is_typing else _subject_of(self._session)
+        if subject == self._subject:
+            return
+        self._subject = subject
+        self.found, self.error, self.is_looking = (), "", subject is not None
+        if subject is None:
+            self._jobs.stop("repairs")
+            return
+
+        def work(stopped: Callable[[], bool]) -> None:
+            error = ""
+            found: tuple[Repair, ...] = ()
+            try:
+                found = self._search(subject, stopped)
+            except LhkitError as raised:
+                error = raised.failure.message
+            self._jobs.post(lambda: self._take(subject, found, error))
+
+        self._jobs.start("repairs", work)
+
+    def _search(self, subject: Subject, stopped: Callable[[], bool]) -> tuple[Repair, ...]:
+        schedule, _, failure, trace = subject
+        payload = self._session.payload
+        # A worker of its own: a trial may crash it, and the worker of the session must survive.
+        worker = trying_worker()
+        if failure is None:
+            return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stopped, worker=worker)
+        error = error_for(failure)
+        if not isinstance(error, ScheduleError):
+            return ()
+        return find_text_repairs(
+            payload,
+            error,
+            entry=schedule.entry,
+            bind=schedule.bind,
+            limit=DEFAULT_LIMIT,
+            seconds=_REPAIR_SECONDS,
+            worker=worker,
+        )
+
+    def _take(self, subject: Subject, found: tuple[Repair, ...], error: str) -> None:
+        if subject == self._subject:
+            self.found, self.error, self.is_looking = found, error, False
+            self._refresh()
+
+
+def _subject_of(session: Session) -> Subject | None:
+    """Return what needs a repair: a text that does not parse, a failed trace, or a match of nothing."""
+    version, trace = session.version, session.trace
+    if not session.is_trusted or was_stopped(version.failure):  # repairs are applied to be tried
+        return None
+    if version.failure is not None:
+        return (version.schedule, version.text, version.failure, None)
+    if trace is None or session.is_stale:
+        return None
+    warned = any(w.kind in _REPAIRED_WARNINGS for s in trace.step_records for w in s.warnings)
+    return (version.schedule, version.text, None, trace) if trace.outcome.status == "failed" or warned else None
+
+
+class Tryouts:
+    """Tries all ops and recipes on one handle in a background job.
+
+    Attributes:
+        version: Id of the text that the trials belong to.
+        error: Why nothing could be tried; empty if something was.
+    """
+
+    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
+        self.handle = self.version = self.error = ""
+        self.place = StepPlace("inside", 0)
+        self.found: tuple[Tried, ...] = ()
+        self.is_trying = False
+        self._session, self._jobs, self._refresh = session, jobs, refresh
+
+    def start(self, trace: Trace, script: Script, handle: str) -> None:
+        """Start to try ops on a handle, directly behind the step that defines it."""
+        record = next((h for h in trace.handle_records if h.id == handle), None)
+        if record is None or not record.name:
+            raise usage_error("that handle has no name in the text", "Select one in the list of steps.")
+        name = record.name
+        definition = next((d for d in script.handles.definitions if name in d.name.values), None)
+        if definition is None:
+            raise usage_error(f"no step of the text defines {name}")
+        inside = definition.is_argument or definition.op.name == SEQUENCE
+        self.place = StepPlace("inside" if inside else "after", script.number_of(definition.op))
+        self.handle, self.version = name, drawing_id(self._session.text)
+        self.found, self.error, self.is_trying = (), "", True
+        payload, schedule, subject = self._session.payload, self._session.schedule, (name, self.version)
+
+        def work(stopped: Callable[[], bool]) -> None:
+            found: list[Tried] = []
+            error, shown_at = "", time.monotonic()
+            try:
+                for tried in try_ops(payload, schedule, name):
+                    if stopped():
+                        return
+                    found.append(tried)
+                    if time.monotonic() - shown_at >= _SHOW_S:
+                        shown_at = time.monotonic()
+                        self._post(subject, tuple(found), is_trying=True)
+            except LhkitError as raised:
+                error = raised.failure.message
+            self._post(subject, tuple(found), error=error)
+
+        self._jobs.start("trying", work)
+
+    def tried(self, number: int) -> Tried:
+        """Return the result of this number; a usage error if it does not exist or did not apply."""
+        if not 0 <= number < len(self.found) or not self.found[number].text:
+            raise usage_error(f"there is no result {number} that can be added")
+        return self.found[number]
+
+    def _post(
+        self, subject: tuple[str, str], found: tuple[Tried, ...], *, error: str = "", is_trying: bool = False
+    ) -> None:
+        def take() -> None:
+            if subject == (self.handle, self.version):
+                self.found, self.error, self.is_trying = found, error, is_trying
+                self._refresh()
+
+        self._jobs.post(take)
+
+
+class StaticChecks:
+    """Runs the static check of the current schedule after the commands that are queued.
+
+    Attributes:
+        fatal: Uses that would crash the compiler.
+    """
+
+    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
+        self.found: tuple[Finding, ...] = ()
+        self.refused: tuple[RefusedPass, ...] = ()
+        self.fatal: tuple[FatalUse, ...] = ()
+        self._session, self._jobs, self._refresh = session, jobs, refresh
+        self._checked: Schedule | None = None
+
+    def follow(self) -> None:
+        """Check the schedule if it has changed since the last check."""
+        version = self._session.version
+        if version.is_draft or version.schedule == self._checked:
+            return
+        self._checked, self.found, self.refused, self.fatal = version.schedule, (), (), ()
+        self._jobs.post(lambda: self._check(version.schedule))
+
+    def _check(self, schedule: Schedule) -> None:
+        if schedule is not self._checked:  # a newer one was requested meanwhile
+            return
+        try:
+            report = check_schedule(schedule, worker=self._session.worker)
+        except LhkitError:
+            # A schedule without an outline cannot be traced either, and the screen shows that failure.
+            return
+        self.found, self.refused, self.fatal = report.findings, report.refused, report.fatal
+        self._refresh()

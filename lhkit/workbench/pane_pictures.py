@@ -20,9 +20,8 @@ from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
-from lhkit.workbench.pane import LivePane, Same, same_trace, sent
 from lhkit.workbench.screen import Command, flag, integer
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, Same, WorkbenchCore, same_trace, sent
 
 # Larger payload graphs fold the ops that did not change.
 _MOST_OPEN = 60
@@ -32,14 +31,7 @@ _NO_TILES: dict[str, Any] = {"key": "", "count": 0, "label": "", "html": ""}
 
 
 def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
-    """Return the payload after a step as HTML.
-
-    Args:
-        trace: The trace.
-        step: Index of the step, -1 for the payload as given.
-        whole: As text instead of as a diff against the step before.
-        most_lines: Limit on the lines of the diff, without those in folds.
-    """
+    """Return the payload after a step as HTML."""
     if not trace.snapshots:
         return element("p", "There is no payload: nothing ran.", class_="lh-note")
     return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step), most_lines=most_lines)

@@ -1,21 +1,20 @@
-"""The pane ``problems``: failures and warnings, and the repairs that were tried, each as a button."""
+"""The panes ``problems`` (failures, warnings, repairs) and ``tried`` (ops that apply to a handle)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import Failure
-from lhkit.model.explanation import Repair
+from lhkit.model.explanation import Repair, Tried
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.workbench.background_work import StaticChecks
-from lhkit.workbench.pane import LivePane, same_trace
+from lhkit.workbench.jobs import StaticChecks
 from lhkit.workbench.pane_steps import do
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 
 
-def _make(workbench: WorkbenchCore) -> dict[str, Any]:
+def _problems(workbench: WorkbenchCore) -> dict[str, Any]:
     session, trace = workbench.session, workbench.trace
     failure, step = session.failure, None
     if failure is None and trace is not None:
@@ -110,6 +109,69 @@ def _warning_html(step: int, kind: str, message: str) -> str:
     return element("div", where, said, element("span", escaped(kind), class_="lh-note"), class_="lhw-problem")
 
 
+_HINT = "Select a handle, then ask what can be done with it: every op is tried on a copy of the payload."
+# Most useful group first; results keep their order of arrival, so that nothing moves.
+_GROUPS = (
+    ("it changes the payload", ("effect",), True),
+    ("it changes nothing, or only gives handles", ("no-effect",), False),
+    ("it does not apply", ("fails", "crashes", "stopped"), False),
+    ("it was not tried", ("not-tried",), False),
+)
+
+
+def _tried(workbench: WorkbenchCore) -> dict[str, Any]:
+    tryouts = workbench.tryouts
+    if not tryouts.handle:
+        return {"count": 0, "handle": "", "html": element("p", _HINT, class_="lh-note")}
+    is_old = tryouts.version != workbench.version_id
+    effects = sum(t.status == "effect" for t in tryouts.found)
+    count = f"{len(tryouts.found)} tried{' so far …' if tryouts.is_trying else ''}"
+    head = f"{escaped(tryouts.handle)}: {count}, {effects} of them change the payload"
+    if tryouts.error:
+        head = f"{escaped(tryouts.handle)}: {escaped(tryouts.error)}"
+    if is_old:
+        head += " — of the schedule as it was then; ask again"
+    numbered = list(enumerate(tryouts.found))
+    groups = [
+        _tried_group(
+            title, [(n, t) for n, t in numbered if t.status in statuses], tryouts.handle, is_open, is_old
+        )
+        for title, statuses, is_open in _GROUPS
+    ]
+    html = element("p", head, class_="lh-note", role="status") + "".join(groups)
+    return {"count": effects, "handle": tryouts.handle, "html": html}
+
+
+def _tried_group(
+    title: str, found: Iterable[tuple[int, Tried]], handle: str, is_open: bool, is_old: bool
+) -> str:
+    items = [_tried_item(number, tried, handle, is_old) for number, tried in found]
+    summary = element("summary", f"{title} ({len(items)})")
+    listed = element("ul", *items, class_="lhw-found")
+    return element("details", summary, listed, open="" if is_open else None, hidden=None if items else "")
+
+
+def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
+    name = element("b", escaped(tried.op.removeprefix("transform.")))
+    reason = element("span", escaped(tried.reason), class_="lhw-sentence")
+    if tried.status not in ("effect", "no-effect"):
+        return element("li", element("span", name, reason, title=tried.sentence), class_="lhw-failed")
+    command = do("add_tried", number=number, handle=handle)
+    disabled = "" if is_old else None
+    return element(
+        "li",
+        element(
+            "button",
+            name,
+            reason,
+            type="button",
+            data_do=command,
+            disabled=disabled,
+            title=f"add: {tried.text}",
+        ),
+    )
+
+
 PANES = (
     LivePane(
         "problems",
@@ -123,6 +185,17 @@ PANES = (
             w.repairs.found,
             w.repairs.is_looking,
         ),
-        _make,
+        _problems,
+    ),
+    LivePane(
+        "tried",
+        lambda w: (
+            w.tryouts.handle,
+            w.tryouts.found,
+            w.tryouts.is_trying,
+            w.tryouts.error,
+            w.version_id == w.tryouts.version,
+        ),
+        _tried,
     ),
 )

@@ -7,10 +7,9 @@ from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
-from lhkit.workbench.pane import LivePane
 from lhkit.workbench.pane_steps import do
-from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
@@ -34,7 +33,6 @@ def results_html(results: Sequence[Result]) -> str:
 
 
 def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
-    """Yield one chart of measurements per anchor."""
     measured = [r for r in results if r.own_bar is not None]
     for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
         alike = [r for r in measured if r.anchor == anchor]

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import Diagnostic, Failure
-from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.workbench.pane import LivePane, same_trace
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.jobs import StaticChecks
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 from lhkit.worker.cancellation import was_stopped
 
 _WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
@@ -29,11 +27,8 @@ class TextMark:
     """A diagnostic at a place of the text.
 
     Attributes:
-        line: From 1.
         start: Column from 0, in UTF-16 units as a browser counts.
         end: End column, exclusive.
-        severity: ``error``, ``warning`` or ``info``.
-        source: ``parser``, ``check`` or ``trace``.
     """
 
     line: int
@@ -42,10 +37,6 @@ class TextMark:
     severity: str
     message: str
     source: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON for the script."""
-        return dataclasses.asdict(self)
 
 
 def parser_marks(text: str, file: str, failure: Failure) -> tuple[TextMark, ...]:
@@ -76,20 +67,12 @@ def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextM
     return tuple(dict.fromkeys(marks))
 
 
-def check_marks(
-    text: str, file: str, findings: Iterable[Finding], fatal: Iterable[FatalUse] = ()
-) -> tuple[TextMark, ...]:
-    """Return the marks of a static check: its findings, and uses that would crash the compiler."""
-    found = [(f.use.source, str(f.severity), f.message) for f in findings]
-    found += [(f.use.source, "error", f.message) for f in fatal]
+def check_marks(text: str, file: str, checks: StaticChecks) -> tuple[TextMark, ...]:
+    """Return the marks of a static check: refused passes, findings, and uses that would crash the compiler."""
+    found = [(r.source, "error", r.reason) for r in checks.refused if r.source is not None]
+    found += [(f.use.source, str(f.severity), f.message) for f in checks.found]
+    found += [(f.use.source, "error", f.message) for f in checks.fatal]
     return tuple(_mark(text, at, severity, said, "check") for at, severity, said in found if at.file == file)
-
-
-def refused_marks(text: str, file: str, refused: Iterable[RefusedPass]) -> tuple[TextMark, ...]:
-    """Return the marks of steps with refused passes."""
-    return tuple(
-        _mark(text, r.source, "error", r.reason, "check") for r in refused if r.source and r.source.file == file
-    )
 
 
 def merged(*groups: Iterable[TextMark]) -> tuple[TextMark, ...]:
@@ -143,7 +126,7 @@ def _make(workbench: WorkbenchCore) -> dict[str, Any] | None:
         "text": session.text,
         "version": workbench.version_id,
         "by": workbench.typed.by if is_typed else "",
-        "marks": [mark.to_json() for mark in _marks(workbench, trace if is_traced else None)],
+        "marks": [dataclasses.asdict(mark) for mark in _marks(workbench, trace if is_traced else None)],
         "lines": lines_of_steps(workbench.script, trace) if is_traced and trace is not None else [],
         "file": followed.path.name if followed else None,
         "unsaved": followed is None or followed.taken != session.text,
@@ -158,9 +141,7 @@ def _marks(workbench: WorkbenchCore, trace: Trace | None) -> tuple[TextMark, ...
     if session.failure is not None:
         return parser_marks(session.text, file, session.failure)
     traced = trace_marks(session.text, trace, failure_of(trace)) if trace is not None else ()
-    checks = workbench.checks
-    refused = refused_marks(session.text, file, checks.refused)
-    return merged(traced, refused, check_marks(session.text, file, checks.found, checks.fatal))
+    return merged(traced, check_marks(session.text, file, workbench.checks))
 
 
 def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:

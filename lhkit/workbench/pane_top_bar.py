@@ -8,8 +8,7 @@ from typing import Any
 from lhkit.draw.viewer import view_content
 from lhkit.model.printable import counted
 from lhkit.show.trace_view import trace_view
-from lhkit.workbench.pane import LivePane, same_trace
-from lhkit.workbench.workbench_core import WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 from lhkit.workbench.workbench_exports import EXPORTS
 from lhkit.worker.cancellation import was_stopped
 

@@ -1,13 +1,13 @@
-"""Runs, measurements and sweeps of a session: one at a time, in the background, cancellable."""
+"""Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their results."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lhkit.bench.side_by_side import measure
 from lhkit.bench.speed_charts import speed_bars
@@ -15,7 +15,8 @@ from lhkit.compose.session import Session
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
-from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
+from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -23,21 +24,103 @@ from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult
 from lhkit.workbench.jobs import Jobs
-from lhkit.workbench.run_results import (
-    Knobs,
-    Result,
-    ResultBar,
-    RunKind,
-    RunProgress,
-    RunStatus,
-    knob_values,
-    knob_words,
-)
 from lhkit.workbench.screen import Notice
 from lhkit.worker.client import own_worker
 
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker
+
+RunKind = Literal["run", "measure", "sweep"]
+RunStatus = Literal["ok", "wrong", "failed", "stopped"]
+Knobs = tuple[tuple[str, KnobValue], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBar:
+    """A speed of one result, in multiples of its anchor's.
+
+    Attributes:
+        label: Name of the contestant; empty for the schedule of the result itself.
+        low: Lower end of the 95 % interval.
+        knobs: Knob values, if it is a variant of the schedule.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    text: str
+    is_anchor: bool = False
+    knobs: Knobs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Result of one run, measurement or sweep.
+
+    Attributes:
+        status: ``ok``; ``wrong``: the numbers differ from the reference; ``failed``; ``stopped``.
+        said: The outcome in a sentence.
+        anchor: What speeds are multiples of; empty if nothing was timed.
+    """
+
+    number: int
+    kind: RunKind
+    status: RunStatus
+    schedule: Schedule
+    knobs: Knobs
+    title: str
+    said: str
+    anchor: str = ""
+    bars: tuple[ResultBar, ...] = ()
+
+    @property
+    def own_bar(self) -> ResultBar | None:
+        """The speed of the schedule itself, if it was measured."""
+        return next((bar for bar in self.bars if not bar.label), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """Progress of the current run.
+
+    Attributes:
+        kind: Kind of run; empty if nothing is running.
+        total: Units in all, None if unknown.
+    """
+
+    kind: RunKind | Literal[""] = ""
+    said: str = ""
+    done: int = 0
+    total: int | None = None
+
+
+def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
+    """Return the value of every knob that has one."""
+    try:
+        return schedule.values
+    except UsageError:  # a knob without a default is not set; it has to be on screen to be set
+        given = {k.name: k.default for k in schedule.knobs if k.default is not None}
+        return {**given, **dict(schedule.settings)}
+
+
+def knob_words(knobs: Knobs) -> str:
+    """Return knob values as one line."""
+    return ", ".join(f"{name} = {value}" for name, value in knobs)
+
+
+def text_letters(results: Iterable[Result]) -> dict[str, str]:
+    """Return a letter for each distinct schedule text of the results; empty if there is only one text."""
+    texts = dict.fromkeys(result.schedule.text for result in results)
+    if len(texts) < 2:
+        return {}
+    return {text: _letters(number) for number, text in enumerate(texts)}
+
+
+def _letters(number: int) -> str:
+    before, last = divmod(number, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + last)
+
 
 UNSCHEDULED = "unscheduled"
 _ROUNDS, _SECONDS = 12, 3.0
@@ -54,7 +137,6 @@ class Subject:
 
     Attributes:
         title: The edit that led to the version.
-        number: Number of the run in the session, from 1.
     """
 
     payload: Payload
@@ -230,12 +312,7 @@ class Watcher:
 
 
 class Runs:
-    """The results of a session, and the run in progress.
-
-    Attributes:
-        results: The results, the oldest first.
-        progress: Progress of the current run.
-    """
+    """The results of a session, and the run in progress."""
 
     def __init__(
         self,
@@ -253,11 +330,7 @@ class Runs:
         self._worker: Worker | None = None
 
     def start(self, kind: RunKind) -> None:
-        """Start to run, measure or sweep the current version.
-
-        Raises:
-            UsageError: Another run is not over, the text does not parse, or there are no knobs to sweep.
-        """
+        """Start to run, measure or sweep the current version."""
         if self._watcher is not None:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version

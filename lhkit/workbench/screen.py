@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from lhkit.compose.saved_session import LeftBehind
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step
@@ -25,10 +24,7 @@ class Screen:
 
     Attributes:
         step: The step whose payload is shown, -1 for the payload as given.
-        kind: Kind of the selection: ``step``, ``handle`` or ``op``; empty if nothing is selected.
         ids: Selected ids, separated by spaces.
-        front: The pane in front of each area.
-        is_large: Whether the type is large, for a projector.
         whole_payload: Whether the payload is shown as text instead of as a diff.
         by: The browser view that requested the change, which must not follow it again.
     """
@@ -163,7 +159,6 @@ class Notice:
 
     Attributes:
         kind: ``refused``: the command changed nothing; ``done``: its side effects; ``defect``: internal error.
-        actions: Buttons as (label, command).
     """
 
     kind: NoticeKind
@@ -177,18 +172,12 @@ class Notice:
         return {"kind": self.kind, "message": self.message, "advice": self.advice, "actions": actions}
 
 
-def recovery_notice(left: LeftBehind) -> Notice:
-    """Return the offer to recover a session that was not closed."""
-    return Notice("done", left.sentence(), "", (("Go on from there", {"do": "recover"}),))
-
-
 @dataclass(frozen=True, slots=True)
 class Typed:
     """The text that was typed last.
 
     Attributes:
         by: The browser view that it was typed in, which already has it.
-        version: Its `WorkbenchCore.version_id`; any other text was not typed.
         goes_on: Whether typing continues; until it pauses no repairs are searched.
     """
 

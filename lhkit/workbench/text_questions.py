@@ -41,10 +41,7 @@ class Completion:
     """A completion.
 
     Attributes:
-        label: The text in the menu.
-        kind: ``op``, ``handle``, ``symbol``, ``type``, ``payload op`` or ``argument``.
         detail: A word beside the label.
-        info: A sentence about it.
         apply: The text to insert; empty for the label.
     """
 
@@ -53,10 +50,6 @@ class Completion:
     detail: str = ""
     info: str = ""
     apply: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON for the script."""
-        return dataclasses.asdict(self)
 
 
 def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completion, ...]]:
@@ -149,7 +142,6 @@ def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str
 
 
 def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Completion]:
-    """Complete the arguments of the enclosing op."""
     name = next((t.text for t in reversed(meaning) if t.kind == "word" and t.text in catalogue), None)
     if name is None:
         return
@@ -171,7 +163,7 @@ def _editor(_: WorkbenchCore, __: Command) -> Any:
 def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"before": the text before the cursor}`` → the length of the prefix, and its completions."""
     length, found = completions(text(question, "before"), workbench.catalogue())
-    return {"length": length, "options": [each.to_json() for each in found]}
+    return {"length": length, "options": [dataclasses.asdict(each) for each in found]}
 
 
 def _explain(workbench: WorkbenchCore, question: Command) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from lhkit.compose.session import Session
-from lhkit.compose.session_opening import open_session
+from lhkit.compose.session import Session, open_session
 from lhkit.draw.live_view import is_live
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.theme import static_text
@@ -32,7 +31,7 @@ from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
 from lhkit.workbench.pane_pictures import payload_frame
-from lhkit.workbench.run_results import Result
+from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
 from lhkit.worker.reproducer import typed_error
@@ -231,7 +230,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         elif name == "stop" and self.workbench.stop():  # it does not wait for queued commands
             self.send({"done": content.get("id")})
         else:
-            done = self.session.halt.pending()  # a stop cancels queued commands too
+            done = self.session.cancel_token.pending()  # a stop cancels queued commands too
             self.jobs.post(functools.partial(self._answer, content, done))
 
     def _answer(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
@@ -304,14 +303,12 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
 
 def _still(trace: Trace, step: int) -> View:
-    """Return the static picture: handles, schedule, and the payload after a step."""
     payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
 
 
 def _text_still(text: str) -> View:
-    """Return the static picture of a text without a trace."""
     return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 

@@ -1,14 +1,16 @@
-"""State of a workbench and the methods that commands, questions and panes use."""
+"""State of a workbench that commands, questions and panes share; cache key and renderer of a pane."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.compose.session import Session
 from lhkit.draw.svg import drawing_id
+from lhkit.draw.viewer import packed
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.trust import NOT_TRUSTED
 from lhkit.load.user_code import known_own_ops
@@ -18,10 +20,8 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue, with_own_ops
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
-from lhkit.workbench.background_work import RepairSearch, StaticChecks, Tryouts
-from lhkit.workbench.jobs import Jobs
-from lhkit.workbench.run_results import Result
-from lhkit.workbench.runs import Runs
+from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
 if TYPE_CHECKING:
@@ -32,15 +32,8 @@ class WorkbenchCore(abc.ABC):
     """A session, its view state and its background work; `Workbench` adds dispatch and panes.
 
     Attributes:
-        session: The payload and the versions of the schedule.
-        jobs: Runs commands in order and background work beside them.
-        screen: The step, the selection and the open tabs.
         notice: The outcome of the last command, if the reader has to be told.
         reference: The NumPy reference of a file that is not trusted yet; resolved by `trust`.
-        repairs: The search for repairs of the current problem.
-        tryouts: The trials of ops on a handle.
-        checks: The static check of the schedule.
-        runs: Results of runs, measurements and sweeps, and the one that is running.
         typed: Which view typed the current text, and whether it is still typing.
         gesture: Id of the gesture, such as the drag of a slider, whose changes are merged into one version.
     """
@@ -136,3 +129,48 @@ class WorkbenchCore(abc.ABC):
         trace = self.session.trace
         if self._saved_screen is not None and trace is not None and self._viewed_trace is None:
             self._viewed_trace, self.screen = trace, fitting(self._saved_screen, trace)
+
+
+# Shorter fragments are sent as they are: unpacking them would take longer than sending them.
+_PACK_FROM = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class LivePane:
+    """A pane that follows the workbench.
+
+    Attributes:
+        key: Cache key; the pane is rendered again only when it changes.
+        is_cached: Whether the key determines the content, so that it can be reused when the key recurs, as the
+            key of a trace does when a slider moves back and forth.
+        placeholder: Content while a workbench opens, if rendering is slow.
+    """
+
+    name: str
+    key: Callable[[WorkbenchCore], Hashable]
+    render: Callable[[WorkbenchCore], Any]
+    is_cached: bool = False
+    placeholder: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same:
+    """A trace compared by identity: comparing two of a thousand steps takes longer than drawing them."""
+
+    trace: Trace | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.trace is self.trace
+
+    def __hash__(self) -> int:
+        return id(self.trace)
+
+
+def same_trace(workbench: WorkbenchCore) -> Same:
+    """Return the current trace, by identity."""
+    return Same(workbench.trace)
+
+
+def sent(text: str) -> Any:
+    """Return a fragment as it is sent: packed if it is long."""
+    return packed(text, least=_PACK_FROM, level=3)

@@ -14,8 +14,8 @@ from pathlib import PurePath
 from typing import Any
 
 from lhkit.compose.builder.builder_code import builder_code
-from lhkit.compose.saved_session import SavedSession, checked_session
 from lhkit.compose.session import Session
+from lhkit.compose.session_history import SavedSession, checked_session
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.trust import Doubt, doubts_of, is_known, remember, schedule_content, workbench_content
@@ -28,7 +28,7 @@ from lhkit.model.printable import one_line
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
-from lhkit.workbench.run_results import Result
+from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field
 from lhkit.workbench.workbench_core import WorkbenchCore
@@ -42,10 +42,6 @@ class WorkbenchState:
     """The state of a workbench that cannot be derived.
 
     Attributes:
-        payload: The payload, with its weights.
-        session: Versions of the schedule, checkpoints, and a draft that does not parse.
-        screen: The view state.
-        results: Results of runs, measurements and sweeps.
         doubts: The file that it was read from, unless that is trusted.
         reference: The NumPy reference that an untrusted file names, resolved when it is trusted.
     """
@@ -152,37 +148,37 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export format: menu title, file suffix, media type, and the function that makes the bytes."""
+    """An export format: menu title, file suffix, media type, and the function that makes the content."""
 
     title: str
     suffix: str
     media: str
-    make: Callable[[WorkbenchCore], bytes]
+    make: Callable[[WorkbenchCore], str | bytes]
 
 
-def _schedule(workbench: WorkbenchCore) -> bytes:
+def _schedule(workbench: WorkbenchCore) -> str:
     session = workbench.session
     text = tunable_text(session.schedule)
     if session.is_trusted:
         remember([schedule_content(text, session.schedule.libraries), schedule_content(text)])
-    return text.encode(errors="replace")
+    return text
 
 
-def _portable(workbench: WorkbenchCore) -> bytes:
-    return portable_text(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
+def _portable(workbench: WorkbenchCore) -> str:
+    return portable_text(workbench.session.schedule, worker=workbench.worker)
 
 
-def _code(workbench: WorkbenchCore) -> bytes:
-    return builder_code(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
+def _code(workbench: WorkbenchCore) -> str:
+    return builder_code(workbench.session.schedule, worker=workbench.worker)
 
 
-def _markdown(workbench: WorkbenchCore) -> bytes:
-    return trace_markdown(workbench.current_trace()).encode(errors="replace")
+def _markdown(workbench: WorkbenchCore) -> str:
+    return trace_markdown(workbench.current_trace())
 
 
-def _page(workbench: WorkbenchCore) -> bytes:
+def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode(errors="replace")
+    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker))
 
 
 def _report(workbench: WorkbenchCore) -> bytes:
@@ -199,11 +195,11 @@ def _report(workbench: WorkbenchCore) -> bytes:
     return stream.getvalue()
 
 
-def _saved_state(workbench: WorkbenchCore) -> bytes:
+def _saved_state(workbench: WorkbenchCore) -> str:
     text = WorkbenchState.of(workbench).text()
     if workbench.session.is_trusted:
         remember([workbench_content(text)])
-    return text.encode(errors="replace")
+    return text
 
 
 EXPORTS: Mapping[str, Export] = {
@@ -233,7 +229,8 @@ def exported(workbench: WorkbenchCore, kind: str) -> bytes:
     export = EXPORTS.get(kind)
     if export is None:
         raise usage_error(f"there is no export {kind!r}", f"There are: {', '.join(EXPORTS)}.")
-    return export.make(workbench)
+    content = export.make(workbench)
+    return content.encode(errors="replace") if isinstance(content, str) else content
 
 
 def _stem(workbench: WorkbenchCore) -> str:

@@ -11,27 +11,32 @@ from lhkit.model.errors import Failure
 from lhkit.worker.limits import Limits
 
 
-class Halt:
-    """Cancellation token of a session; work that can be cancelled runs inside ``with halt:``.
+class CancelToken:
+    """Cancellation token of a session; work that can be cancelled runs inside ``with token:``.
 
     A cancellation that is requested while no work is pending has no effect on later work.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked = threading.Event()
+        self._cancelled = threading.Event()
         self._depth = 0
 
-    def __enter__(self) -> Halt:
+    def __enter__(self) -> CancelToken:
         with self._lock:
             if self._depth == 0:
-                self._asked.clear()
+                self._cancelled.clear()
             self._depth += 1
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         with self._lock:
             self._depth -= 1
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the pending work is to end."""
+        return self._cancelled.is_set()
 
     def pending(self) -> Callable[[], None]:
         """Count queued work as pending until the returned function is called, once.
@@ -41,16 +46,16 @@ class Halt:
         self.__enter__()
         return self.__exit__
 
-    def ask(self) -> bool:
+    def cancel(self) -> bool:
         """Request cancellation, from any thread; return whether any work is pending."""
         with self._lock:
             if self._depth:
-                self._asked.set()
+                self._cancelled.set()
             return self._depth > 0
 
     def limited(self, limits: Limits | None) -> Limits:
         """Return limits whose requests end on cancellation."""
-        return dataclasses.replace(limits or Limits(), stopped=self._asked.is_set)
+        return dataclasses.replace(limits or Limits(), stopped=lambda: self.is_cancelled)
 
 
 def was_stopped(failure: Failure | None) -> bool:
@@ -59,12 +64,7 @@ def was_stopped(failure: Failure | None) -> bool:
 
 
 def in_words(failure: Failure, what: str) -> Failure:
-    """Return a failure as a session says it: of what was stopped, that it was, instead of the request's name.
-
-    Args:
-        failure: The failure.
-        what: What was being done.
-    """
+    """Return a failure; a cancellation names ``what`` was cancelled instead of the worker's request."""
     if not was_stopped(failure):
         return failure
     return Failure("cancelled", f"{what} was stopped", advice="The next change takes it up again.")

@@ -226,7 +226,7 @@ def test_a_file_that_another_editor_saves_is_followed(session, tmp_path):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.session_history.REST_SECONDS", 0)
 
 
 def left_by(session, schedule):
@@ -279,9 +279,9 @@ def test_a_session_of_another_schedule_or_one_without_changes_is_not_offered(
 
 def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatch):
     written = []
-    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0.3)
+    monkeypatch.setattr("lhkit.compose.session_history.REST_SECONDS", 0.3)
     monkeypatch.setattr(
-        "lhkit.compose.saved_session.write_whole", lambda path, text: written.append(json.loads(text))
+        "lhkit.compose.session_history.write_whole", lambda path, text: written.append(json.loads(text))
     )
     session = Session(payload, schedule, retraces=False, worker=worker)
     for size in range(1, 6):
@@ -299,10 +299,10 @@ def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatc
 def test_a_process_that_dies_leaves_its_session(payload, schedule, worker, state_folder):
     code = f"""
 import os, time
-from lhkit.compose import saved_session
+from lhkit.compose import session_history
 from lhkit.compose.session import Session
 from lhkit.load.loader import load_payload, load_schedule
-saved_session.REST_SECONDS = 0
+session_history.REST_SECONDS = 0
 session = Session(load_payload({PAYLOAD!r}), load_schedule({SCHEDULE!r}, name="tile.mlir"), retraces=False)
 session.set_text({SCHEDULE.replace("[4]", "[2]")!r})
 while session._recovery.read() is None:

@@ -8,7 +8,7 @@ import pytest
 import lhkit
 from lhkit.bench.bench_file import load_bench
 from lhkit.cli.run_command import _load_array
-from lhkit.compose.followed_file import FollowedFile
+from lhkit.compose.session import FollowedFile
 from lhkit.lessons.publishing import publish_notebook
 from lhkit.load import old_spellings
 from lhkit.load.file_upgrade import upgrade_file

@@ -91,8 +91,8 @@ def test_the_form_of_a_step_holds_what_is_written_and_changes_it(bench):
 
 @pytest.mark.parametrize("step", [RELU, SUM, KNOB, TILE, FUSE])
 def test_a_form_that_is_not_touched_changes_nothing_but_layout(bench, step):
+    from lhkit.workbench.commands import _written
     from lhkit.workbench.form_fields import written_fields
-    from lhkit.workbench.step_commands import _written
 
     workbench = bench.workbench
     written = _written(workbench, workbench.parsed_script(), step).form

@@ -9,8 +9,8 @@ import pytest
 from fused_schedule import FUSED
 
 import lhkit
+from lhkit.compose.session import open_session
 from lhkit.compose.session_history import History
-from lhkit.compose.session_opening import open_session
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.workbench_exports import WorkbenchState
 from lhkit.worker.client import shared_worker

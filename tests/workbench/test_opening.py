@@ -8,7 +8,7 @@ from benches import Bench
 from fused_schedule import FUSED
 
 import lhkit
-from lhkit.compose.session_opening import open_session
+from lhkit.compose.session import open_session
 from lhkit.model.errors import LhkitError, PayloadError, UsageError
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.workbench_exports import WorkbenchState, read_state

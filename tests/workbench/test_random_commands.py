@@ -13,9 +13,9 @@ from lhkit.load.trust import Doubt
 from lhkit.model.errors import UsageError
 from lhkit.model.explanation import Repair
 from lhkit.text.script import Script
+from lhkit.workbench.commands import _written
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.form_fields import written_fields
-from lhkit.workbench.step_commands import _written
 from lhkit.workbench.workbench_exports import WorkbenchState, read_state
 
 COMMANDS = 60
@@ -207,7 +207,7 @@ def check_forms(bench):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_whatever_is_done_a_workbench_can_go_on(bench, worker, tmp_path, monkeypatch, seed):
     # What is found, and in which time, is what tests of repairs try.
-    monkeypatch.setattr("lhkit.workbench.background_work.RepairSearch._search", lambda *_: (MENDED,))
+    monkeypatch.setattr("lhkit.workbench.jobs.RepairSearch._search", lambda *_: (MENDED,))
     monkey, path, done = Monkey(bench, seed), tmp_path / "saved.json", []
     for number in range(COMMANDS):
         command = monkey.command()

@@ -12,7 +12,7 @@ import lhkit
 from lhkit.compose.session import Session
 from lhkit.model.errors import LhkitError
 from lhkit.workbench.controller import Workbench
-from lhkit.worker.cancellation import Halt
+from lhkit.worker.cancellation import CancelToken
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Ping
 
@@ -91,7 +91,7 @@ def test_a_worker_that_hangs_is_stopped_and_asked_again(killable, monkeypatch):
 def test_a_text_whose_parsing_was_stopped_is_kept_and_parsed_again(killable):
     session = killable.session
     trace = killable.workbench.trace
-    with session.halt:
+    with session.cancel_token:
         assert killable.workbench.stop()
         session.set_text(FUSED + "// more\n")
     killable.do("set_large", large=True)
@@ -106,8 +106,8 @@ def test_a_text_whose_parsing_was_stopped_is_kept_and_parsed_again(killable):
 
 def test_an_edit_that_was_stopped_changes_nothing(killable):
     session = killable.session
-    with session.halt:
-        session.halt.ask()
+    with session.cancel_token:
+        session.cancel_token.cancel()
         killable.do("remove_step", step=5)
     assert session.text == FUSED and killable.notice.message == "remove step was stopped"
 
@@ -136,12 +136,12 @@ def test_what_is_asked_while_nothing_is_done_is_not_heard(bench):
     assert not bench.workbench.stop()
     bench.do("set_knobs", knobs={"tile": 4})
     assert not bench.session.is_stale
-    halt = Halt()
-    limits = halt.limited(None)
-    with halt:
-        with halt:
-            assert halt.ask()
+    cancel_token = CancelToken()
+    limits = cancel_token.limited(None)
+    with cancel_token:
+        with cancel_token:
+            assert cancel_token.cancel()
         assert limits.is_stopped
-    with halt:
+    with cancel_token:
         assert not limits.is_stopped
-    assert not halt.ask()
+    assert not cancel_token.cancel()

@@ -11,7 +11,7 @@ from benches import IS_READING, Bench
 from fused_schedule import FUSED
 
 import lhkit
-from lhkit.compose.session_opening import open_session
+from lhkit.compose.session import open_session
 from lhkit.load import trust
 from lhkit.model.errors import UsageError
 from lhkit.workbench.controller import Workbench
@@ -190,7 +190,7 @@ def test_a_followed_file_that_is_not_trusted_stays_so(payload, schedule_file, op
 
 
 def test_what_was_left_behind_is_data_until_it_is_recovered(payload, schedule_file, opened, monkeypatch):
-    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.session_history.REST_SECONDS", 0)
     before = opened(payload, schedule_file)
     before.do({"do": "set_knobs", "knobs": {"tile": 4}})
     deadline = time.monotonic() + 10

@@ -13,10 +13,9 @@ from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement, Verification
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, SweepTime
-from lhkit.workbench import background_work
+from lhkit.workbench import jobs
 from lhkit.workbench.pane_results import results_html
-from lhkit.workbench.run_results import Result, RunProgress, text_letters
-from lhkit.workbench.runs import Subject, Watcher, measured, swept
+from lhkit.workbench.runs import Result, RunProgress, Subject, Watcher, measured, swept, text_letters
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +141,7 @@ def test_a_schedule_that_cannot_run_is_a_result_too(open_bench):
 
 def test_what_can_be_done_with_a_handle_can_be_added(bench, monkeypatch):
     # The usual ops come first; the whole catalogue, with what dies of it, is what tests of the trying try.
-    monkeypatch.setattr(background_work, "try_ops", lambda *subject: itertools.islice(try_ops(*subject), 10))
+    monkeypatch.setattr(jobs, "try_ops", lambda *subject: itertools.islice(try_ops(*subject), 10))
     handle = next(h.id for h in bench.workbench.trace.handle_records if h.name == "%sum_tile")
     bench.do("try_handle", handle=handle)
     assert bench.part("tried")["handle"] == "%sum_tile"

@@ -16,7 +16,7 @@ import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.schedule import Schedule
 from lhkit.workbench.controller import Workbench
-from lhkit.workbench.run_results import Result, ResultBar
+from lhkit.workbench.runs import Result, ResultBar
 from lhkit.workbench.workbench_exports import EXPORTS, WorkbenchState, export_kind, exported, read_state
 
 VALIDATOR = jsonschema.Draft202012Validator(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.compose.saved_session import RecoveryFile
-from lhkit.compose.session_history import Version
+from lhkit.compose.session_history import RecoveryFile, Version
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.worker import user_folders

@@ -64,9 +64,6 @@ class Block:
     Attributes:
         taken: The names that its sequence has used up; inner blocks share it.
         parent: The block around it whose handles it may read, or None.
-        arguments: What it is given.
-        nodes: Its steps.
-        terminator: The op that ends it.
     """
 
     taken: set[str]
@@ -103,9 +100,6 @@ class BuiltSequence:
     """A named sequence that is being built.
 
     Attributes:
-        name: Its name, without ``@``.
-        block: Its body.
-        is_public: False for one that only others of the schedule include.
         consumes: Names of arguments that are marked as consumed whatever the body does.
     """
 
@@ -182,13 +176,7 @@ _PACKAGE = str(Path(__file__).parents[2])
 
 
 def error_here(message: str, advice: str | None = None, *, argument: str | int | None = None) -> UsageError:
-    """Return the error that points at the line of the caller outside lhkit.
-
-    Args:
-        message: What is wrong.
-        advice: What to do instead.
-        argument: Which argument of the call it is about: a keyword or a position; None for the call itself.
-    """
+    """Return the error at the caller's line outside lhkit, or at an argument: its keyword or position."""
     place = python_place(argument)
     return (
         usage_error(message, advice)

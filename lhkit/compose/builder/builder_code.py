@@ -31,11 +31,7 @@ class SequenceForms:
     """A named sequence as data.
 
     Attributes:
-        name: Its name, without ``@``.
-        arguments: Its arguments.
         consumes: The names of those that are marked as consumed, without ``%``.
-        steps: Its steps.
-        is_public: Whether others may see it.
     """
 
     name: str
@@ -49,7 +45,10 @@ def python_code(
     sequences: Sequence[SequenceForms], entry: str, bind: Sequence[str], catalogue: Catalogue
 ) -> str:
     """Return the code that builds these sequences; ``s.text`` and ``s.schedule()`` then give the schedule."""
-    built = {s.name: _as_built(s) for s in sequences}
+    built = {}
+    for sequence in sequences:
+        nodes = [Node(step) for step in sequence.steps if step.op in YIELDS]
+        built[sequence.name] = BuiltSequence(sequence.name, Block(set(), None, sequence.arguments, nodes))
     main = next(s for s in sequences if s.name == entry)
     options = [f"bind={list(bind)!r}"] if bind else []
     options += [] if entry == "__transform_main" else [f"entry={entry!r}"]
@@ -69,11 +68,6 @@ def python_code(
     names = ", ".join(writer.expressions[a.name] for a in main.arguments)
     body = [f"({names},) = s.arguments", *writer.steps(main.steps, is_top=True)]
     return "\n".join([*lines, *(_INDENT + line for line in body), "", "schedule = s.schedule()", ""])
-
-
-def _as_built(sequence: SequenceForms) -> BuiltSequence:
-    nodes = [Node(step) for step in sequence.steps if step.op in YIELDS]
-    return BuiltSequence(sequence.name, Block(set(), None, sequence.arguments, nodes))
 
 
 def _identifier(name: str) -> str:
@@ -114,7 +108,7 @@ class _Writer:
         return options + ([f"consumes={list(self._sequence.consumes)!r}"] if self._sequence.consumes else [])
 
     def _define(self, name: str) -> str:
-        """Take note of a handle; returns the name that it gets, which no other one of the sequence has."""
+        """Assign a handle its Python expression; return its fresh name in the sequence."""
         fresh = fresh_name(name, self._taken)
         self._taken.add(fresh)
         self.expressions[name] = self._variable(fresh)
@@ -182,7 +176,6 @@ class _Writer:
         return name, ", ".join(parts)
 
     def _argument(self, p: Parameter, form: Form, op: CatalogueOp) -> str | None:
-        """Return the Python text of an argument, None where it is not given."""
         given = dict(form.attributes)
         values = dict(form.operands).get(p.operand.name, ()) if p.operand else ()
         if p.region is not None:
@@ -285,7 +278,6 @@ class _Writer:
         return targets
 
     def _with_body(self, form: Form, op: CatalogueOp) -> Iterator[str]:
-        """Yield the lines of a step with a body."""
         name, arguments = self._call(form, op, is_top=False)
         results = form.result_values
         is_choice = any(r.kind == "alternatives" for r in op.regions)

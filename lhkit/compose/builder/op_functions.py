@@ -51,10 +51,7 @@ class Parameter:
     """A parameter of a builder's function.
 
     Attributes:
-        name: Its name in Python: as the text of a schedule spells it where it does.
         operand: The operand it gives; with an attribute too, that for the entries not known beforehand.
-        attribute: The attribute it gives.
-        region: The region it gives: patterns, or the text of payload ops.
     """
 
     name: str
@@ -261,11 +258,7 @@ def members(builder: Caller, path: str) -> list[str]:
 
 
 def member(builder: Caller, path: str, name: str) -> OpFamily:
-    """Return a family or an op of a family.
-
-    Raises:
-        UnknownOpError: There is none; with the nearest names and the place in the caller's Python.
-    """
+    """Return a family or an op of a family."""
     known = members(builder, path)
     if name in known:
         return OpFamily(builder, f"{path}.{name}" if path else name)
@@ -282,11 +275,7 @@ def is_pattern(op: CatalogueOp) -> bool:
 
 
 def pattern_form(builder: Caller, kind: str, given: Any) -> Form:
-    """Return the form of a pattern: one that was made by its function, or named by the end of its name.
-
-    Raises:
-        ValueError: There is no such pattern for that region.
-    """
+    """Return the form of a pattern: one that was made by its function, or named by the end of its name."""
     role = PATTERN_ROLES[kind]
     if isinstance(given, OpFamily):
         given = given()

@@ -16,7 +16,6 @@ from lhkit.compose.builder.blocks import (
     error_here,
     schedule_text,
 )
-from lhkit.compose.builder.call_arguments import read_call
 from lhkit.compose.builder.op_functions import (
     BODY_ARGUMENTS,
     BUILT_REGIONS,
@@ -34,6 +33,7 @@ from lhkit.compose.builder.step_results import (
     handle_name,
     known_types,
     named_results,
+    read_call,
     type_text,
 )
 from lhkit.compose.form_text import form_problems
@@ -306,11 +306,7 @@ class Builder:
             self._blocks.pop()
 
     def call(self, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Add a step and return its handles; a pattern's form, or what ``with`` takes for a step with a body.
-
-        Raises:
-            UsageError: Something is wrong with the arguments; with the place in the caller's Python.
-        """
+        """Add a step and return its handles; the form of a pattern; what ``with`` takes for a body."""
         ends = bool(self.block.nodes) and self.block.nodes[-1].form.op in YIELDS
         if ends and not is_pattern(op):
             raise error_here("nothing can follow a yield: it ends its block")
@@ -344,11 +340,7 @@ class Builder:
         return handles[0] if is_single and handles else handles
 
     def enter(self, body: Body, arguments: tuple[TypedName, ...], asked: Sequence[str] = ()) -> Block:
-        """Begin a block of a step with a body; ``asked`` names its arguments.
-
-        Raises:
-            UsageError: Not a name for each argument, or one that is taken or cannot be a name.
-        """
+        """Begin a block of a step with a body; ``asked`` names its arguments."""
         self._waiting.pop(body, None)
         outer = self.block
         names = list(asked_argument_names(asked, len(arguments), outer.taken)) if asked else []
