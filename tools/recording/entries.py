@@ -165,8 +165,9 @@ class Record:
         """Return a new folder for an entry, with the shipped files in it as in a checkout."""
         folder = self.scratch / re.sub(r"\W+", "_", name)[-60:]
         folder.mkdir()
-        for shipped in ("data", "schedules"):
-            (folder / shipped).symlink_to(self.checkout / shipped)
+        for shipped in ("data", "schedules", "benchmarks"):
+            if (self.checkout / shipped).is_dir():
+                (folder / shipped).symlink_to(self.checkout / shipped)
         return folder
 
     def go_home(self) -> None:
