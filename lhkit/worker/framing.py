@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, Union, cast
 
 import msgspec
 
-from lhkit.model.errors import Failure
+from lhkit.model.errors import Failure, usage_error
 from lhkit.worker.c_compiler import CompiledC
 from lhkit.worker.requests import Request
 
@@ -18,6 +18,7 @@ T = TypeVar("T")
 _MAGIC = b"LHK2"
 _HEAD = struct.Struct("<4sQ")
 _MOST_BYTES = 1 << 40
+_MOST_MEMORY_BYTES = 1 << 62
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -101,9 +102,17 @@ CompilerReply = CompiledC | Failed
 
 
 def encode(message: object) -> bytes:
-    """Serialize a value; lone surrogates, as in file names that are not UTF-8, become question marks."""
+    """Serialize a value; lone surrogates, as in file names that are not UTF-8, become question marks.
+
+    Raises:
+        UsageError: A number has more than 64 bits.
+    """
     try:
         return _ENCODER.encode(message)
+    except OverflowError:
+        raise usage_error(
+            "a number has more than 64 bits", "Extents and values of knobs have at most 64."
+        ) from None
     except UnicodeEncodeError:
         return _ENCODER.encode(_without_surrogates(msgspec.to_builtins(message, builtin_types=(bytes,))))
 
@@ -143,7 +152,7 @@ def request_union(types: tuple[type[Request[Any]], ...]) -> Any:
 
 def call_of(request: Request[Any], seconds: float, memory_bytes: int, release: tuple[int, ...] = ()) -> Call:
     """Return a request as it is sent."""
-    return Call(msgspec.Raw(encode(request)), seconds, memory_bytes, release)
+    return Call(msgspec.Raw(encode(request)), seconds, min(memory_bytes, _MOST_MEMORY_BYTES), release)
 
 
 def write_message(stream: BinaryIO, message: object) -> None:

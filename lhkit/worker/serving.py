@@ -124,12 +124,17 @@ def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: MakeHandlers, w
     union = request_union(handlers.request_types)
     while (call := read_message(requests, Call)) is not None:
         with _limited(call.seconds, call.memory_bytes):
-            answer: Any = _answer(handlers, union, call)
+            answer = _answer(handlers, union, call)
         output = _take_output(log)
-        if isinstance(answer, Answer):
-            answer = Answered(msgspec.Raw(encode(structs.replace(answer, output=output) if output else answer)))
-        send(answer)
+        try:
+            send(answer if isinstance(answer, Failed) else _answered(answer, output))
+        except LhkitError as error:
+            send(Failed(error.failure))
     return 0
+
+
+def _answered(answer: Answer, output: str) -> Answered:
+    return Answered(msgspec.Raw(encode(structs.replace(answer, output=output) if output else answer)))
 
 
 def _answer(handlers: Handlers, union: Any, call: Call) -> Answer | Failed:

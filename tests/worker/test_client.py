@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
+from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError, UsageError
 from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import Application, LoadPayload, Ping, Source
+from lhkit.worker.requests import Application, CountWork, LoadPayload, Ping, Source
 from lhkit.worker.shared_arrays import ArrayPlace
 
 DEEP = b"module {" * 8000 + b"}" * 8000
@@ -252,3 +252,17 @@ def test_limits_have_defaults_that_leave_room_for_others():
     assert limits.seconds == 60
     assert (1 << 30) <= limits.memory_bytes <= psutil.virtual_memory().total // 2
     assert Limits(bytes=5).memory_bytes == 5
+
+
+def test_numbers_of_more_than_64_bits_are_typed_failures(own_worker):
+    extent = 1 << 62
+    shape = (extent, extent)
+    t = "tensor<?x?xf32>"
+    text = f"func.func @f(%a: {t}) -> {t} {{ %r = math.exp %a : {t} return %r : {t} }}"
+    source = Source("payload", "payload", "p", text.encode())
+    with pytest.raises(UsageError, match="more than 64 bits"):  # in the answer
+        own_worker.ask(CountWork(source, "f", (shape,)))
+    with pytest.raises(UsageError, match="more than 64 bits"):  # in the request
+        own_worker.ask(CountWork(source, "f", ((1 << 70, 1),)))
+    limits = Limits(seconds=float("inf"), bytes=1 << 80)
+    assert own_worker.ask(Ping(), limits=limits) is not None and own_worker.generation == 1
