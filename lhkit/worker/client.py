@@ -97,9 +97,10 @@ class Worker:
                     raise _cancelled(name) from None
                 requests = [*self.preparation, *before(), request]
                 raise error_for(self._failure_of_death(name, died, requests)) from None
-            except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
-                self._process = None
-                process.kill()
+            except BaseException:
+                if process.is_asked:  # Ctrl-C and the like: the answer would come to the wrong request
+                    self._process = None
+                    process.kill()
                 raise
         if answer.traceback is not None:
             raise DefectError(self._failure_of_defect(answer, [*self.preparation, *before(), request]))

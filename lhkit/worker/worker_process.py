@@ -213,6 +213,7 @@ class WorkerProcess:
         stage: How far its request has come.
         last_good_ir: The payload as it was then.
         is_cancelled: Whether its request was cancelled, and the process ended for that.
+        is_asked: Whether it has a request that it has not answered.
         pid: Its number.
 
     Raises:
@@ -222,7 +223,7 @@ class WorkerProcess:
     def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
-        self.is_cancelled = False
+        self.is_cancelled = self.is_asked = False
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
         working = self._scratch / "working"
@@ -273,15 +274,19 @@ class WorkerProcess:
         """Send a request and return the last message that it causes.
 
         Raises:
+            UsageError: It cannot be serialized; nothing was sent.
             DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
+        call = call_of(request, limits.seconds, limits.memory_bytes, released)
+        self.is_asked = True
         # What begins without a note: it would cost more than a small kernel.
         self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir
         if (spec := getattr(request, "spec", None)) is not None:
             self._c_sources |= {(m.file, m.text) for m in spec.microkernels}
-        self._send(call_of(request, limits.seconds, limits.memory_bytes, released))
+        self._send(call)
         answer = self._wait(limits, on_progress)
+        self.is_asked = False
         if isinstance(answer, Hello):
             raise self._death(GarbageError("a second greeting"))
         return answer
