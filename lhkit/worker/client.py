@@ -108,19 +108,9 @@ class Worker:
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
     ) -> list[OwnOpsAnswer]:
-        """Replace the process by one that is asked these requests first, as all its successors are.
+        """Replace the process by one that answers these requests first, as its successors do; return the answers.
 
-        The old process ends only when the new one has answered them all; if it does not, nothing changes.
-
-        Args:
-            preparation: The requests.
-            limits: Time and memory for each of them.
-
-        Returns:
-            The answers.
-
-        Raises:
-            LhkitError: As an answer says; a `WorkerError` if the new process did not survive.
+        The old process ends only when the new one has answered them all; if one fails, nothing changes.
         """
         with self._lock:
             self._leave_parent()
@@ -255,10 +245,7 @@ def shared_worker() -> Worker:
 
 
 def own_worker() -> Worker:
-    """Return a worker of one's own, with the transform ops that the session loaded; it starts when it is asked.
-
-    Whoever has it closes it.
-    """
+    """Return a new worker with the transform ops that the session loaded; the caller closes it."""
     worker = Worker()
     worker.preparation = shared_worker().preparation
     return worker

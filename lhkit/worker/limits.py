@@ -86,16 +86,7 @@ def machine_memory_bytes() -> int:
 
 
 def check_fits(what: str, nbytes: int, advice: str | None = None) -> None:
-    """Refuse what does not fit into memory before any of it is allocated.
-
-    Args:
-        what: What is to be allocated, for the message.
-        nbytes: Its size.
-        advice: What to do instead.
-
-    Raises:
-        MemoryLimitError: Less memory is free.
-    """
+    """Raise a `MemoryLimitError` if an allocation of ``nbytes`` exceeds the free memory."""
     total = machine_memory_bytes()
     free = min(int(psutil.virtual_memory().available), total)
     if nbytes > free:
@@ -109,10 +100,9 @@ def in_gib(nbytes: int) -> str:
 
 
 def thread_environment(threads: int = 1) -> dict[str, str]:
-    """Return the variables that hold the thread pools of numerical libraries at so many threads.
+    """Return environment variables that limit the thread pools of numerical libraries.
 
-    Threads of kernels (OpenMP's) sleep as soon as they have nothing to do: spinning, they would take the cores
-    of what is timed next.
+    OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
     """
     names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
     return {**{f"{name}_NUM_THREADS": str(threads) for name in names}, "KMP_BLOCKTIME": "0"}
