@@ -61,10 +61,7 @@ def recipes_to_declare(script: Script, library: Script) -> Iterator[Recipe]:
 
 
 def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -> Iterator[Recipe]:
-    """Yield the public recipes of another file, with the sequences to be copied for them.
-
-    A recipe that the schedule has a copy of is not among them.
-    """
+    """Yield the public recipes of another file that the schedule has no copy of, with their sequences."""
     theirs = _sequences(source)
     texts = {name: lines_of(source.text, op, op) for name, op in theirs.items()}
     ours: dict[str, str] = dict.fromkeys(taken, "")

@@ -42,10 +42,7 @@ def has_body(op: CatalogueOp) -> bool:
 def built_form(
     op: CatalogueOp, fields: Fields, handles: Sequence[TypedName], catalogue: Catalogue, old: Form | None = None
 ) -> Form:
-    """Return the step that the fields of a form describe; empty fields are left out.
-
-    A replaced step ``old`` keeps the names of its results and the settings of its patterns.
-    """
+    """Return the step of a form; a replaced step ``old`` keeps its result names and pattern settings."""
     stand_ins = {f"%given{i}": handle for i, handle in enumerate(handles)}
     builder = Builder(catalogue, arguments={name[1:]: h.type for name, h in stand_ins.items()})
     known = {h.name: built for h, built in zip(handles, builder.arguments, strict=True)}
@@ -349,11 +346,7 @@ SIDES = ("after", "before", "inside", "step")
 
 @dataclass(frozen=True, slots=True)
 class StepPlace:
-    """A place among the steps of a text.
-
-    Attributes:
-        side: ``after``, ``before`` or ``inside`` a step, or ``step`` to replace it.
-    """
+    """A place ``after``, ``before`` or ``inside`` a step of a text, or ``step`` to replace it."""
 
     side: str
     number: int

@@ -31,9 +31,9 @@ def compile_c(
 ) -> CompiledC:
     """Compile C source to a shared library in an empty folder; a `UsageError` if there is no compiler.
 
-    ``file`` is the path of the source, for messages and ``#include``. ``header`` comes first, whether the source
-    includes it or not: it is what checks the signature. An empty ``target`` is this CPU. ``check`` is polled while
-    the compiler runs, which is killed if it raises.
+    ``file`` is the path of the source, for messages and ``#include``. ``header`` comes first, whether the
+    source includes it or not: it is what checks the signature. An empty ``target`` is this CPU. ``check`` is
+    polled while the compiler runs, which is killed if it raises.
     """
     compiler = _find_compiler()
     source, library, errors = (folder / n for n in ("microkernel.c", "microkernel.so", "errors"))

@@ -39,7 +39,7 @@ class CancelToken:
         return self._cancelled.is_set()
 
     def pending(self) -> Callable[[], None]:
-        """Count queued work as pending until the returned function is called, so that no cancellation is lost."""
+        """Count queued work as pending until the returned function is called, so that no cancel is lost."""
         self.__enter__()
         return self.__exit__
 

@@ -108,7 +108,7 @@ class Worker:
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
     ) -> list[OwnOpsAnswer]:
-        """Replace the process by one that answers these requests first, as its successors do; return the answers.
+        """Replace the process by one that answers these requests first, as its successors do.
 
         The old process ends only when the new one has answered them all; if one fails, nothing changes.
         """

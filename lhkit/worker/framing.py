@@ -54,7 +54,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """A stage of a request, sent before its answer: the payload at its start, and the hash of a sweep's variant."""
+    """A stage of a request, sent before its answer: the payload at its start, the hash of a sweep's variant."""
 
     stage: str
     ir: str | None = None
