@@ -115,7 +115,6 @@ def _declaration(script: Script, op: OpSyntax) -> str:
 
 
 def _recipe(script: Script, op: OpSyntax, sequences: str, clash: str) -> Iterator[Recipe]:
-    """Yield the recipe that a sequence is, if it is one."""
     spans = [a.type_span for a in op.arguments]
     arguments = tuple(script.text[s[0] : s[1]] for s in spans if s is not None)
     if op.is_generic or not arguments or any(kind_of_type(a) != "op" for a in arguments):

@@ -90,7 +90,6 @@ class FollowedFile:
 
 
 def _path_of(schedule: object) -> Path | None:
-    """Return the file that a schedule was given as; None for text and values."""
     if not isinstance(schedule, str | os.PathLike) or is_text(schedule):
         return None
     return find_file(Path(schedule), "schedules")
@@ -344,7 +343,9 @@ class Session:
             UsageError: There is none of that name.
         """
         if name not in self._checkpoints:
-            raise usage_error(f"there is no checkpoint {name!r}", _listed("checkpoints", self._checkpoints))
+            names = ", ".join(self._checkpoints)
+            advice = f"The checkpoints: {names}." if names else "There are no checkpoints yet."
+            raise usage_error(f"there is no checkpoint {name!r}", advice)
         self._move(self.history.with_version(self._checkpoints[name]))
 
     # Files.
@@ -406,10 +407,6 @@ class Session:
         if self._recovery is not None:
             state = (self.name, self.payload.source, self.history, dict(self._checkpoints))
             self._recovery.save_soon(functools.partial(saved_session, *state))
-
-
-def _listed(what: str, names: Mapping[str, object]) -> str:
-    return f"The {what}: {', '.join(names)}." if names else f"There are no {what} yet."
 
 
 def open_session(

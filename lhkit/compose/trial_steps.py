@@ -139,9 +139,9 @@ def _in_sight(script: Script, level: _Level) -> tuple[TypedName, ...]:
 
 
 def values_in_scope(script: Script, inner: int, at: int) -> list[tuple[Definition, str, bool]]:
-    """Return the values of handles in scope, nearest definition first, each with whether it is consumed.
+    """Return the handles in scope, nearest definition first, each with whether it is consumed.
 
-    ``inner`` is an offset inside the block, ``at`` the offset of the place before which they are defined.
+    ``inner`` is an offset inside the block, ``at`` that of the place before which they are defined.
     """
     scope = script.handles.scope_at(inner)
     found: list[tuple[Definition, str, bool]] = []

@@ -115,7 +115,6 @@ def _decoded(shown: str, content: bytes) -> str:
 
 
 def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -> Failure | None:
-    """Return the first error of a text, part by part, or None."""
     for lines_before, part in split_parts(text):
         # Line breaks in front keep the places those of the whole file.
         sources = sources_of([(shown, b"\n" * lines_before + part.encode())])

@@ -276,7 +276,6 @@ def split_bytecode(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
 
 def _sections(content: Buffer) -> tuple[int, list[_Section]]:
-    """Return where the first section starts, and all of them."""
     reader = _BytecodeReader(content, len(MAGIC), len(content))
     reader.number()  # the version
     while reader.byte():  # the producer

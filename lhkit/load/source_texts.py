@@ -79,7 +79,6 @@ def is_text(source: object) -> TypeGuard[str]:
 
 
 def _as_path(source: object, kind: Shipped) -> Path:
-    """Return a source that is no text as a path."""
     if isinstance(source, str | os.PathLike):
         return Path(source)
     word = "payload" if kind == "data" else "schedule"
@@ -115,7 +114,6 @@ def read_libraries(
 
 
 def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
-    """Return what a function reads from a file."""
     shown = one_line(str(path), _LONGEST_NAME)
     try:
         return read(path)

@@ -120,7 +120,6 @@ def _folder() -> Path:
 
 
 def _known() -> dict[str, None]:
-    """Return the digests, the oldest first."""
     try:
         with os.fdopen(open_private(_folder() / _KNOWN, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_KNOWN * 80).decode("ascii", errors="replace").split()

@@ -67,8 +67,6 @@ class StepRow:
 
 
 class _Reader:
-    """Reads the rows of a schedule; ``help`` maps ops to sentences."""
-
     def __init__(
         self, script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
     ) -> None:

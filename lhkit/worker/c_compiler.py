@@ -38,7 +38,8 @@ def compile_c(
     compiler = _find_compiler()
     source, library, errors = (folder / n for n in ("microkernel.c", "microkernel.so", "errors"))
     (folder / HEADER).write_text(header, encoding="utf-8")
-    source.write_text(f'#include "{HEADER}"\n#line 1 "{_quoted(file)}"\n{text}', encoding="utf-8")
+    quoted = file.replace("\\", "\\\\").replace('"', '\\"')
+    source.write_text(f'#include "{HEADER}"\n#line 1 "{quoted}"\n{text}', encoding="utf-8")
     cpu = INSTRUCTION_SETS[target].cpu if target else "native"
     flags = [*_FLAGS, f"-march={cpu}", f"-I{folder}", f"-I{Path(file).parent}"]
     command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
@@ -72,7 +73,3 @@ def _find_compiler() -> str:
     advice = "Install one (Debian, Ubuntu: apt install gcc), set CC, or write the microkernel in Python."
     what = f"CC={named} is no compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
     raise usage_error(what, advice)
-
-
-def _quoted(path: str) -> str:
-    return path.replace("\\", "\\\\").replace('"', '\\"')

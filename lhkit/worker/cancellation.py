@@ -12,10 +12,7 @@ from lhkit.worker.limits import Limits
 
 
 class CancelToken:
-    """Cancellation token of a session; work that can be cancelled runs inside ``with token:``.
-
-    A cancellation that is requested while no work is pending has no effect on later work.
-    """
+    """Cancellation token of a session for work inside ``with token:``; later work is not cancelled."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -67,17 +67,10 @@ class Worker:
         last_good_ir: str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> AnswerType:
-        """Send a request and return the answer.
+        """Send a request and return the answer, or raise an `LhkitError` (a `WorkerError` if the process died).
 
-        Args:
-            request: The request.
-            limits: Time and memory for it.
-            before: Returns the requests that a reproducer sends first; called only if the worker dies.
-            last_good_ir: The payload before the request, for the failure if the worker dies.
-            on_progress: Called with every stage that the request reaches before the answer.
-
-        Raises:
-            LhkitError: As the answer says; a `WorkerError` if the process did not survive.
+        ``before`` returns the requests that a reproducer sends first; it is called only if the worker dies, and
+        ``last_good_ir`` is for that failure. ``on_progress`` gets each stage before the answer.
         """
         limits, name = limits or self.limits, name_of(request)
         with self._turn(name, limits):
@@ -163,10 +156,7 @@ class Worker:
             process.kill()
 
     def cancel(self) -> None:
-        """End the request that another thread is waiting for, and the process with it.
-
-        That request fails with the kind ``cancelled``; it leaves no reproducer.
-        """
+        """End another thread's request, which fails as ``cancelled`` without reproducer, and the process."""
         process = self._process
         if process is not None:
             process.is_cancelled = True

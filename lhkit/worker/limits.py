@@ -38,11 +38,7 @@ class Limits:
     stopped: Callable[[], bool] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse limits that no request could meet.
-
-        Raises:
-            UsageError: The time is not a positive number, or the memory not a number of bytes.
-        """
+        """Raise a `UsageError` for limits that no request could meet."""
         if not _is_number(self.seconds) or math.isnan(self.seconds) or self.seconds <= 0:
             raise usage_error(f"the time limit is {self.seconds!r} seconds, not a positive number")
         if not _is_number(self.bytes) or not 0 <= self.bytes < math.inf:

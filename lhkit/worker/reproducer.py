@@ -50,8 +50,7 @@ def crash_folder() -> Path:
 def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str | None:
     """Write the requests that led to a failure; return the path, or None if the disk refuses.
 
-    Large arrays travel in shared files that do not outlive the session: only their shapes are kept, and
-    the replay fills them with zeros.
+    Of large arrays in shared files only the shapes are kept; the replay fills them with zeros.
     """
     content = {
         "schema": SCHEMA,
@@ -99,7 +98,6 @@ def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], 
 
 
 def _upgraded(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a request of version 1 as version 2 writes it: sources and arrays in place, no body."""
     name = request["request"]
     if "fields" not in request:
         return request
@@ -221,7 +219,6 @@ def read_inputs(paths: Mapping[str, Path]) -> dict[str, bytes]:
 
 
 def _write_folder(error: Exception, doing: str, inputs: Mapping[str, bytes]) -> str | None:
-    """Write the folder; return its path, or None if the disk refuses."""
     folder = crash_folder() / f"lhkit-defect-{secrets.token_hex(6)}"
     try:
         folder.mkdir(parents=True)

@@ -34,8 +34,6 @@ _mapped: dict[int, tuple[str, int]] = {}
 
 
 class _Folder:
-    """Where the blobs of a process are."""
-
     def __init__(self) -> None:
         self.path, self._delete = temporary_folder(self, "lhkit-blobs-")
         self.count = 0

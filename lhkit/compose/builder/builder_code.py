@@ -79,8 +79,6 @@ def _type(type_: str) -> str:
 
 
 class _Writer:
-    """Writes the calls for one named sequence."""
-
     def __init__(
         self, catalogue: Catalogue, sequences: Mapping[str, BuiltSequence], sequence: SequenceForms
     ) -> None:
