@@ -124,10 +124,6 @@ def _int(value: Any, known: Mapping[str, BuiltHandle]) -> Any:
     return _handle(text, known) if text.startswith("%") else _integer(text)
 
 
-def _ints(value: Any, known: Mapping[str, BuiltHandle]) -> list[Any]:
-    return [_int(item, known) for item in _items(value)]
-
-
 def _bool(value: Any, _: Mapping[str, BuiltHandle]) -> bool:
     words = {"true": True, "false": False}
     if isinstance(value, bool):
@@ -135,10 +131,6 @@ def _bool(value: Any, _: Mapping[str, BuiltHandle]) -> bool:
     if str(value).strip() not in words:
         raise usage_error(f"{value!r} is neither true nor false")
     return words[str(value).strip()]
-
-
-def _bools(value: Any, known: Mapping[str, BuiltHandle]) -> list[bool]:
-    return [_bool(item, known) for item in _items(value)]
 
 
 def _strings(value: Any, known: Mapping[str, BuiltHandle]) -> list[Any]:
@@ -180,8 +172,8 @@ _READERS: Mapping[AttributeKind, Reader] = {
     "flag": _bool,
     "bool": _bool,
     "int": _int,
-    "ints": _ints,
-    "bools": _bools,
+    "ints": lambda value, known: [_int(item, known) for item in _items(value)],
+    "bools": lambda value, known: [_bool(item, known) for item in _items(value)],
     "strings": _strings,
     "symbols": _strings,
     "types": _attributes,
