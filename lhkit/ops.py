@@ -11,9 +11,8 @@
 
 from __future__ import annotations
 
-from lhkit.load.catalogue_cache import load_catalogue
-from lhkit.load.user_code import known_own_ops
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp, with_own_ops
+from lhkit.load.user_code import full_catalogue
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.op_words import PAYLOAD_OPS, PayloadOp, payload_op
 
 __all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
@@ -25,7 +24,7 @@ def catalogue() -> Catalogue:
     Raises:
         UsageError: No bindings are installed.
     """
-    return with_own_ops(load_catalogue(), known_own_ops())
+    return full_catalogue()
 
 
 def find(name: str) -> CatalogueOp:

@@ -61,10 +61,7 @@ def recipes_to_declare(script: Script, library: Script) -> Iterator[Recipe]:
 
 
 def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -> Iterator[Recipe]:
-    """Yield the public recipes of another file, with the sequences to be copied for them.
-
-    A recipe that the schedule has a copy of is not among them.
-    """
+    """Yield the public recipes of another file that the schedule has no copy of, with their sequences."""
     theirs = _sequences(source)
     texts = {name: lines_of(source.text, op, op) for name, op in theirs.items()}
     ours: dict[str, str] = dict.fromkeys(taken, "")
@@ -118,7 +115,6 @@ def _declaration(script: Script, op: OpSyntax) -> str:
 
 
 def _recipe(script: Script, op: OpSyntax, sequences: str, clash: str) -> Iterator[Recipe]:
-    """Yield the recipe that a sequence is, if it is one."""
     spans = [a.type_span for a in op.arguments]
     arguments = tuple(script.text[s[0] : s[1]] for s in spans if s is not None)
     if op.is_generic or not arguments or any(kind_of_type(a) != "op" for a in arguments):

@@ -24,6 +24,7 @@ from lhkit.compose.session_history import (
 from lhkit.load.loader import HasOperation, as_schedule
 from lhkit.load.resource_data import MAGIC
 from lhkit.load.shipped_files import find_file, shipped_folder
+from lhkit.load.source_texts import is_text
 from lhkit.load.trust import Doubt, doubts_of, remember, schedule_content, schedule_doubt
 from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import Failure, LhkitError, usage_error
@@ -53,10 +54,10 @@ class FollowedFile:
             raise usage_error(f"{path} cannot be followed: it is not text in UTF-8") from None
 
     def poll(self) -> str | None:
-        """Return the text if it is another than the one taken last, else None.
+        """Return the text if it has changed since it was last taken, else None.
 
-        The content is compared, not its time, which may be equal for two quick saves. A file
-        that is gone, empty or cut inside a character is one that an editor is about to write.
+        Contents are compared, as times may be equal for two quick saves. A missing, empty or cut file is
+        ignored: an editor is about to write it.
         """
         try:
             text = read_text(self.path)
@@ -89,10 +90,7 @@ class FollowedFile:
 
 
 def _path_of(schedule: object) -> Path | None:
-    """Return the file that a schedule was given as; None for text and values."""
-    if not isinstance(schedule, str | os.PathLike) or (
-        isinstance(schedule, str) and ("\n" in schedule or "{" in schedule)
-    ):
+    if not isinstance(schedule, str | os.PathLike) or is_text(schedule):
         return None
     return find_file(Path(schedule), "schedules")
 
@@ -345,7 +343,9 @@ class Session:
             UsageError: There is none of that name.
         """
         if name not in self._checkpoints:
-            raise usage_error(f"there is no checkpoint {name!r}", _listed("checkpoints", self._checkpoints))
+            names = ", ".join(self._checkpoints)
+            advice = f"The checkpoints: {names}." if names else "There are no checkpoints yet."
+            raise usage_error(f"there is no checkpoint {name!r}", advice)
         self._move(self.history.with_version(self._checkpoints[name]))
 
     # Files.
@@ -407,10 +407,6 @@ class Session:
         if self._recovery is not None:
             state = (self.name, self.payload.source, self.history, dict(self._checkpoints))
             self._recovery.save_soon(functools.partial(saved_session, *state))
-
-
-def _listed(what: str, names: Mapping[str, object]) -> str:
-    return f"The {what}: {', '.join(names)}." if names else f"There are no {what} yet."
 
 
 def open_session(

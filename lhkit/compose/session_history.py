@@ -37,8 +37,8 @@ class Version:
 
     Attributes:
         schedule: The schedule; under a draft, the last one that parsed.
-        failure: Why the text is no schedule, for a draft; None where it is ``schedule.text``.
-        script: The text with its outline, where it is known, so that the next edit need not parse it.
+        failure: Why the text does not parse, for a draft; None where it is ``schedule.text``.
+        script: The text with its outline, if known, so that the next edit need not parse it.
     """
 
     schedule: Schedule
@@ -79,11 +79,7 @@ def version_of_text(
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Versions in order, and which of them is current.
-
-    Attributes:
-        versions: At least one; those behind the current one can be redone.
-    """
+    """At least one version in order, and which of them is current; those behind it can be redone."""
 
     versions: tuple[Version, ...]
     at: int = 0
@@ -104,10 +100,7 @@ class History:
         return self.at + 1 < len(self.versions)
 
     def with_version(self, version: Version) -> History:
-        """Return the history with a new current version; what could be redone is gone.
-
-        A draft is replaced by the next version, so that undo does not visit every half-typed word.
-        """
+        """Return the history with a new current version, without redo; a draft is replaced by it."""
         kept = self.versions[: self.at + (0 if self.current.is_draft and self.at > 0 else 1)]
         versions = (*kept, version)[-MOST_VERSIONS:]
         return History(versions, len(versions) - 1)

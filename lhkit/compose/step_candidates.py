@@ -61,11 +61,10 @@ class Candidate:
     """A step to try.
 
     Attributes:
-        text: The step in custom syntax, with a cast before it where the op takes a narrower handle; empty if
-            it cannot be tried.
+        text: Custom syntax, with a cast before it where the op takes a narrower handle; empty if untriable.
         needs: What it needs that the schedule does not give; empty if it can be tried.
-        is_risky: True if the like of it is known to take the compiler down.
-        sequences: The named sequences that have to be put beside the schedule's for it.
+        is_risky: Whether similar steps are known to crash the compiler.
+        sequences: Named sequences to add to the schedule.
     """
 
     name: str

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 from lhkit.compose.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
 from lhkit.compose.step_candidates import Candidate, candidates_for, recipe_candidates
-from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.loader import application_of, payload_source
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.load.user_code import known_own_ops
+from lhkit.load.user_code import full_catalogue
 from lhkit.load.verified_edits import read_script
 from lhkit.model.errors import Failure, LhkitError, UsageError, WorkerError, error_for, usage_error
 from lhkit.model.explanation import Subject, Tried, TriedStatus
-from lhkit.model.op_catalogue import Catalogue, with_own_ops
+from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import TypedName
@@ -44,9 +43,9 @@ class Place:
     """The end of a schedule that was cut behind a step.
 
     Attributes:
-        inside: Number of the step at the end of whose block there is room: a sequence, or a foreach.
-        depth: How many last steps one enters from the end of the entry to get there.
-        in_sight: The handles that can be read there and were not consumed, nearest first.
+        inside: Number of the sequence or foreach at the end of whose block there is room.
+        depth: Number of last steps to enter from the end of the entry.
+        in_sight: The handles in scope that were not consumed, nearest first.
     """
 
     script: Script
@@ -140,9 +139,9 @@ def _in_sight(script: Script, level: _Level) -> tuple[TypedName, ...]:
 
 
 def values_in_scope(script: Script, inner: int, at: int) -> list[tuple[Definition, str, bool]]:
-    """Return the values of handles in scope, nearest definition first, each with whether it is consumed.
+    """Return the handles in scope, nearest definition first, each with whether it is consumed.
 
-    ``inner`` is an offset inside the block, ``at`` the offset of the place before which they are defined.
+    ``inner`` is an offset inside the block, ``at`` that of the place before which they are defined.
     """
     scope = script.handles.scope_at(inner)
     found: list[tuple[Definition, str, bool]] = []
@@ -167,10 +166,7 @@ _WRONG_NAME = re.compile(r"incompatible payload operation name expected (\S+) vs
 
 
 def trying_worker() -> Worker:
-    """Return the worker in which steps are tried: what takes it down takes nothing else with it.
-
-    It has the ops of one's own that the session's worker has.
-    """
+    """Return the worker in which steps are tried, with the session's own ops: only it dies with a step."""
     worker, wanted = _spare_worker(), shared_worker().preparation
     if worker.preparation != wanted:
         worker.restart_with(list(wanted))
@@ -225,7 +221,7 @@ def try_ops(
     started = time.perf_counter()
     before = bench.begin(typed)
     bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
-    ops = candidates_for(typed, before.subject, catalogue or _catalogue(worker), place.in_sight)
+    ops = candidates_for(typed, before.subject, catalogue or full_catalogue(worker), place.in_sight)
     steady = [c for c in ops if c.text and not c.is_risky]
     yield from bench.run(steady[:_FIRST_BATCH], before)
     # Reading the recipes takes a moment, so the first results do not wait for it.
@@ -251,10 +247,6 @@ def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()
         yield from recipes_to_declare(script, read)
     for path in sorted(shipped_folder("schedules").rglob("*.mlir")):
         yield from recipes_to_copy(script, Script(path.read_text("utf-8"), str(path)), taken)
-
-
-def _catalogue(worker: Worker) -> Catalogue:
-    return with_own_ops(load_catalogue(worker), known_own_ops(worker))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class UpgradedFile:
     """A file before and after its upgrade.
 
     Attributes:
-        hints: What was not, with what to write instead; places are of the new text.
+        hints: What was not upgraded, and what to write instead; places are of the new text.
         lines: For each line of the new text the line of the old one that it comes from.
         bind: For each extra argument of the sequence, the payload op that ``--bind`` gives it, "" if not known.
         remaining: The first error of parsing the new text, or None where it parses and verifies.
@@ -84,10 +84,9 @@ def upgrade_file(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> UpgradedFile:
-    """Return a file (or a string that holds MLIR) with its old spellings rewritten to today's.
+    """Return a file (or MLIR in a string) with old spellings rewritten; what parses is left alone.
 
-    A text that parses, and that has no sequence of the kind that is no longer applied, stays as it is, but for
-    elementwise ops.
+    Elementwise ops, and sequences of the kind that is no longer applied, are rewritten all the same.
     """
     shown, content, _ = read_source(source, "schedules", "<text>")
     text = _decoded(shown, content)
@@ -116,7 +115,6 @@ def _decoded(shown: str, content: bytes) -> str:
 
 
 def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -> Failure | None:
-    """Return the first error of a text, part by part, or None."""
     for lines_before, part in split_parts(text):
         # Line breaks in front keep the places those of the whole file.
         sources = sources_of([(shown, b"\n" * lines_before + part.encode())])

@@ -96,10 +96,7 @@ def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None 
 def as_schedule(
     schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None, **how: Any
 ) -> Schedule:
-    """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`.
-
-    For a ``target`` the knobs that are not set get its defaults, also in one that was loaded for another.
-    """
+    """Return a schedule, loaded if it is a path, text or module, with the defaults of ``target`` if given."""
     if not isinstance(schedule, Schedule):
         return load_schedule(schedule, worker=worker, **how)
     target = how.get("target")
@@ -165,8 +162,7 @@ def parse_text(
 ) -> tuple[Schedule, tuple[WrittenOp, ...]]:
     """Return a schedule with another text, and its transform ops; name, entry, bindings and libraries stay.
 
-    Settings stay too, of the knobs that it still has and that allow them. One without sequences was no schedule
-    yet: it gets its entry and libraries now.
+    Settings stay of knobs that still allow them. A draft without sequences gets its entry and libraries now.
     """
     content = checked_content(text.encode(errors="replace"), schedule.source)
     libraries = schedule.libraries

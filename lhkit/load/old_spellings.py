@@ -137,11 +137,10 @@ def elementwise_spelling(worker: Worker | None = None, limits: Limits | None = N
 
 
 def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limits | None = None) -> bytes:
-    """Return a text with the elementwise ops that the bindings do not have as those that they have.
+    """Return a text with elementwise ops spelled as the bindings have them; line numbers stay.
 
     ``linalg.add`` becomes ``linalg.elementwise <add>`` where named ops are gone, in payloads and in what
-    schedules match; the other way round where there is no ``linalg.elementwise``. What the bindings take stays,
-    and so do lines.
+    schedules match, and the other way round.
     """
     if content.startswith(MAGIC):
         return content

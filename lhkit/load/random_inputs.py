@@ -40,10 +40,9 @@ def default_arguments(
 def generate_arguments(
     function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT
 ) -> list[NDArray[Any]]:
-    """Return an array an argument: normal numbers for floats, small integers, fair coins for bool.
+    """Return one array per argument: normal numbers for floats, small integers, fair coins for bool.
 
-    Indices are not negative, and a number that decides how large an allocation is, is ``extent`` like the
-    dynamic dimensions that it meets.
+    Indices are not negative; a number that an allocation's size depends on is ``extent``.
     """
     if not isinstance(seed, int) or seed < 0:
         raise usage_error(f"the seed is {seed!r}, not an integer from 0 up")

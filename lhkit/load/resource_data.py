@@ -55,10 +55,7 @@ class _NotPlainError(Exception):
 
 
 def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return a text without the data of its resources, and that data; lines keep their numbers.
-
-    A text whose resources are not well formed comes back as it is.
-    """
+    """Return a text without its resource data, and that data; line numbers and malformed texts stay."""
     start = _section_start(text)
     if start is None:
         return text[:], ()
@@ -256,10 +253,7 @@ class _BytecodeReader:
 
 
 def split_bytecode(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return bytecode with the data of its resources left out, and that data.
-
-    Bytecode that is not well formed comes back as it is: the parser of MLIR says what is wrong with it.
-    """
+    """Return bytecode without its resource data, and that data; MLIR's parser diagnoses malformed bytecode."""
     try:
         start, sections = _sections(content)
         by_number = {s.number: s for s in sections}
@@ -282,7 +276,6 @@ def split_bytecode(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
 
 def _sections(content: Buffer) -> tuple[int, list[_Section]]:
-    """Return where the first section starts, and all of them."""
     reader = _BytecodeReader(content, len(MAGIC), len(content))
     reader.number()  # the version
     while reader.byte():  # the producer

@@ -38,11 +38,10 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
 
 
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return a schedule's text for other programs: knobs are folded to what they are set to, no op is ours.
+    """Return a schedule's text for other programs: knobs folded, without lhkit's ops, libraries copied in.
 
-    Comments and layout stay. What the schedule includes from libraries is copied into its own text, so that the
-    export is one file; comments that ask something of knobs go with the knobs. Where the values of knobs follow
-    from a target, the first line says which.
+    Comments and layout stay, but for comments about knobs. The first line names the target that values of knobs
+    follow from, if any.
     """
     _refuse(schedule)
     alone = standalone(schedule)
@@ -60,11 +59,7 @@ def _refuse(schedule: Schedule) -> None:
 
 
 def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return the payload after the compiler's own pass applied the portable text of a schedule.
-
-    This is what ``mlir-opt`` does, with the passes ``transform-preload-library`` and ``transform-interpreter``;
-    nothing of how lhkit applies schedules takes part.
-    """
+    """Return the payload after the interpreter pass applied the portable text, as ``mlir-opt`` does."""
     sources = sources_of([(schedule.source, portable_text(schedule, worker=worker).encode())])
     application = Application(sources, schedule.entry, {}, schedule.bind, schedule.allowed_passes)
     return (worker or shared_worker()).ask(ApplyByPass(payload_source(payload), application)).text

@@ -16,11 +16,7 @@ def shipped_folder(kind: Shipped) -> Path:
 
 
 def find_file(path: str | Path, kind: Shipped) -> Path:
-    """Return ``path``; a relative one that is not here but is shipped gives the shipped file.
-
-    Files of the kind that is wanted come first; others are found too, so that a payload given as a
-    schedule gets a message that says so.
-    """
+    """Return ``path``, or the shipped file of that name, preferably of the wanted kind."""
     path = Path(path)
     try:
         is_here = path.exists()

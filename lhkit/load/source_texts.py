@@ -7,7 +7,7 @@ import mmap
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from lhkit.load.resource_data import MAGIC, Buffer, CutOffError, FoundBlob, split_bytecode, split_resources
 from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
@@ -47,7 +47,7 @@ _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
     """Return (name for people, content, path if it is a file) of a source."""
-    if isinstance(source, str) and _is_text(source):
+    if is_text(source):
         return name, checked_content(source.encode(errors="replace"), name), None
     path = find_file(_as_path(source, kind), kind)
     content = _read_file(path, kind, read_bytes)
@@ -58,8 +58,7 @@ def read_module(
     source: str | os.PathLike[str], kind: Shipped, name: str
 ) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
     """Return (name for people, content without data of resources, path if it is a file, that data)."""
-    is_text = isinstance(source, str) and _is_text(source)
-    path = None if is_text else find_file(_as_path(source, kind), kind)
+    path = None if is_text(source) else find_file(_as_path(source, kind), kind)
     shown = name if path is None else str(path)
     try:
         if path is None:
@@ -74,12 +73,12 @@ def read_module(
     return shown, checked_content(text, shown), path, found
 
 
-def _is_text(source: str) -> bool:
-    return "\n" in source or "{" in source
+def is_text(source: object) -> TypeGuard[str]:
+    """Return whether a source is a string that holds MLIR instead of a path."""
+    return isinstance(source, str) and ("\n" in source or "{" in source)
 
 
 def _as_path(source: object, kind: Shipped) -> Path:
-    """Return a source that is no text as a path."""
     if isinstance(source, str | os.PathLike):
         return Path(source)
     word = "payload" if kind == "data" else "schedule"
@@ -115,7 +114,6 @@ def read_libraries(
 
 
 def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
-    """Return what a function reads from a file."""
     shown = one_line(str(path), _LONGEST_NAME)
     try:
         return read(path)
@@ -124,9 +122,9 @@ def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
     except IsADirectoryError:
         raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
     except OSError as error:
-        is_text = error.errno == errno.ENAMETOOLONG or "\0" in str(path)
+        seems_text = error.errno == errno.ENAMETOOLONG or "\0" in str(path)
         message = f"{shown} cannot be read: {error.strerror or error}"
-        raise usage_error(message, _TEXT_ADVICE if is_text else None) from None
+        raise usage_error(message, _TEXT_ADVICE if seems_text else None) from None
 
 
 def checked_content(content: bytes, name: str) -> bytes:

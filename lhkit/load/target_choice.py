@@ -111,8 +111,7 @@ def find_target(name: str | None = None) -> Target:
 def code_target(name: str | None = None, schedule: Schedule | None = None) -> str:
     """Return the target that a kernel is compiled for; empty for this CPU, with all its instructions.
 
-    Without a name it is the target of the schedule, else the one that ``LHKIT_TARGET`` names, if this CPU has
-    its instructions; if not, its vectors are compiled to those of this CPU.
+    Default: the schedule's target, else ``LHKIT_TARGET``, if this CPU has its instructions.
     """
     if name is not None:
         return "" if name == HOST else _chosen(name)
@@ -122,11 +121,7 @@ def code_target(name: str | None = None, schedule: Schedule | None = None) -> st
 
 
 def schedule_for(schedule: Schedule, name: str | None) -> Schedule:
-    """Return a schedule with the defaults of a target for the knobs that are not set.
-
-    Warns:
-        UserWarning: Its sizes are those of another target and are written into its text.
-    """
+    """Return a schedule with a target's defaults for open knobs; warn if its text has another's sizes."""
     target = find_target(name)
     before = schedule.target or exported_target(schedule.text)
     if name is not None and before and before != target.name and not default_rules(schedule):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
+from lhkit.load.source_texts import is_text
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, Schedule
 from lhkit.worker.user_folders import open_private, state_folder
@@ -104,11 +105,8 @@ def schedule_doubt(given: object, schedule: Schedule, text: str) -> Doubt | None
 
 
 def is_foreign_file(given: object, kind: Shipped) -> bool:
-    """Return whether something is the path of a file that does not come with lhkit.
-
-    Text typed by the user and values made in Python are the user's own code.
-    """
-    if not isinstance(given, str | os.PathLike) or (isinstance(given, str) and ("\n" in given or "{" in given)):
+    """Return whether something is the path of a file that does not come with lhkit; text and values are not."""
+    if not isinstance(given, str | os.PathLike) or is_text(given):
         return False
     file = find_file(Path(given), kind).resolve()
     return not any(file.is_relative_to(shipped_folder(k).resolve()) for k in ("data", "schedules", "notebooks"))
@@ -122,7 +120,6 @@ def _folder() -> Path:
 
 
 def _known() -> dict[str, None]:
-    """Return the digests, the oldest first."""
     try:
         with os.fdopen(open_private(_folder() / _KNOWN, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_KNOWN * 80).decode("ascii", errors="replace").split()

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.model.bindings_host import find_host
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import public, usage_error
 from lhkit.model.file_io import read_bytes, read_text
+from lhkit.model.op_catalogue import Catalogue, with_own_ops
 from lhkit.model.own_op_definition import OwnOp
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import Microkernel
@@ -71,6 +73,11 @@ def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
         return json.dumps(to_json(asked.ask(ListOwnOps()).ops)).encode()
 
     return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, ask)
+
+
+def full_catalogue(worker: Worker | None = None) -> Catalogue:
+    """Return the transform ops of the installed bindings, of lhkit, and of loaded files."""
+    return with_own_ops(load_catalogue(worker), known_own_ops(worker))
 
 
 def _own_ops(content: Any) -> tuple[OwnOp, ...]:

@@ -63,12 +63,7 @@ def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEdit:
-    """An edit that was made.
-
-    Attributes:
-        before: The schedule as it was; keeping it is undo.
-        script: The script of ``after``, so that the next edit need not parse it again.
-    """
+    """An edit that was made; keeping ``before`` is undo, and ``script`` saves parsing ``after`` again."""
 
     before: Schedule
     after: Schedule

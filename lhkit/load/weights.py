@@ -59,7 +59,7 @@ def apply_to_payload(
 ) -> Payload:
     """Apply a schedule to a payload; an unchanged one is returned as it is.
 
-    Blobs that are still used stay, and the NumPy reference as long as the functions take the same.
+    Used blobs stay, and so does the NumPy reference while the functions' signatures do.
     """
     request = Apply(payload_source(payload), application_of(schedule))
     answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)

@@ -109,10 +109,7 @@ class Workbench(WorkbenchCore):
         return answer(self, question)
 
     def stop(self) -> bool:
-        """Cancel the pending trace, parse or run, from any thread; return whether anything was pending.
-
-        Changes made by then and the last good trace are kept.
-        """
+        """Cancel the pending trace, parse or run, from any thread; return whether anything was pending."""
         is_busy = self.session.cancel_token.cancel()
         return self.runs.stop() or is_busy
 

@@ -42,10 +42,7 @@ def has_body(op: CatalogueOp) -> bool:
 def built_form(
     op: CatalogueOp, fields: Fields, handles: Sequence[TypedName], catalogue: Catalogue, old: Form | None = None
 ) -> Form:
-    """Return the step that the fields of a form describe; empty fields are left out.
-
-    A replaced step ``old`` keeps the names of its results and the settings of its patterns.
-    """
+    """Return the step of a form; a replaced step ``old`` keeps its result names and pattern settings."""
     stand_ins = {f"%given{i}": handle for i, handle in enumerate(handles)}
     builder = Builder(catalogue, arguments={name[1:]: h.type for name, h in stand_ins.items()})
     known = {h.name: built for h, built in zip(handles, builder.arguments, strict=True)}
@@ -127,10 +124,6 @@ def _int(value: Any, known: Mapping[str, BuiltHandle]) -> Any:
     return _handle(text, known) if text.startswith("%") else _integer(text)
 
 
-def _ints(value: Any, known: Mapping[str, BuiltHandle]) -> list[Any]:
-    return [_int(item, known) for item in _items(value)]
-
-
 def _bool(value: Any, _: Mapping[str, BuiltHandle]) -> bool:
     words = {"true": True, "false": False}
     if isinstance(value, bool):
@@ -138,10 +131,6 @@ def _bool(value: Any, _: Mapping[str, BuiltHandle]) -> bool:
     if str(value).strip() not in words:
         raise usage_error(f"{value!r} is neither true nor false")
     return words[str(value).strip()]
-
-
-def _bools(value: Any, known: Mapping[str, BuiltHandle]) -> list[bool]:
-    return [_bool(item, known) for item in _items(value)]
 
 
 def _strings(value: Any, known: Mapping[str, BuiltHandle]) -> list[Any]:
@@ -183,8 +172,8 @@ _READERS: Mapping[AttributeKind, Reader] = {
     "flag": _bool,
     "bool": _bool,
     "int": _int,
-    "ints": _ints,
-    "bools": _bools,
+    "ints": lambda value, known: [_int(item, known) for item in _items(value)],
+    "bools": lambda value, known: [_bool(item, known) for item in _items(value)],
     "strings": _strings,
     "symbols": _strings,
     "types": _attributes,
@@ -349,11 +338,7 @@ SIDES = ("after", "before", "inside", "step")
 
 @dataclass(frozen=True, slots=True)
 class StepPlace:
-    """A place among the steps of a text.
-
-    Attributes:
-        side: ``after``, ``before`` or ``inside`` a step, or ``step`` to replace it.
-    """
+    """A place ``after``, ``before`` or ``inside`` a step of a text, or ``step`` to replace it."""
 
     side: str
     number: int

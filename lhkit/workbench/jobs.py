@@ -164,11 +164,7 @@ _SHOW_S = 0.2
 
 
 class RepairSearch:
-    """Searches for repairs of the current problem in a background job.
-
-    Attributes:
-        error: Why the search itself failed; empty if it did not.
-    """
+    """Searches for repairs of the current problem in the background; ``error`` if the search itself failed."""
 
     def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
         self.found: tuple[Repair, ...] = ()
@@ -239,12 +235,7 @@ def _subject_of(session: Session) -> Subject | None:
 
 
 class Tryouts:
-    """Tries all ops and recipes on one handle in a background job.
-
-    Attributes:
-        version: Id of the text that the trials belong to.
-        error: Why nothing could be tried; empty if something was.
-    """
+    """Tries all ops and recipes on a handle of text ``version`` in the background; ``error`` if it cannot."""
 
     def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
         self.handle = self.version = self.error = ""
@@ -303,11 +294,7 @@ class Tryouts:
 
 
 class StaticChecks:
-    """Runs the static check of the current schedule after the commands that are queued.
-
-    Attributes:
-        fatal: Uses that would crash the compiler.
-    """
+    """Checks the current schedule after the queued commands; ``fatal`` uses would crash the compiler."""
 
     def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
         self.found: tuple[Finding, ...] = ()

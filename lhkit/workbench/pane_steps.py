@@ -38,13 +38,12 @@ class HandleWord:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step of the text, a named sequence, or a step that is switched off.
+    """A step of the text, a named sequence, or a disabled step.
 
     Attributes:
         kind: ``step``, ``sequence`` or ``off`` (disabled).
         number: Number among the steps of the text; of a disabled step among the disabled ones.
         depth: Number of enclosing steps, sequences not counted.
-        gives: Its results.
         steps: The trace steps that ran it.
         status: The worst of their statuses; None if it is not in the trace.
         delta: The payload delta of the first of them.
@@ -68,8 +67,6 @@ class StepRow:
 
 
 class _Reader:
-    """Reads the rows of a schedule; ``help`` maps ops to sentences."""
-
     def __init__(
         self, script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
     ) -> None:

@@ -24,12 +24,7 @@ _RANKS = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
-    """A diagnostic at a place of the text.
-
-    Attributes:
-        start: Column from 0, in UTF-16 units as a browser counts.
-        end: End column, exclusive.
-    """
+    """A diagnostic; ``start`` and ``end`` (exclusive) are columns from 0 in UTF-16 units, as browsers count."""
 
     line: int
     start: int

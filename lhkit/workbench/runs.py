@@ -37,13 +37,7 @@ Knobs = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class ResultBar:
-    """A speed of one result, in multiples of its anchor's.
-
-    Attributes:
-        label: Name of the contestant; empty for the schedule of the result itself.
-        low: Lower end of the 95 % interval.
-        knobs: Knob values, if it is a variant of the schedule.
-    """
+    """A speed relative to the anchor, with its 95 % interval; ``label`` is empty for the schedule itself."""
 
     label: str
     value: float
@@ -82,12 +76,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """Progress of the current run.
-
-    Attributes:
-        kind: Kind of run; empty if nothing is running.
-        total: Units in all, None if unknown.
-    """
+    """Progress of the current run; ``kind`` is empty if there is none, ``total`` None if unknown."""
 
     kind: RunKind | Literal[""] = ""
     said: str = ""
@@ -133,11 +122,7 @@ _TELL_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The version of a schedule that is run, measured or swept.
-
-    Attributes:
-        title: The edit that led to the version.
-    """
+    """The version of a schedule that is run, measured or swept; ``title`` is the edit that led to it."""
 
     payload: Payload
     schedule: Schedule

@@ -155,11 +155,7 @@ NoticeKind = Literal["refused", "done", "defect"]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message about the last command, with actions.
-
-    Attributes:
-        kind: ``refused``: the command changed nothing; ``done``: its side effects; ``defect``: internal error.
-    """
+    """A message about the last command, with actions; ``kind`` is ``refused``, ``done`` or ``defect``."""
 
     kind: NoticeKind
     message: str

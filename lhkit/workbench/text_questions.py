@@ -38,12 +38,7 @@ _PREFIX = re.compile(r"[%@!]?[\w$.]*$", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion.
-
-    Attributes:
-        detail: A word beside the label.
-        apply: The text to insert; empty for the label.
-    """
+    """A completion: its label, a word beside it, and the text to insert, if it is not the label."""
 
     label: str
     kind: str

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lhkit.compose.session import Session
 from lhkit.draw.svg import drawing_id
 from lhkit.draw.viewer import packed
-from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.trust import NOT_TRUSTED
-from lhkit.load.user_code import known_own_ops
+from lhkit.load.user_code import full_catalogue
 from lhkit.load.verified_edits import read_script
 from lhkit.load.weights import reference_here
 from lhkit.model.errors import usage_error
-from lhkit.model.op_catalogue import Catalogue, with_own_ops
+from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
 from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
@@ -32,9 +31,8 @@ class WorkbenchCore(abc.ABC):
     """A session, its view state and its background work; `Workbench` adds dispatch and panes.
 
     Attributes:
-        notice: The outcome of the last command, if the reader has to be told.
+        notice: The outcome of the last command, if there is one to show.
         reference: The NumPy reference of a file that is not trusted yet; resolved by `trust`.
-        typed: Which view typed the current text, and whether it is still typing.
         gesture: Id of the gesture, such as the drag of a slider, whose changes are merged into one version.
     """
 
@@ -101,7 +99,7 @@ class WorkbenchCore(abc.ABC):
 
     def catalogue(self) -> Catalogue:
         """Return the ops of the bindings, of lhkit, and the user's own."""
-        return with_own_ops(load_catalogue(self.worker), known_own_ops(self.worker))
+        return full_catalogue(self.worker)
 
     @property
     def version_id(self) -> str:
@@ -141,8 +139,7 @@ class LivePane:
 
     Attributes:
         key: Cache key; the pane is rendered again only when it changes.
-        is_cached: Whether the key determines the content, so that it can be reused when the key recurs, as the
-            key of a trace does when a slider moves back and forth.
+        is_cached: Whether content is reused when a key recurs, as a trace's does when a slider moves back.
         placeholder: Content while a workbench opens, if rendering is slow.
     """
 

@@ -85,10 +85,9 @@ def _described(blob: Blob) -> dict[str, Any]:
 
 
 def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
-    """Read the state from a file.
+    """Read the state from a file, which is trusted if this user has saved or trusted it before.
 
-    The file is trusted if this user has saved or trusted it before; see `lhkit.load.trust`. A NumPy reference
-    in a Python file is resolved only then, since it is executed; shipped references always are.
+    A NumPy reference in a Python file is resolved only then, since it is executed; shipped ones always are.
     """
     try:
         text = read_text(path)

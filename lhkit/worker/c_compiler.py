@@ -20,12 +20,7 @@ _POLL_SECONDS = 0.05
 
 
 class CompiledC(msgspec.Struct, frozen=True, tag="compiled_c"):
-    """What the compiler made of a source.
-
-    Attributes:
-        library: Path of the shared library, None if it refused the source.
-        output: Its messages.
-    """
+    """The path of a shared library, None if the compiler refused the source, and the compiler's messages."""
 
     library: str | None
     output: str
@@ -34,23 +29,17 @@ class CompiledC(msgspec.Struct, frozen=True, tag="compiled_c"):
 def compile_c(
     file: str, text: str, header: str, target: str, folder: Path, check: Callable[[], None]
 ) -> CompiledC:
-    """Compile C source to a shared library.
+    """Compile C source to a shared library in an empty folder; a `UsageError` if there is no compiler.
 
-    Args:
-        file: Path of the source, for messages and ``#include``.
-        text: The source.
-        header: Comes first, whether the source includes it or not: it is what checks the signature.
-        target: Whose instructions it may use; empty for this CPU's.
-        folder: An empty folder, for the library too.
-        check: Called again and again while the compiler runs; it ends when that raises.
-
-    Raises:
-        UsageError: There is no compiler.
+    ``file`` is the path of the source, for messages and ``#include``. ``header`` comes first, whether the
+    source includes it or not: it is what checks the signature. An empty ``target`` is this CPU. ``check`` is
+    polled while the compiler runs, which is killed if it raises.
     """
     compiler = _find_compiler()
     source, library, errors = (folder / n for n in ("microkernel.c", "microkernel.so", "errors"))
     (folder / HEADER).write_text(header, encoding="utf-8")
-    source.write_text(f'#include "{HEADER}"\n#line 1 "{_quoted(file)}"\n{text}', encoding="utf-8")
+    quoted = file.replace("\\", "\\\\").replace('"', '\\"')
+    source.write_text(f'#include "{HEADER}"\n#line 1 "{quoted}"\n{text}', encoding="utf-8")
     cpu = INSTRUCTION_SETS[target].cpu if target else "native"
     flags = [*_FLAGS, f"-march={cpu}", f"-I{folder}", f"-I{Path(file).parent}"]
     command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
@@ -84,7 +73,3 @@ def _find_compiler() -> str:
     advice = "Install one (Debian, Ubuntu: apt install gcc), set CC, or write the microkernel in Python."
     what = f"CC={named} is no compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
     raise usage_error(what, advice)
-
-
-def _quoted(path: str) -> str:
-    return path.replace("\\", "\\\\").replace('"', '\\"')

@@ -12,10 +12,7 @@ from lhkit.worker.limits import Limits
 
 
 class CancelToken:
-    """Cancellation token of a session; work that can be cancelled runs inside ``with token:``.
-
-    A cancellation that is requested while no work is pending has no effect on later work.
-    """
+    """Cancellation token of a session for work inside ``with token:``; later work is not cancelled."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,10 +36,7 @@ class CancelToken:
         return self._cancelled.is_set()
 
     def pending(self) -> Callable[[], None]:
-        """Count queued work as pending until the returned function is called, once.
-
-        Without this, a cancellation that arrives before the thread takes up the work would be lost.
-        """
+        """Count queued work as pending until the returned function is called, so that no cancel is lost."""
         self.__enter__()
         return self.__exit__
 

@@ -67,17 +67,10 @@ class Worker:
         last_good_ir: str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> AnswerType:
-        """Send a request and return the answer.
+        """Send a request and return the answer, or raise an `LhkitError` (a `WorkerError` if the process died).
 
-        Args:
-            request: The request.
-            limits: Time and memory for it.
-            before: Returns the requests that a reproducer sends first; called only if the worker dies.
-            last_good_ir: The payload before the request, for the failure if the worker dies.
-            on_progress: Called with every stage that the request reaches before the answer.
-
-        Raises:
-            LhkitError: As the answer says; a `WorkerError` if the process did not survive.
+        ``before`` returns the requests that a reproducer sends first; it is called only if the worker dies, and
+        ``last_good_ir`` is for that failure. ``on_progress`` gets each stage before the answer.
         """
         limits, name = limits or self.limits, name_of(request)
         with self._turn(name, limits):
@@ -109,19 +102,9 @@ class Worker:
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
     ) -> list[OwnOpsAnswer]:
-        """Replace the process by one that is asked these requests first, as all its successors are.
+        """Replace the process by one that answers these requests first, as its successors do.
 
-        The old process ends only when the new one has answered them all; if it does not, nothing changes.
-
-        Args:
-            preparation: The requests.
-            limits: Time and memory for each of them.
-
-        Returns:
-            The answers.
-
-        Raises:
-            LhkitError: As an answer says; a `WorkerError` if the new process did not survive.
+        The old process ends only when the new one has answered them all; if one fails, nothing changes.
         """
         with self._lock:
             self._leave_parent()
@@ -174,10 +157,7 @@ class Worker:
             process.kill()
 
     def cancel(self) -> None:
-        """End the request that another thread is waiting for, and the process with it.
-
-        That request fails with the kind ``cancelled``; it leaves no reproducer.
-        """
+        """End another thread's request, which fails as ``cancelled`` without reproducer, and the process."""
         process = self._process
         if process is not None:
             process.is_cancelled = True
@@ -256,10 +236,7 @@ def shared_worker() -> Worker:
 
 
 def own_worker() -> Worker:
-    """Return a worker of one's own, with the transform ops that the session loaded; it starts when it is asked.
-
-    Whoever has it closes it.
-    """
+    """Return a new worker with the transform ops that the session loaded; the caller closes it."""
     worker = Worker()
     worker.preparation = shared_worker().preparation
     return worker

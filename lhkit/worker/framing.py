@@ -37,14 +37,7 @@ class Readable(Protocol):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request on its way to the worker.
-
-    Attributes:
-        request: The request, still encoded; `decode_request` decodes it.
-        seconds: Time limit.
-        memory_bytes: Memory limit.
-        release: Kernels that the worker may forget.
-    """
+    """An encoded request (see `decode_request`), its limits, and the kernels that the worker may release."""
 
     request: msgspec.Raw
     seconds: float
@@ -62,13 +55,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """The stage that a request has reached, before its answer.
-
-    Attributes:
-        stage: Its name.
-        ir: The payload at its start, or None.
-        ir_sha256: Hash of the program that a variant of a sweep became, or None.
-    """
+    """A stage of a request, sent before its answer: the payload at its start, the hash of a sweep's variant."""
 
     stage: str
     ir: str | None = None
@@ -131,11 +118,7 @@ def _decoder(type_: Any) -> msgspec.msgpack.Decoder[Any]:
 
 
 def decode(data: bytes | msgspec.Raw, type_: type[T]) -> T:
-    """Deserialize a value.
-
-    Raises:
-        GarbageError: The data does not have this type; the message names the field.
-    """
+    """Deserialize a value; a `GarbageError` names the field that does not have its type."""
     try:
         value: T = _decoder(cast(Hashable, type_)).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -164,11 +147,7 @@ def write_message(stream: BinaryIO, message: object) -> None:
 
 
 def read_message(stream: Readable, type_: Any) -> Any:
-    """Return the next message, or None at the end of the stream.
-
-    Raises:
-        GarbageError: The bytes are not a message of this type, or end in the middle of one.
-    """
+    """Return the next message, or None at the end of the stream; a `GarbageError` if it is cut or malformed."""
     head = _read_exactly(stream, _HEAD.size, allow_end=True)
     if head is None:
         return None

@@ -16,16 +16,13 @@ from lhkit.worker.shared_arrays import ArrayPlace
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """All that decides a kernel.
+    """Everything that determines a kernel.
 
     Attributes:
-        payload: The payload.
-        function: Which of its functions.
         application: The schedule, or None.
         opt_level: LLVM's optimization level, 0 to 3.
-        microkernels: The implementations of microkernels that the schedule calls.
-        target: Whose instructions it may use; empty for this CPU.
-        resources: Where the data of constants is, by the names of their resources.
+        target: The target whose instructions it may use; empty for this CPU.
+        resources: Data of constants, by the names of their resources.
     """
 
     payload: Source
@@ -42,8 +39,8 @@ class CallSetup:
     """The arrays that calls of a kernel share.
 
     Attributes:
-        arguments: The arguments, which are copied.
-        results: Shapes and dtypes of the results.
+        arguments: Copied before the calls.
+        results: Shapes and dtypes only.
         written: Of each argument, whether a call may write to it.
         alignment_bytes: Buffers start at odd multiples of this power of two.
     """
@@ -104,13 +101,12 @@ class MemoryAnswer(Answer, frozen=True):
 
 
 class ReadMemory(Request[MemoryAnswer], frozen=True, tag="memory"):
-    """Read what a kernel does with memory.
+    """Read the memory program of a kernel.
 
     Attributes:
-        spec: The kernel.
         is_scheduled_only: Read it from the scheduled payload, which has buffers; nothing is compiled.
-        arguments: What to call it with, or None for no call.
-        results: Shapes and dtypes of the results.
+        arguments: Arguments of one counted call, or None for no call.
+        results: Shapes and dtypes only.
     """
 
     spec: KernelSpec
@@ -124,7 +120,7 @@ class CallAnswer(Answer, frozen=True):
 
     Attributes:
         is_gone: Whether the worker does not hold the kernel any more; then there are no results.
-        results: The results, with content unless they have a file or are held.
+        results: With content unless they have a file or are held.
         held: Of each result, whether the worker holds it until `CollectResults`.
     """
 
@@ -176,12 +172,10 @@ class PrepareTiming(Request[TimingAnswer], frozen=True, tag="prepare_timing"):
     """Prepare calls on the same arguments for timing.
 
     Attributes:
-        entries: The number of a kernel, or a Python function, of each entry.
-        setup: Their arrays.
+        entries: Of each the number of a kernel, or a Python function.
         cache: ``warm`` or ``cold``.
         pin: Whether to stay on one core.
-        vector_bits: The width of vectors, for the limits of the core.
-        has_fma: Whether there are fused multiply-adds.
+        vector_bits: Width of vectors, for the limits of the core.
     """
 
     entries: tuple[int | str, ...]
@@ -246,9 +240,8 @@ class TimingRules:
     Attributes:
         batch_ns: Least duration of a run; short calls are repeated in it, in machine code.
         least_runs: Fewer runs are not trusted to have settled.
-        most_runs: Limit on runs.
         enough_ns: Time after which a few runs are enough.
-        hopeless: A variant whose first run takes so many times the time of the best one is stopped there.
+        hopeless: A variant is stopped if its first run takes this many times the time of the best one.
         pin: Whether to stay on one core.
     """
 
@@ -265,11 +258,8 @@ class PrepareSweep(Request[Answer], frozen=True, tag="prepare_sweep"):
 
     Attributes:
         spec: Payload and schedule; the values of knobs do not matter.
-        setup: The arrays of calls.
-        expected: What results and then written memrefs have to be, each with what it may differ by (None: not
-            at all).
+        expected: Expected results, then written memrefs, each with its tolerance (None: exact).
         places: Where wrong results are put.
-        rules: How variants are timed.
         sweep: The name of this preparation.
         known: Hashes of programs that need not be tried again.
     """
@@ -287,8 +277,7 @@ class VariantAnswer(Answer, frozen=True):
     """The outcome of a variant.
 
     Attributes:
-        status: ``ok``, ``same`` (its program is known), ``stopped-early``, ``wrong-result``, or ``gone`` if the
-            worker does not hold the preparation.
+        status: ``same`` if its program is known, ``gone`` if the worker does not hold the preparation.
         ir_sha256: Hash of the program.
         spent_ns: Time of each part: ``apply``, ``compile``, ``verify``, ``time``.
         compile_ns: Time from text to machine code, or None.
@@ -311,7 +300,6 @@ class TryVariant(Request[VariantAnswer], frozen=True, tag="try_variant"):
 
     Attributes:
         sweep: The name of the preparation.
-        knobs: A value for every knob.
         best_ns: Median time of the best variant so far, or None.
         is_looked_up: Whether known programs are left out.
         learned: Hashes of programs that other workers have tried since.

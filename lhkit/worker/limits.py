@@ -38,11 +38,7 @@ class Limits:
     stopped: Callable[[], bool] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse limits that no request could meet.
-
-        Raises:
-            UsageError: The time is not a positive number, or the memory not a number of bytes.
-        """
+        """Raise a `UsageError` for limits that no request could meet."""
         if not _is_number(self.seconds) or math.isnan(self.seconds) or self.seconds <= 0:
             raise usage_error(f"the time limit is {self.seconds!r} seconds, not a positive number")
         if not _is_number(self.bytes) or not 0 <= self.bytes < math.inf:
@@ -86,16 +82,7 @@ def machine_memory_bytes() -> int:
 
 
 def check_fits(what: str, nbytes: int, advice: str | None = None) -> None:
-    """Refuse what does not fit into memory before any of it is allocated.
-
-    Args:
-        what: What is to be allocated, for the message.
-        nbytes: Its size.
-        advice: What to do instead.
-
-    Raises:
-        MemoryLimitError: Less memory is free.
-    """
+    """Raise a `MemoryLimitError` if an allocation of ``nbytes`` exceeds the free memory."""
     total = machine_memory_bytes()
     free = min(int(psutil.virtual_memory().available), total)
     if nbytes > free:
@@ -109,10 +96,9 @@ def in_gib(nbytes: int) -> str:
 
 
 def thread_environment(threads: int = 1) -> dict[str, str]:
-    """Return the variables that hold the thread pools of numerical libraries at so many threads.
+    """Return environment variables that limit the thread pools of numerical libraries.
 
-    Threads of kernels (OpenMP's) sleep as soon as they have nothing to do: spinning, they would take the cores
-    of what is timed next.
+    OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
     """
     names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
     return {**{f"{name}_NUM_THREADS": str(threads) for name in names}, "KMP_BLOCKTIME": "0"}

@@ -56,7 +56,7 @@ def _is_running(process: psutil.Process) -> bool:
 class ParentWatch:
     """Ends this process and its group when its parent has died.
 
-    Make it before a sandbox is closed, and start it after: it takes a thread, and may need a file descriptor.
+    Make it before a sandbox is closed, and start it after: it takes a thread, and may need a descriptor.
     """
 
     def __init__(self) -> None:

@@ -42,11 +42,7 @@ _KEPT = 50
 
 
 def crash_folder() -> Path:
-    """Return the folder for reproducers: ``LHKIT_CRASH_DIR``, else one in the user's cache.
-
-    Raises:
-        OSError: The user's cache cannot be used.
-    """
+    """Return the folder for reproducers: ``LHKIT_CRASH_DIR``, else one in the user's cache."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named) if named else cache_folder("crashes")
 
@@ -54,8 +50,7 @@ def crash_folder() -> Path:
 def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str | None:
     """Write the requests that led to a failure; return the path, or None if the disk refuses.
 
-    Large arrays travel in shared files that do not outlive the session: only their shapes are kept, and
-    the replay fills them with zeros.
+    Of large arrays in shared files only the shapes are kept; the replay fills them with zeros.
     """
     content = {
         "schema": SCHEMA,
@@ -85,12 +80,7 @@ def _request_to_json(request: Request[Any]) -> dict[str, Any]:
 
 
 def read_requests(path: Path) -> list[dict[str, Any]]:
-    """Return the requests of a reproducer, those of earlier versions as they are written today.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is not a reproducer.
-    """
+    """Return the requests of a reproducer, upgraded if older; OSError or ValueError if it is unreadable."""
     content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or content.get("schema") not in (SCHEMA, _SCHEMA_1):
         raise ValueError(f"{path} is not a reproducer")
@@ -98,11 +88,7 @@ def read_requests(path: Path) -> list[dict[str, Any]]:
 
 
 def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], ...]) -> Request[Any]:
-    """Return a request that `read_requests` returned.
-
-    Raises:
-        UsageError: It is none of these types.
-    """
+    """Return a request that `read_requests` returned; a `UsageError` for an unknown type."""
     try:
         return cast(Request[Any], msgspec.convert(request, request_union(types)))
     except msgspec.ValidationError as error:
@@ -112,7 +98,6 @@ def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], 
 
 
 def _upgraded(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a request of version 1 as version 2 writes it: sources and arrays in place, no body."""
     name = request["request"]
     if "fields" not in request:
         return request
@@ -204,10 +189,8 @@ _PACKAGES = ("lhkit", "torch-mlir", "numpy", "click", "ipython", "anywidget")
 def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None = None) -> LhkitError:
     """Return the typed error for an exception: itself if it is one, else that it is a defect of lhkit.
 
-    Args:
-        error: The exception.
-        doing: The command line or the call that raised it.
-        inputs: Name and content of the texts that it was about; long ones are left out of the folder.
+    ``doing`` is the command line or call that raised it; ``inputs`` are name and content of its texts, of which
+    long ones are left out of the folder.
     """
     if isinstance(error, LhkitError):
         return error
@@ -236,7 +219,6 @@ def read_inputs(paths: Mapping[str, Path]) -> dict[str, bytes]:
 
 
 def _write_folder(error: Exception, doing: str, inputs: Mapping[str, bytes]) -> str | None:
-    """Write the folder; return its path, or None if the disk refuses."""
     folder = crash_folder() / f"lhkit-defect-{secrets.token_hex(6)}"
     try:
         folder.mkdir(parents=True)

@@ -27,11 +27,7 @@ _BYTECODE_MAGIC = b"ML\xefR"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer without content; the base of all others.
-
-    Attributes:
-        output: What the compiler printed meanwhile.
-    """
+    """An answer without content; the base of all others. ``output`` is what the compiler printed meanwhile."""
 
     output: str = ""
 
@@ -63,10 +59,9 @@ class Source:
     """A text or bytecode to be parsed.
 
     Attributes:
-        role: ``payload`` or ``schedule`` (libraries too); decides the kind of its failures. ``code`` is not IR.
+        role: Decides the kind of its failures; libraries are schedules, ``code`` is not IR.
         label: The file name of its locations in the IR, unique in a request.
         name: The file name in messages.
-        content: MLIR text (UTF-8) or bytecode.
     """
 
     role: Literal["payload", "schedule", "code"]
@@ -86,8 +81,6 @@ class Application:
 
     Attributes:
         sources: The schedule, and the libraries after it.
-        entry: The sequence to apply.
-        knobs: Values of its knobs.
         bind: Op names that trailing arguments of the entry are bound to.
         allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
     """
@@ -111,10 +104,9 @@ class Description(Answer, frozen=True):
 
     Attributes:
         host: The package that provides them.
-        version: Its version.
         pipeline_sha256: Hash of the lowering pipeline.
         openmp: The OpenMP library that kernels use, or None.
-        capabilities: What works, by the names in ``lhkit doctor``; None where it is not known.
+        capabilities: By the names in ``lhkit doctor``; None where it is not known.
     """
 
     host: str
@@ -140,13 +132,7 @@ class AskSpelling(Request[SpellingAnswer], frozen=True, tag="elementwise_spellin
 
 @dataclass(frozen=True, slots=True)
 class Defence:
-    """One thing that the worker must not be able to do, tried by the worker itself.
-
-    Attributes:
-        what: What was tried.
-        holds: Whether it was refused.
-        how: By what, or why not.
-    """
+    """What the worker tried that must be refused, whether it was (``holds``), and by what or why not."""
 
     what: str
     holds: bool
@@ -196,14 +182,7 @@ class MakeCatalogue(Request[CatalogueAnswer], frozen=True, tag="catalogue"):
 
 
 class PayloadAnswer(Answer, frozen=True):
-    """A parsed payload.
-
-    Attributes:
-        text: Its text if it was bytecode, else None.
-        functions: Its functions.
-        sequences: The named sequences beside them.
-        resources: Its constants with data in resources.
-    """
+    """A parsed payload; ``text`` is None unless it was bytecode, ``resources`` are constants in resources."""
 
     text: str | None
     functions: tuple[Function, ...]
@@ -219,13 +198,7 @@ class LoadPayload(Request[PayloadAnswer], frozen=True, tag="load_payload"):
 
 
 class AppliedPayload(Answer, frozen=True):
-    """The payload after a schedule.
-
-    Attributes:
-        text: Its text, or None if nothing changed.
-        functions: Its functions.
-        resources: Its constants with data in resources.
-    """
+    """The payload after a schedule; ``text`` is None if nothing changed."""
 
     text: str | None
     functions: tuple[Function, ...]
@@ -246,7 +219,6 @@ class ScheduleAnswer(Answer, frozen=True):
         text: Its text if it was bytecode, else None.
         functions: Names of the functions beside its sequences.
         sequences: Its named sequences, and those of its libraries.
-        knobs: Its knobs.
         written: Its ops with their places, if they were asked for.
     """
 
@@ -340,12 +312,7 @@ class OutlinePayload(Request[PayloadOutlineAnswer], frozen=True, tag="payload_ou
 
 
 class TraceAnswer(Answer, frozen=True):
-    """The end of a trace.
-
-    Attributes:
-        failure: Why the schedule does not apply, or None.
-        failed_step: The step that failed.
-    """
+    """The end of a trace: why the schedule does not apply, or None, and the step that failed."""
 
     failure: Failure | None
     failed_step: int | None
@@ -364,8 +331,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
 
     Attributes:
         failed: Why the schedule does not apply, or None; then the other fields are empty.
-        counts: How many ops of each name there are.
-        digest: Hash of the payload.
+        counts: Number of ops by name.
         given: What each result of the step points to.
     """
 

@@ -46,9 +46,9 @@ class Folders:
     """Where the worker may write.
 
     Attributes:
-        own: Where it may do anything with files: its temporary folder.
-        files: Files that it may write to and empty.
-        arrays: A folder of files that it may write to, and not cut: the client has them mapped.
+        own: Its temporary folder, without restrictions.
+        files: Files that it may write to and truncate.
+        arrays: A folder of files that it may write to, not truncate: the client has them mapped.
         shared: Folders in which it may also make and delete files.
     """
 
@@ -74,8 +74,7 @@ _state = _State()
 def close_sandbox(folders: Folders) -> None:
     """Restrict this process for good, as far as the system allows; a second call does nothing.
 
-    It has to have one thread only: before its ABI 8, Landlock restricts the calling thread and those that it
-    starts.
+    Call it while there is one thread: before its ABI 8, Landlock restricts only that thread and its children.
     """
     if _state.files or _state.calls:
         return

@@ -41,11 +41,7 @@ MakeHandlers = Callable[[Send, Ask], "Handlers"]
 
 
 class Handlers(Protocol):
-    """Answers requests.
-
-    Attributes:
-        request_types: The types of requests that it answers.
-    """
+    """Answers requests of the types in ``request_types``."""
 
     request_types: tuple[type[Request[Any]], ...]
 
@@ -53,11 +49,7 @@ class Handlers(Protocol):
         """Forget kernels."""
 
     def answer(self, request: Request[Any]) -> Answer:
-        """Return the answer to a request.
-
-        Raises:
-            LhkitError: The request fails.
-        """
+        """Return the answer to a request, or raise an `LhkitError`."""
 
 
 # The client stops a request that takes too long; this is for a worker whose client is gone.
@@ -73,9 +65,7 @@ LOG_NAME = "worker.log"
 def serve(make_handlers: MakeHandlers) -> int:
     """Serve requests on standard input and output until they end; return the exit code.
 
-    Args:
-        make_handlers: Makes what answers requests; it gets what sends notes before an answer, and what asks the
-            client for something.
+    ``make_handlers`` gets a function that sends progress before an answer, and one that asks the client.
     """
     watch = ParentWatch()
     requests, answers = _private_streams()
@@ -85,10 +75,7 @@ def serve(make_handlers: MakeHandlers) -> int:
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Take standard input and output for messages, and leave libraries a harmless pair.
-
-    MLIR prints to the C-level standard output; that goes to the log, where standard error goes.
-    """
+    """Move standard input and output to private descriptors; C-level prints go where standard error goes."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)

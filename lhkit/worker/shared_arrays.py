@@ -34,8 +34,6 @@ _mapped: dict[int, tuple[str, int]] = {}
 
 
 class _Folder:
-    """Where the blobs of a process are."""
-
     def __init__(self) -> None:
         self.path, self._delete = temporary_folder(self, "lhkit-blobs-")
         self.count = 0
@@ -58,21 +56,13 @@ class BlobFile:
         self._nbytes = 0
 
     def write(self, piece: bytes | memoryview) -> None:
-        """Append bytes.
-
-        Raises:
-            OSError: There is no room.
-        """
+        """Append bytes; OSError if there is no room."""
         self._file.write(piece)
         self._hash.update(piece)
         self._nbytes += len(piece)
 
     def finish(self) -> tuple[memoryview, str]:
-        """Return the bytes, read-only and mapped, and their hash in hexadecimal.
-
-        Raises:
-            OSError: There is no room.
-        """
+        """Return the bytes, read-only and mapped, and their hexadecimal hash; OSError if there is no room."""
         with self._file:
             if not self._nbytes:
                 self._file.write(b"\0")  # nothing cannot be mapped
@@ -121,11 +111,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes. A `UsageError` if unknown."""
     if name == "bfloat16":
         import ml_dtypes
 
@@ -148,12 +134,10 @@ class ArrayPlace(msgspec.Struct, frozen=True, omit_defaults=True):
     """An array in a message, or the place of one in a file.
 
     Attributes:
-        shape: Its extents; None for those of a result that the kernel decides.
+        shape: None for extents of a result that the kernel decides.
         dtype: Its NumPy dtype, or ``bfloat16``.
         content: Its bytes, row by row, if it is in the message.
-        file: The file that it is in, or None.
         offset: Where it starts in the file, in bytes.
-        is_read_only: Whether the file may not be written to.
         is_scalar: Whether the function takes it as a scalar.
         layout: The layout of a memref that has gaps, or None.
     """
@@ -189,9 +173,7 @@ def array_of_content(place: ArrayPlace) -> Array:
 
 
 class SharedFiles:
-    """Memory-mapped files of the client: a pool for copies, and arrays that live in them.
-
-    Files of the pool are used again by size class, so that a kernel called in a loop makes no new ones.
+    """Memory-mapped files of the client: a pool for copies, reused by size class, and arrays that live in them.
 
     Attributes:
         folder: Where the files are. The worker may write to them, and neither make, cut nor delete any.
@@ -213,11 +195,7 @@ class SharedFiles:
         self._delete()
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Return an uninitialized array that the worker sees without a copy.
-
-        Raises:
-            MemoryLimitError: There is no room for it.
-        """
+        """Return an uninitialized array that the worker sees without a copy."""
         count = math.prod(shape)
         name, memory = self._new_file(max(count * dtype.itemsize, 1))
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
@@ -239,11 +217,7 @@ class SharedFiles:
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
-        """Return an idle file of at least ``nbytes``; give it back with `take_back`.
-
-        Raises:
-            MemoryLimitError: There is no room for one.
-        """
+        """Return an idle file of at least ``nbytes``; give it back with `take_back`."""
         size = 1 << max(nbytes - 1, 1).bit_length()
         if nbytes > _LARGE_BYTES:
             size = -(-nbytes // _LARGE_BYTES) * _LARGE_BYTES
@@ -260,11 +234,7 @@ class SharedFiles:
             Path(name).unlink(missing_ok=True)
 
     def keep(self, lent: tuple[str, mmap.mmap], array: Array) -> bool:
-        """Let an array stay in a lent file until nobody uses it any more; then the file is idle again.
-
-        Returns:
-            False if so many are kept that the process would run out of file descriptors: copy it instead.
-        """
+        """Let an array stay in a lent file until it is garbage; return False if file descriptors are scarce."""
         if self._kept >= _MOST_KEPT:
             return False
         self._kept += 1
@@ -406,10 +376,6 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
 
     So an alignment of 4 really is misaligned for vectors. Where arrays start within a page is the same in
     every run, and differs from one to the next: equal offsets would make loads wait for unrelated stores.
-
-    Args:
-        shapes: Shape and dtype of each.
-        alignment_bytes: What each address is a multiple of; twice that it is not.
     """
     period = max(2 * alignment_bytes, _PAGE_BYTES)
     step = -(-_STAGGER_BYTES // (2 * alignment_bytes)) * 2 * alignment_bytes
@@ -424,10 +390,7 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
 
 
 def lay_out(array: Any, layout: Layout | None) -> Any:
-    """Return an argument in a layout: itself if there is none.
-
-    The offset is left free in front, so that it can be subtracted from the array's address.
-    """
+    """Return an argument in a layout; its offset is left free in front, to be subtracted from the address."""
     if layout is None:
         return array
     strides, offset = layout.strides, layout.offset

@@ -154,14 +154,9 @@ Instruction = tuple[int, int, int, int]
 
 
 def install_filter(*, truncation: bool) -> None:
-    """Refuse system calls to all threads of this process, for good.
+    """Refuse system calls to all threads of this process for good; OSError if this system cannot.
 
-    Args:
-        truncation: Also refuse to open a file so that it is emptied but not written to, which Landlock cannot
-            refuse before its ABI 3.
-
-    Raises:
-        OSError: This system cannot; nothing is refused then.
+    With ``truncation`` also ``O_TRUNC`` without writing, which Landlock cannot refuse before its ABI 3.
     """
     if sys.platform != "linux" or platform.machine() not in _MACHINES or struct.calcsize("P") != 8:
         raise OSError(errno.ENOSYS, f"no filter for {platform.system()} on {platform.machine()}")
@@ -180,12 +175,9 @@ def install_filter(*, truncation: bool) -> None:
 
 
 def filter_program(machine: str, process: int, *, truncation: bool) -> list[Instruction]:
-    """Return the filter as instructions of classic BPF, as (code, jump if true, jump if false, value).
+    """Return the classic BPF instructions as (code, jump if true, jump if false, value).
 
-    Args:
-        machine: ``x86_64`` or ``aarch64``.
-        process: The process that may send signals to itself.
-        truncation: See `install_filter`.
+    ``machine`` is ``x86_64`` or ``aarch64``; ``process`` may send signals to itself.
     """
     column, architecture = _MACHINES[machine]
     not_implemented, refused = _ERRNO | errno.ENOSYS, _ERRNO | errno.EPERM

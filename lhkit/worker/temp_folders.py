@@ -51,18 +51,7 @@ else:
 
 
 def wait_for_lock(descriptor: int, seconds: float) -> bool:
-    """Lock an open file once no other process has it locked.
-
-    Args:
-        descriptor: Of the file.
-        seconds: How long to wait at most.
-
-    Returns:
-        Whether it is locked now.
-
-    Raises:
-        OSError: This file cannot be locked at all.
-    """
+    """Try to lock an open file for some seconds; return whether it is locked. OSError if it cannot be."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -86,12 +75,7 @@ _OWNER = ".lhkit-owner"
 
 
 def temporary_folder(owner: object, prefix: str) -> tuple[Path, Callable[[], Any]]:
-    """Return a new folder that is deleted with its owner, and the function that deletes it now.
-
-    Args:
-        owner: The object.
-        prefix: What its name begins with: ``lhkit-`` and a word.
-    """
+    """Return a new folder that is deleted with its owner, and the function that deletes it now."""
     folder, lock = _new_folder(prefix)
     return folder, finalize_here(owner, _delete, folder, lock)
 
@@ -110,8 +94,7 @@ def temporary_place(prefix: str) -> Iterator[Path]:
 def collect_abandoned() -> list[Path]:
     """Delete the folders of killed processes, and return them.
 
-    Only real folders of this user that no other may enter, with a file that lhkit made and no process has
-    locked; links are not followed. A folder where locks do not work is kept.
+    Only real folders of this user that no other may enter, with an unlocked lock file; links are not followed.
     """
     root = Path(tempfile.gettempdir())
     try:

@@ -30,13 +30,9 @@ _CLOCK_STEP_S = 5
 
 @contextlib.contextmanager
 def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
-    """Let others on this machine know that this process is timing, until the end of the block.
+    """Mark this process as timing; yield a function that returns whether another process is timing now.
 
-    Args:
-        folder: Where the signs are; by default a folder of the user and this machine.
-
-    Yields:
-        What tells whether another process is timing now. Where no file can be written nobody is seen.
+    Without a writable folder (default: `signs_folder`) it returns False.
     """
     own = _sign_of(psutil.Process())
     try:
@@ -53,13 +49,7 @@ def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
 
 @functools.cache
 def signs_folder() -> Path:
-    """Return the folder of the signs of this user on this machine, made if it is missing.
-
-    Cached: the sandbox of a worker is closed around it.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Return the folder of this user's signs on this machine; cached, since the sandbox is closed around it."""
     return machine_folder(_FOLDER)
 
 
@@ -95,10 +85,7 @@ def _is_alive(pid: int, began_s: int) -> bool:
 
 
 def quietest_core() -> int | None:
-    """Return the core of the affinity mask that was least busy since the last call.
-
-    People who share a machine would all meet on a fixed one. None where the system does not pin.
-    """
+    """Return the least busy core of the affinity mask since the last call, or None if the system cannot pin."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     allowed = sorted(os.sched_getaffinity(0))

@@ -33,14 +33,7 @@ _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 
 
 def state_folder(*names: str) -> Path:
-    """Return a private folder of the user's state, made if it is missing.
-
-    Args:
-        names: Of folders in each other, below the folder that ``LHKIT_STATE_DIR`` or the platform names.
-
-    Raises:
-        OSError: It cannot be made, or another user could change what is there.
-    """
+    """Return a private folder of the user's state, made if it is missing; OSError if it cannot be private."""
     named = os.environ.get(STATE_VARIABLE)
     if named:
         base = Path(named)
@@ -51,32 +44,21 @@ def state_folder(*names: str) -> Path:
 
 
 def cache_folder(*names: str) -> Path:
-    """Return a private folder of the user's cache, made if it is missing.
-
-    Raises:
-        OSError: It cannot be made, or another user could change what is there.
-    """
+    """Return a private folder of the user's cache, made if it is missing; OSError if it cannot be private."""
     return _below(_private_or_temporary(platformdirs.user_cache_dir, "cache"), *names)
 
 
 def machine_folder(name: str) -> Path:
-    """Return a private folder that the user's processes on this machine share: for locks and the like.
+    """Return a private folder of the user on this machine, for locks and process ids.
 
-    Machines that share a home folder have one each: process ids of different machines cannot be compared.
-
-    Raises:
-        OSError: It cannot be made, or another user could change what is there.
+    Machines that share a home folder have one each. OSError if it cannot be private.
     """
     node = re.sub(r"[^A-Za-z0-9_-]", "_", platform.node()) or "here"
     return state_folder("machines", node, name)
 
 
 def home_folder() -> Path:
-    """Return the user's home folder, or a private temporary folder for a user without one.
-
-    Raises:
-        OSError: There is none, and none can be made.
-    """
+    """Return the user's home folder, or a private temporary folder for a user without one."""
     try:
         home = Path.home()
     except RuntimeError:  # no HOME and no passwd entry
@@ -97,10 +79,9 @@ def homeless_note() -> str | None:
 
 
 def private_folder(path: Path) -> Path:
-    """Return a folder that belongs to this user and is closed to others, made if it is missing.
+    """Return a folder of this user that is closed to others, made if it is missing.
 
-    Raises:
-        OSError: It cannot be made, is a symbolic link, or belongs to another user.
+    OSError if it cannot be made, is a symbolic link, or belongs to another user.
     """
     path.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
     found = path.lstat()
@@ -115,18 +96,7 @@ def private_folder(path: Path) -> Path:
 
 
 def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open a regular file, never through a symbolic link; a new one is for its user alone.
-
-    Args:
-        path: The file.
-        flags: As for ``os.open``.
-
-    Returns:
-        The file descriptor.
-
-    Raises:
-        OSError: It cannot be opened, or is a symbolic link, a pipe or a device.
-    """
+    """Open a regular file like ``os.open``, with mode 600 if new; OSError for a link, a pipe or a device."""
     # A pipe without a reader must not keep us waiting until it is refused.
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, _PRIVATE_FILE)
@@ -175,13 +145,7 @@ T = TypeVar("T")
 
 
 def kept_path(host: str, makers: Sequence[str], *, what: str = "") -> Path:
-    """Return the file for an answer.
-
-    Args:
-        host: The package of the bindings.
-        makers: The modules that make the answer, as patterns below the package: a change there makes another.
-        what: Which answer, for the name of the file.
-    """
+    """Return the file for an answer, keyed by the bindings and the modules that make it (glob patterns)."""
     from lhkit import __version__
 
     package = Path(__file__).parent.parent
@@ -200,13 +164,7 @@ def _folder() -> Path:
 
 
 def read_or_make(path: Path, read: Callable[[Any], T], make: Callable[[], bytes]) -> T:
-    """Return what a file holds; where there is none, or it is damaged, it is made and kept.
-
-    Args:
-        path: The file.
-        read: Gives the value of decoded JSON; ValueError where it is none.
-        make: Gives the content of the file.
-    """
+    """Return ``read`` of a file's JSON; a missing or damaged file (ValueError) is made and kept."""
     try:
         return read(json.loads(path.read_bytes()))
     except (OSError, ValueError):

@@ -61,11 +61,7 @@ class PipeInbox:
         self._poll.register(self._descriptor, select.POLLIN)
 
     def get(self, seconds: float) -> Event:
-        """Return the next event.
-
-        Raises:
-            NothingYetError: None came within this time.
-        """
+        """Return the next event, or raise `NothingYetError` after this time."""
         if not self._poll.poll(1e3 * seconds):
             raise NothingYetError
         return _next_event(self)
@@ -83,11 +79,7 @@ class ThreadInbox:
         threading.Thread(target=_pump, args=(stream, self._events), daemon=True, name="lhkit-worker").start()
 
     def get(self, seconds: float) -> Event:
-        """Return the next event.
-
-        Raises:
-            NothingYetError: None came within this time.
-        """
+        """Return the next event, or raise `NothingYetError` after this time."""
         try:
             return self._events.get(timeout=seconds)
         except queue.Empty:
@@ -201,23 +193,13 @@ class DeathError(Exception):
 
 
 class WorkerProcess:
-    """One worker process, from start to death.
-
-    Args:
-        threads: How many threads the pools of numerical libraries may have.
-        program: The module that it runs.
-        limits: Whether its start is still wanted.
-        files: Of the client; the compiler's worker may write to them.
+    """One worker process, from start to death; an `LhkitError` if it does not start.
 
     Attributes:
-        stage: How far its request has come.
-        last_good_ir: The payload as it was then.
-        is_cancelled: Whether its request was cancelled, and the process ended for that.
+        stage: The last stage that its request reported.
+        last_good_ir: The payload at that stage.
+        is_cancelled: Whether its request was cancelled, which ended the process.
         is_asked: Whether it has a request that it has not answered.
-        pid: Its number.
-
-    Raises:
-        LhkitError: It does not start.
     """
 
     def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
@@ -271,14 +253,8 @@ class WorkerProcess:
         on_progress: Callable[[Progress], None] | None = None,
         released: tuple[int, ...] = (),
     ) -> Answered | Failed:
-        """Send a request and return the last message that it causes.
-
-        Raises:
-            UsageError: It cannot be serialized; nothing was sent.
-            DeathError: The process died, or was killed because it broke a limit or the protocol.
-        """
-        call = call_of(request, limits.seconds, limits.memory_bytes, released)
-        self.is_asked = True
+        """Send a request and return its last message; a `DeathError` if the process died or broke a limit."""
+        is_asked: Whether it has a request that it has not answered.
         # What begins without a note: it would cost more than a small kernel.
         self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir
@@ -292,11 +268,7 @@ class WorkerProcess:
         return answer
 
     def decode(self, answered: Answered, request: Request[AnswerType]) -> AnswerType:
-        """Return the answer to a request.
-
-        Raises:
-            DeathError: It does not have the type of the request's answers; the process is killed.
-        """
+        """Return the answer to a request; kill the process (`DeathError`) if the type is wrong."""
         try:
             answer: AnswerType = decode(answered.answer, request.answer_type())
         except GarbageError as error:

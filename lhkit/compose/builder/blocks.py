@@ -62,7 +62,7 @@ class Block:
     """A block that is being built.
 
     Attributes:
-        taken: The names that its sequence has used up; inner blocks share it.
+        taken: The names used in its sequence; inner blocks share it.
         parent: The block around it whose handles it may read, or None.
     """
 
@@ -97,11 +97,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BuiltSequence:
-    """A named sequence that is being built.
-
-    Attributes:
-        consumes: Names of arguments that are marked as consumed whatever the body does.
-    """
+    """A named sequence that is being built; ``consumes`` are arguments that are marked even if unused."""
 
     name: str
     block: Block

@@ -28,11 +28,7 @@ _KINDS = {_ANY: "op", "!transform.any_value": "value", "!transform.param<i64>": 
 
 @dataclass(frozen=True, slots=True)
 class SequenceForms:
-    """A named sequence as data.
-
-    Attributes:
-        consumes: The names of those that are marked as consumed, without ``%``.
-    """
+    """A named sequence as data; ``consumes`` are names of consumed arguments without ``%``."""
 
     name: str
     arguments: tuple[TypedName, ...]
@@ -83,8 +79,6 @@ def _type(type_: str) -> str:
 
 
 class _Writer:
-    """Writes the calls for one named sequence."""
-
     def __init__(
         self, catalogue: Catalogue, sequences: Mapping[str, BuiltSequence], sequence: SequenceForms
     ) -> None:
@@ -325,10 +319,7 @@ def _value(value: AttributeValue, handles: Iterator[str]) -> str:
 
 
 def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return Python code that builds a schedule with `lhkit.build`; its last line makes ``schedule``.
-
-    Comments are not part of it; knobs have the defaults of the text.
-    """
+    """Return Python code that builds a schedule with `lhkit.build`, without comments, with default knobs."""
     declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
     if schedule.libraries or declared:
         what = "includes from libraries" if schedule.libraries else f"declares or nests {', '.join(declared)}"

@@ -48,11 +48,7 @@ FAILURES = "failure_propagation_mode"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a builder's function.
-
-    Attributes:
-        operand: The operand it gives; with an attribute too, that for the entries not known beforehand.
-    """
+    """A parameter of a builder's function; beside an attribute, ``operand`` takes its dynamic entries."""
 
     name: str
     operand: OperandSpec | None = None

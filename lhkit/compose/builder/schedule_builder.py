@@ -37,12 +37,11 @@ from lhkit.compose.builder.step_results import (
     type_text,
 )
 from lhkit.compose.form_text import form_problems
-from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.loader import load_schedule
-from lhkit.load.user_code import known_own_ops
+from lhkit.load.user_code import full_catalogue
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import Bounds, KnobValue
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp, with_own_ops
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.step_form import STRUCTURE, Form, TypedName, quoted
@@ -479,7 +478,7 @@ def build(
     """
     bound = {name.rpartition(".")[2]: name for name in bind}
     builder = ScheduleBuilder(
-        catalogue or with_own_ops(load_catalogue(worker), known_own_ops(worker)),
+        catalogue or full_catalogue(worker),
         entry=entry,
         arguments={"root": "op", **bound} if arguments is None else arguments,
         consumes=consumes,

@@ -308,10 +308,47 @@ Place = str | int | None
 
 def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
     """Return the form of a step without results and without the regions that are built."""
-    reader = _Reader(builder, op)
+    operands: dict[str, tuple[TypedName, ...]] = {}
+    attributes: dict[str, AttributeValue] = {}
+    regions: dict[str, FormBlock] = {}
+
+    def take(parameter: Parameter, value: Any) -> None:
+        operand, spec, region = parameter.operand, parameter.attribute, parameter.region
+        if spec is not None:
+            data, handles = attribute_data(value, spec)
+            if data is not None and not (data is False and spec.kind == "flag"):
+                attributes[spec.name] = data
+            if handles:
+                operand = operand or next((o for o in op.operands if o.name == "dynamic_options"), None)
+                if operand is None:
+                    raise ValueError("a handle is not allowed there")
+                operands[operand.name] = _handles(builder, handles, operand)
+        elif operand is not None:
+            many = operand.count == "many"
+            given = value if many and isinstance(value, tuple | list) else (value,)
+            operands[operand.name] = _handles(builder, given, operand)
+        elif region is not None:
+            regions[region.name] = _region(builder, region.kind, value)
+
     for parameter, value, place in _assigned(op, arguments, named):
-        reader.take(parameter, value, place)
-    return reader.form()
+        try:
+            take(parameter, value)
+        except ValueError as error:
+            message = f"{op.name}: {parameter.name!r} takes {parameter.describe()}; {error}"
+            raise error_here(message, argument=place) from None
+    failures = op.attribute(FAILURES)
+    if failures is not None and failures.is_required:
+        attributes.setdefault(FAILURES, failures.cases[0].name)
+    # Groups are in the catalogue's order; regions that are built are added later.
+    listed = () if any(r.kind in BUILT_REGIONS for r in op.regions) else op.regions
+    return Form(
+        op.name,
+        tuple((o.name, operands[o.name]) for o in op.operands if operands.get(o.name)),
+        tuple((a.name, attributes[a.name]) for a in op.attributes if a.name in attributes),
+        regions=tuple(
+            regions.get(r.name, FormBlock()) for r in listed if r.name in regions or r.count == "one"
+        ),
+    )
 
 
 def _assigned(
@@ -356,83 +393,25 @@ def _unknown(op: CatalogueOp, name: str, known: list[str]) -> Exception:
     return error_here(f"{op.name} has no argument {name!r}", advice, argument=name)
 
 
-class _Reader:
-    """Takes the arguments of one call."""
+def _region(builder: Caller, kind: str, value: Any) -> FormBlock:
+    if isinstance(value, FormBlock):
+        return value
+    if kind == "payload":
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is not a string")
+        return FormBlock(text=value)
+    listed = value if isinstance(value, list | tuple) else (value,)
+    return FormBlock(steps=tuple(pattern_form(builder, kind, v) for v in listed))
 
-    def __init__(self, builder: Caller, op: CatalogueOp) -> None:
-        self._builder = builder
-        self._op = op
-        self._operands: dict[str, tuple[TypedName, ...]] = {}
-        self._attributes: dict[str, AttributeValue] = {}
-        self._regions: dict[str, FormBlock] = {}
 
-    def form(self) -> Form:
-        """Return the form, groups in the catalogue's order."""
-        op = self._op
-        failures = op.attribute(FAILURES)
-        if failures is not None and failures.is_required:
-            self._attributes.setdefault(FAILURES, failures.cases[0].name)
-        return Form(
-            op.name,
-            tuple((o.name, self._operands[o.name]) for o in op.operands if self._operands.get(o.name)),
-            tuple((a.name, self._attributes[a.name]) for a in op.attributes if a.name in self._attributes),
-            regions=tuple(
-                self._regions.get(r.name, FormBlock())
-                for r in op.regions
-                if r.name in self._regions or r.count == "one"
-            )
-            if not any(r.kind in BUILT_REGIONS for r in op.regions)
-            else (),
-        )
-
-    def take(self, parameter: Parameter, value: Any, place: Place) -> None:
-        """Take one argument."""
-        try:
-            self._take(parameter, value)
-        except ValueError as error:
-            message = f"{self._op.name}: {parameter.name!r} takes {parameter.describe()}; {error}"
-            raise error_here(message, argument=place) from None
-
-    def _take(self, parameter: Parameter, value: Any) -> None:
-        spec = parameter.attribute
-        if spec is not None:
-            data, handles = attribute_data(value, spec)
-            if data is not None and not (data is False and spec.kind == "flag"):
-                self._attributes[spec.name] = data
-            operand = parameter.operand
-            if operand is None and handles:
-                operand = next((o for o in self._op.operands if o.name == "dynamic_options"), None)
-            if handles and operand is None:
-                raise ValueError("a handle is not allowed there")
-            if handles and operand is not None:
-                self._operands[operand.name] = self._handles(handles, operand)
-        elif parameter.operand is not None:
-            many = parameter.operand.count == "many"
-            given = value if many and isinstance(value, tuple | list) else (value,)
-            self._operands[parameter.operand.name] = self._handles(given, parameter.operand)
-        elif parameter.region is not None:
-            self._regions[parameter.region.name] = self._region(parameter.region.kind, value)
-
-    def _region(self, kind: str, value: Any) -> FormBlock:
-        if isinstance(value, FormBlock):
-            return value
-        if kind == "payload":
-            if not isinstance(value, str):
-                raise ValueError(f"{value!r} is not a string")
-            return FormBlock(text=value)
-        listed = value if isinstance(value, list | tuple) else (value,)
-        return FormBlock(steps=tuple(pattern_form(self._builder, kind, v) for v in listed))
-
-    def _handles(self, given: Sequence[Any], spec: OperandSpec) -> tuple[TypedName, ...]:
-        for value in given:
-            if isinstance(value, tuple | list):
-                raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")
-            if not isinstance(value, BuiltHandle):
-                raise ValueError(f"{value!r} is not a handle")
-            if value.kind is not None and value.kind not in spec.kinds:
-                raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
-            if not self._builder.block.sees(value.block):
-                raise ValueError(
-                    f"{value} is not defined here: it belongs to another block or another schedule"
-                )
-        return tuple(value.typed for value in given)
+def _handles(builder: Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[TypedName, ...]:
+    for value in given:
+        if isinstance(value, tuple | list):
+            raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")
+        if not isinstance(value, BuiltHandle):
+            raise ValueError(f"{value!r} is not a handle")
+        if value.kind is not None and value.kind not in spec.kinds:
+            raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
+        if not builder.block.sees(value.block):
+            raise ValueError(f"{value} is not defined here: it belongs to another block or another schedule")
+    return tuple(value.typed for value in given)
