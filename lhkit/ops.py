@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from lhkit.load.user_code import full_catalogue
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.op_words import PAYLOAD_OPS, PayloadOp, payload_op
+from lhkit.model.op_words import PayloadOp, payload_op, payload_ops
 
 __all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
+
+PAYLOAD_OPS = payload_ops()
 
 
 def catalogue() -> Catalogue:

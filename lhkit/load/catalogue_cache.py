@@ -12,13 +12,7 @@ from lhkit.worker.requests import MakeCatalogue
 from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What the catalogue is made by: a change there makes another one.
-MAKERS = (
-    "compiler/catalogue*.py",
-    "compiler/forms.py",
-    "model/catalogue.py",
-    "model/forms.py",
-    "model/op_words.py",
-)
+MAKERS = ("compiler/catalogue/*.*", "model/op_catalogue.py", "model/op_words.*", "model/step_form.py")
 
 
 def load_catalogue(worker: Worker | None = None) -> Catalogue:

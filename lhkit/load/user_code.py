@@ -24,7 +24,7 @@ from lhkit.worker.requests import ListOwnOps, LoadOps
 from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What lhkit's own ops are made by.
-_MAKERS = ("compiler/own_op*.py", "compiler/ops/*.py", "model/own_ops.py", "own_ops.py")
+_MAKERS = ("compiler/extension/own_op*.py", "compiler/ops/*.py", "model/own_op_definition.py", "own_ops.py")
 _GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
 
 

@@ -13,7 +13,7 @@ from lhkit.draw.theme import static_text
 from lhkit.draw.viewer import packed
 from lhkit.model.errors import UsageError
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.op_words import PAYLOAD_OPS
+from lhkit.model.op_words import payload_ops
 from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import Trace
 from lhkit.text.lexer import Token, lex, without_trivia
@@ -54,7 +54,7 @@ def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completio
         return 0, ()
     string = _OPEN_STRING.search(before.rpartition("\n")[2])
     if string is not None and tokens[-1].kind == "unknown":
-        known = PAYLOAD_OPS.items()
+        known = payload_ops().items()
         return len(string[1]), tuple(Completion(n, "payload op", w.reading, w.sentence) for n, w in known)
     found = _PREFIX.search(before)
     prefix = found[0] if found else ""
@@ -166,8 +166,8 @@ def _explain(workbench: WorkbenchCore, question: Command) -> str:
     word = text(question, "word").strip('"')
     if word.startswith("%"):
         return _handle_html(workbench.trace, word)
-    if word in PAYLOAD_OPS:
-        words = PAYLOAD_OPS[word]
+    if word in payload_ops():
+        words = payload_ops()[word]
         reading = element("pre", escaped(words.reading)) if words.reading else ""
         return element("b", escaped(word)) + element("p", escaped(words.sentence)) + reading
     catalogue = workbench.catalogue()

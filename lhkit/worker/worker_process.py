@@ -253,8 +253,13 @@ class WorkerProcess:
         on_progress: Callable[[Progress], None] | None = None,
         released: tuple[int, ...] = (),
     ) -> Answered | Failed:
-        """Send a request and return its last message; a `DeathError` if the process died or broke a limit."""
-        is_asked: Whether it has a request that it has not answered.
+        """Send a request and return its last message; a `DeathError` if the process died or broke a limit.
+
+        Raises:
+            UsageError: It cannot be serialized; nothing was sent.
+        """
+        call = call_of(request, limits.seconds, limits.memory_bytes, released)
+        self.is_asked = True
         # What begins without a note: it would cost more than a small kernel.
         self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir

@@ -12,6 +12,7 @@ from lhkit.compiler.catalogue.op_classes import skeletons
 from lhkit.compiler.ir.bindings import host_module, new_context
 from lhkit.compose.form_text import form_problems, form_text, generic_form_text, read_forms
 from lhkit.load import catalogue_cache as catalogues
+from lhkit.load import user_code
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.op_catalogue import Catalogue, Role
 from lhkit.worker.user_folders import kept_path
@@ -232,6 +233,12 @@ def test_passes_come_with_their_options(catalogue):
 
 def test_json_and_back(catalogue):
     assert Catalogue.from_json(json.loads(json.dumps(catalogue.to_json()))) == catalogue
+
+
+@pytest.mark.parametrize("pattern", [*catalogues.MAKERS, *user_code._MAKERS])
+def test_every_pattern_of_the_cache_key_names_files(pattern):
+    package = Path(catalogues.__file__).parent.parent
+    assert [file for file in package.glob(pattern) if file.is_file()], pattern
 
 
 def test_the_second_time_no_worker_is_asked(catalogue, monkeypatch, catalogue_folder):

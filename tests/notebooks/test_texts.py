@@ -11,10 +11,10 @@ from lhkit.compose.builder.schedule_builder import ScheduleBuilder
 from lhkit.exercises.task import read_task
 from lhkit.kernels.kernel import Kernel
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.op_words import PAYLOAD_OPS
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
+from lhkit.ops import PAYLOAD_OPS
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 TICKED = re.compile(r"`([^`\n]+)`")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from lhkit.model.op_catalogue import Assembly, Piece, RegionKind
 from lhkit.model.step_form import AttributeValue
@@ -131,139 +134,14 @@ SAMPLES: Mapping[tuple[str, str], AttributeValue] = {
     ("transform.tune.knob", "selected"): "8 : i64",
 }
 
-# Instances with more than the smallest has, where what is set must fit together. They may use %other (ops),
-# %value, %param, %any (a parameter) and %loop (an scf.for).
-EXAMPLES: Mapping[str, tuple[str, ...]] = {
-    "transform.apply_conversion_patterns": (
-        "transform.apply_conversion_patterns to %other {\n"
-        '  transform.apply_conversion_patterns.dialect_to_llvm "math"\n'
-        "  transform.apply_conversion_patterns.vector.vector_to_llvm\n"
-        "} with type_converter {\n"
-        "  transform.apply_conversion_patterns.memref.memref_to_llvm_type_converter "
-        "{use_bare_ptr_call_conv = true}\n"
-        '} {legal_dialects = ["llvm"], partial_conversion} : !transform.any_op',
-    ),
-    "transform.apply_patterns": (
-        "transform.apply_patterns to %other {\n"
-        "  transform.apply_patterns.canonicalization\n"
-        "  transform.apply_patterns.vector.lower_contraction lowering_strategy = dot\n"
-        "} {apply_cse, max_iterations = 4} : !transform.any_op",
-    ),
-    "transform.apply_registered_pass": (
-        '%new = transform.apply_registered_pass "canonicalize" with options = '
-        '{"max-iterations" = %param, "top-down" = false} to %other '
-        ": (!transform.any_op, !transform.param<i64>) -> !transform.any_op",
-    ),
-    "transform.bufferization.one_shot_bufferize": (
-        "%new = transform.bufferization.one_shot_bufferize layout{IdentityLayoutMap} %other "
-        "{bufferize_function_boundaries = true, test_analysis_only = true, dump_alias_sets = true} "
-        ": (!transform.any_op) -> !transform.any_op",
-    ),
-    "transform.foreach": (
-        "transform.foreach %other, %scratch with_zip_shortest : !transform.any_op, !transform.any_op {\n"
-        "^bb0(%one: !transform.any_op, %two: !transform.any_op):\n"
-        "}",
-        "%new = transform.foreach %other : !transform.any_op -> !transform.any_op {\n"
-        "^bb0(%each: !transform.any_op):\n"
-        '  %parent = transform.get_parent_op %each {op_name = "func.func"} '
-        ": (!transform.any_op) -> !transform.any_op\n"
-        "  transform.yield %parent : !transform.any_op\n"
-        "}",
-    ),
-    "transform.func.cast_and_call": (
-        "%call = transform.func.cast_and_call %other(%value) -> %value before %other {\n"
-        "  transform.type_conversion.tensor.cast_shape_dynamic_dims\n"
-        "} "
-        ": (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) "
-        "-> !transform.any_op",
-    ),
-    "transform.get_operand": (
-        "%new = transform.get_operand %other[all] : (!transform.any_op) -> !transform.any_value",
-    ),
-    "transform.get_result": (
-        "%new = transform.get_result %other[all] : (!transform.any_op) -> !transform.any_value",
-    ),
-    "transform.match.structured.body": (
-        "transform.match.structured.body %structure {elementwise} : !transform.any_op",
-        "transform.match.structured.body %structure {reduction_position = 0} : !transform.any_op",
-        'transform.match.structured.body %structure {contraction = ["arith.mulf", "arith.addf"]} '
-        ": !transform.any_op",
-    ),
-    "transform.match.structured.dim": (
-        "%sizes = transform.match.structured.dim %structure[all] "
-        ": (!transform.any_op) -> !transform.param<i64>",
-        "transform.match.structured.dim %structure[-1] {reduction} : !transform.any_op",
-    ),
-    "transform.match.structured.init": (
-        "%init = transform.match.structured.init %structure[0] : (!transform.any_op) -> !transform.any_value",
-        "transform.match.structured.init %structure[all] {projected_permutation} : !transform.any_op",
-    ),
-    "transform.match.structured.input": (
-        "%input = transform.match.structured.input %structure[0] : (!transform.any_op) -> !transform.any_value",
-        "transform.match.structured.input %structure[all] {projected_permutation} : !transform.any_op",
-    ),
-    "transform.match.structured.result": (
-        "%user = transform.match.structured.result %structure[0] {single} "
-        ": (!transform.any_op) -> !transform.any_op",
-        "%user = transform.match.structured.result %structure[0] {any} "
-        ": (!transform.any_op) -> !transform.any_op",
-    ),
-    "transform.merge_handles": (
-        "%new = transform.merge_handles deduplicate %other, %scratch : !transform.any_op",
-    ),
-    "transform.sequence": (
-        "%new = transform.sequence %other, %param : !transform.any_op, !transform.param<i64> "
-        "-> !transform.any_op failures(suppress) {\n"
-        "^bb0(%each: !transform.any_op, %size: !transform.param<i64>):\n"
-        "  transform.yield %each : !transform.any_op\n"
-        "}",
-    ),
-    "transform.split_handle": (
-        "%first, %rest = transform.split_handle %other {overflow_result = 1} "
-        ": (!transform.any_op) -> (!transform.any_op, !transform.any_op)",
-    ),
-    "transform.structured.fuse": (
-        "%tiled, %outer, %inner = transform.structured.fuse %other tile_sizes [8, %param] interchange [1, 0] "
-        "{apply_cleanup} : (!transform.any_op, !transform.param<i64>) "
-        "-> (!transform.any_op, !transform.any_op, !transform.any_op)",
-        "%tiled, %loop_nest = transform.structured.fuse %other tile_sizes [8, 4] {use_forall} "
-        ": (!transform.any_op) -> (!transform.any_op, !transform.any_op)",
-    ),
-    "transform.structured.pack_greedily": (
-        "%new = transform.structured.pack_greedily %other matmul_packed_sizes = [8, %scratch, 0] "
-        "matmul_padded_sizes_next_multiple_of = [0, 0, 16] matmul_inner_dims_order = [1, 2, 0] "
-        ": (!transform.any_op, !transform.any_op) -> !transform.any_op",
-    ),
-    "transform.structured.pad": (
-        "%padded, %pad, %copy = transform.structured.pad %other pad_to_multiple_of [8, %param] "
-        "{padding_dimensions = [0, 1], padding_values = [0.0 : f32, 0.0 : f32], nofold_flags = [1, 0], "
-        'transpose_paddings = [[1, 0]], copy_back_op = "none"} : (!transform.any_op, !transform.param<i64>) '
-        "-> (!transform.any_op, !transform.any_op, !transform.any_op)",
-    ),
-    "transform.structured.split": (
-        "%parts = transform.structured.split %other after %param {dimension = 1} "
-        ": !transform.any_op, !transform.param<i64>",
-    ),
-    "transform.structured.tile_using_for": (
-        "%tiled, %outer, %inner = transform.structured.tile_using_for %other tile_sizes [%param, [8]] "
-        "interchange = [1, 0] : (!transform.any_op, !transform.param<i64>) "
-        "-> (!transform.any_op, !transform.any_op, !transform.any_op)",
-        "%tiled, %loops:2 = transform.structured.tile_using_for %other tile_sizes [8, 0, 32] "
-        ": (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)",
-    ),
-    "transform.structured.tile_using_forall": (
-        "%tiled, %forall = transform.structured.tile_using_forall %other num_threads [4, %param] "
-        "(mapping = [#gpu.thread<y>, #gpu.thread<x>]) : (!transform.any_op, !transform.param<i64>) "
-        "-> (!transform.any_op, !transform.any_op)",
-        "%tiled, %forall = transform.structured.tile_using_forall %other tile_sizes *(%param) "
-        ": (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)",
-    ),
-    "transform.structured.vectorize": (
-        "transform.structured.vectorize %other vector_sizes [8, [4], %param] {vectorize_nd_extract} "
-        ": !transform.any_op, !transform.param<i64>",
-    ),
-    "transform.xegpu.insert_prefetch": (
-        "%new = transform.xegpu.insert_prefetch %other nb_prefetch = %param "
-        ": (!transform.any_op, !transform.param<i64>) -> !transform.any_op",
-    ),
-}
+
+@functools.cache
+def op_examples() -> Mapping[str, Sequence[str]]:
+    """Return instances of ops with more than the smallest has, by the op's name."""
+    text = Path(__file__).with_name("op_examples.mlir").read_text(encoding="utf-8")
+    examples: dict[str, list[str]] = {}
+    for example in text.strip().split("\n\n")[1:]:  # the first is the comment at the top
+        name = re.search(r"transform\.[\w.]+", example)
+        if name is not None:
+            examples.setdefault(name[0], []).append(example)
+    return examples

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lhkit.compiler.catalogue.assembly_inference import learn_assembly
-from lhkit.compiler.catalogue.corrections import EFFECTS_OF_BODIES, EXAMPLES, LOOP_RESULTS, SAMPLES
+from lhkit.compiler.catalogue.corrections import EFFECTS_OF_BODIES, LOOP_RESULTS, SAMPLES, op_examples
 from lhkit.compiler.catalogue.form_reader import FormReader
 from lhkit.compiler.catalogue.op_classes import Skeleton
 from lhkit.compiler.interpreter.effects import effects_of
@@ -308,7 +308,7 @@ def with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, Cata
     grown = growing.grown(growing.with_samples(trial))
     examples = [growing.steps[0][1], growing.read(grown)]
     problems = [op.note] if op.note else []
-    for line in EXAMPLES.get(op.name, ()):
+    for line in op_examples().get(op.name, ()):
         text = scratch_text(line, op.role, ARGUMENTS)
         if message := complaint(text):
             problems.append(f"{line.splitlines()[0]}: {message}")

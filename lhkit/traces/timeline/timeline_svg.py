@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from lhkit.draw.svg import element, escaped, fitted, marks, svg, text_width
-from lhkit.draw.theme import MONO, theme_style
+from lhkit.draw.theme import MONO, static_text, theme_style
 from lhkit.traces.timeline.timeline_layout import (
     BRACKET,
     MARGIN,
@@ -251,31 +251,12 @@ def _bracket(index: int, drawing: TimelineDrawing, at: TimelineLayout) -> str:
 # A timeline as HTML: sticky names beside scrolling tracks, and folds.
 
 
-_STYLE = """
-.lh-timeline { font-size: 14px; background: var(--lh-paper); }
-.lh-timeline .lh-sheet { display: flex; overflow-x: auto; }
-.lh-timeline svg { flex: none; max-width: none; display: block; margin: 0; }
-.lh-timeline .lh-names { position: sticky; left: 0; z-index: 1; background: var(--lh-paper);
-  box-shadow: 1px 0 0 var(--lh-line); }
-.lh-timeline .lh-compact { display: grid; grid-template-columns: auto 1fr; overflow: visible;
-  width: max-content; min-width: 100%; }
-.lh-timeline .lh-heads { position: sticky; top: 0; z-index: 2; background: var(--lh-paper);
-  box-shadow: 0 1px 0 var(--lh-line); }
-.lh-timeline .lh-heads:empty { left: 0; z-index: 3; }
-.lh-timeline p { margin: .4rem 10px; max-width: 60rem; }
-.lh-timeline .lh-faint, .lh-timeline summary { color: var(--lh-faint); }
-.lh-timeline summary { cursor: pointer; padding: .3rem 10px; }
-.lh-timeline label { display: block; padding: .3rem 10px; cursor: pointer; }
-.lh-timeline:has(.lh-fold-box:checked) .lh-unfolded, .lh-timeline:not(:has(.lh-fold-box:checked)) .lh-folded {
-  display: none; }
-.lh-timeline .lh-failed { color: var(--lh-dead); }
-""".strip()
 _LEGEND_WIDTH = 680.0
 
 
 def timeline_style() -> str:
     """Return the style sheet of `timeline_html`, once per page; it needs that of the theme."""
-    return _STYLE
+    return static_text("timeline.css", "traces").strip()
 
 
 def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: bool = False) -> str:
@@ -298,7 +279,7 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
         ]
     return element(
         "div",
-        element("style", theme_style() + _STYLE) if styled else "",
+        element("style", theme_style() + timeline_style()) if styled else "",
         verdict,
         svg(_LEGEND_WIDTH, bottom + 4, legend, label="legend", themed=False),
         *views,
