@@ -173,13 +173,7 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
 
 
 def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] = ()) -> list[Any]:
-    """Return the copies that alternatives work on, which lie outside the payload.
-
-    Args:
-        frames: The blocks that are running.
-        state: The interpreter's state.
-        given: Results of the step that has just run, which are no handles yet.
-    """
+    """Return the copies that alternatives work on, outside the payload; ``given`` are no handles yet."""
     first = next((i for i, f in enumerate(frames) if f.clones), None)
     if first is None:
         return []

@@ -285,14 +285,7 @@ _TAKES_PARAMETERS = ("transform.structured.pad",)
 
 
 def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: Any) -> str | None:
-    """Return why the next step would end the process, None if it would not.
-
-    Args:
-        op: The step.
-        handles: What its operands are now.
-        state: The interpreter's state.
-        root: The root of the payload.
-    """
+    """Return why the next step would end the process, None if it would not."""
     dangling = next((h for h in handles if h.erased_by), None)
     if dangling is not None:
         return f"{dangling.planned.name} points to a payload op that an earlier {dangling.erased_by} erased"

@@ -110,13 +110,7 @@ def _mixed(op: Any, attribute: str, group: int | None) -> tuple[tuple[int | None
 
 
 def size_suspicions(asked: RequestedSizes, payloads: _Payloads, targets: Sequence[Any]) -> list[TraceWarning]:
-    """Return the warnings about sizes, before the op runs.
-
-    Args:
-        asked: What the op asks for.
-        payloads: What each of its operands points to or holds.
-        targets: The payload ops of its first operand.
-    """
+    """Return the warnings about sizes, before the op runs; ``payloads`` is one an operand."""
     if not targets:
         return []
     looked_at = targets[:_MOST_TARGETS]

@@ -273,14 +273,7 @@ def _describe(ops: list[Any]) -> Subject:
 
 
 def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -> tuple[Diagnostic, ...] | None:
-    """Return why the op that is about to run fails, or None if it succeeds; nothing is changed.
-
-    Args:
-        frames: The blocks that are running; the op is the next of the innermost.
-        state: The interpreter's state.
-        home: The module of the schedule's sequences.
-        root: The root of the payload.
-    """
+    """Return why the op that is about to run fails, or None if it succeeds; nothing is changed."""
     frame = frames[-1]
     op = frame.block.ops[frame.at].op
     roots = [root, *clone_roots(frames, state)]
@@ -377,12 +370,7 @@ def _has_use_to_come(handle: Handle, frame: Frame) -> bool:
 
 
 def suspicions(running: Running, delta: PayloadDelta) -> list[TraceWarning]:
-    """Return the warnings about a step that succeeded.
-
-    Args:
-        running: The step.
-        delta: What it did to the payload.
-    """
+    """Return the warnings about a step that succeeded."""
     if running.acts_on_nothing:
         names = [h.planned.name for h, _ in running.uses if h.planned.kind != "param"]
         return [TraceWarning("no-effect", f"does nothing: {_are_empty(names)}")]
@@ -403,11 +391,7 @@ def _are_empty(names: list[str]) -> str:
 
 
 def defect(refused: bool) -> TraceWarning:
-    """Return the warning that the interpreter and the rule for handles disagree on a step.
-
-    Args:
-        refused: Whether the interpreter refused it.
-    """
+    """Return the warning that the interpreter and the rule for handles disagree on a step."""
     said = "refuses" if refused else "accepts"
     ours = "accepts" if refused else "refuses"
     message = f"the interpreter {said} this use of handles, which the rule for handles {ours}"

@@ -413,13 +413,7 @@ def _add(a: int | None, b: int | None) -> int | None:
 
 
 def work_of(payload: Source, function: str, shapes: Sequence[Shape] | None = None) -> Work:
-    """Return the work of one call of a function.
-
-    Args:
-        payload: The unscheduled payload.
-        function: Name of one of its functions.
-        shapes: The shape of each argument; dynamic extents are not known without.
-    """
+    """Return the work of one call of a function of the unscheduled payload; dynamic extents need ``shapes``."""
     with new_context():
         module = parse_payload(payload)
         op = next(op for op in function_ops(module) if symbol_name(op) == function)

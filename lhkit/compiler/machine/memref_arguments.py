@@ -18,12 +18,7 @@ _C.free.restype = None
 
 
 def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_int64]:
-    """Return the memref descriptor of an array; the array must outlive it.
-
-    Args:
-        array: What to describe; its strides are the memref's.
-        offset: Elements between the start of the memref and the array.
-    """
+    """Return the memref descriptor of an array, which must outlive it; ``offset`` is in elements."""
     rank = array.ndim
     words = (ctypes.c_int64 * (3 + 2 * rank))()
     words[0] = words[1] = array.ctypes.data - offset * array.itemsize
