@@ -23,7 +23,7 @@ def load_table(path: Path | None = None) -> SuiteTable:
     except OSError as error:
         raise usage_error(f"{file} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise usage_error(f"{file} is no table of a suite: {error}") from None
+        raise usage_error(f"{file} is not a table of a suite: {error}") from None
     known = {rival.name for rival in table.rivals}
     for family in table.families:
         if unknown := set(family.rivals) - known:

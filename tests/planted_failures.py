@@ -331,7 +331,7 @@ PLANTED = {
         MAX + tile("%t, %l:2", "%max", "[8, 4]", THREE),
         MAX + tile("%t, %l:2", "%max", "[8, -4]", THREE),
     ),
-    "wrong op: a tiled op is no loop": Planted(
+    "wrong op: a tiled op is not a loop": Planted(
         "wrong op",
         MAX + tile("%t, %l", "%max", "[8]", TWO) + unroll("%l"),
         MAX + tile("%t, %l", "%max", "[8]", TWO) + unroll("%t"),

@@ -63,7 +63,7 @@ def _are_suites(first: str, second: str) -> bool:
         are_suites.append(isinstance(schema, str) and schema.startswith("lhkit.suite/"))
     if are_suites[0] != are_suites[1]:
         other = second if are_suites[0] else first
-        raise usage_error(f"{other} is no run of the suite, and the other file is one")
+        raise usage_error(f"{other} is not a run of the suite, and the other file is one")
     return are_suites[0]
 
 

@@ -151,7 +151,7 @@ def _diff(trace: Trace, step: str) -> IrDiff:
     try:
         return ir_diff(trace, int(step))
     except ValueError:
-        raise usage_error(f"--diff {step[:40]} is no step", "Give the number of a step, or `all`.") from None
+        raise usage_error(f"--diff {step[:40]} is not a step", "Give the number of a step, or `all`.") from None
 
 
 def _loaded(

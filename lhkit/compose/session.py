@@ -418,7 +418,7 @@ def open_session(
     autosaves: bool = True,
     worker: Worker | None = None,
 ) -> Session:
-    """Return a session; a text that is no schedule yet is its first draft, and a file of one's own is followed.
+    """Return a session; a text that does not parse is its first draft, and a file of one's own is followed.
 
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
@@ -441,7 +441,7 @@ def open_session(
 
 
 def _named_text(schedule: object) -> tuple[str, str] | None:
-    """Return the text and the name of a source; None if it is no text."""
+    """Return the text and the name of a source; None if it is not a text."""
     if (path := _path_of(schedule)) is None:
         return (schedule, "<schedule>") if isinstance(schedule, str) else None
     try:

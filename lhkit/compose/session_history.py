@@ -59,7 +59,7 @@ def version_of_schedule(schedule: Schedule) -> Version:
 
 
 def first_draft(text: str, source: str, failure: Failure) -> Version:
-    """Return the version that a session begins with whose text is no schedule yet."""
+    """Return the version that a session begins with whose text is not a schedule yet."""
     return Version(Schedule(source, "", (), (), ""), text, LOADED, failure)
 
 

@@ -43,7 +43,7 @@ class Drawing:
         is_text: Whether the picture is of lines of text, of which a plain PNG is large enough.
         png: Makes the PNG where it is not made of the SVG.
         pdf: Makes the PDF, where there is one.
-        live: Makes the widget that takes the picture over, where that is no plain `ViewWidget`.
+        live: Makes the widget that takes the picture over, where that is not a plain `ViewWidget`.
     """
 
     view: View

@@ -54,7 +54,7 @@ def _as_array(index: int, argument: Any) -> Array:
     try:
         return np.asarray(argument)
     except ValueError as error:  # rows of different lengths
-        raise usage_error(f"argument {index} is no array: {error}") from None
+        raise usage_error(f"argument {index} is not an array: {error}") from None
 
 
 def _fit_scalar(index: int, type_: ArrayType, argument: Any) -> Array:

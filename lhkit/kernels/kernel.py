@@ -153,7 +153,7 @@ def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
         dtype: Element type, such as ``float32``.
 
     Raises:
-        UsageError: An extent is no integer from 0 up, or there is no such dtype.
+        UsageError: An extent is not an integer from 0 up, or there is no such dtype.
         MemoryLimitError: There is no room for it.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -48,14 +48,14 @@ def read_notebook(path: Path) -> Any:
     except OSError as error:
         raise usage_error(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
-        raise usage_error(f"{path} is no notebook: {error}") from None
+        raise usage_error(f"{path} is not a notebook: {error}") from None
     cells = data.get("cells", data.get("worksheets")) if isinstance(data, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise usage_error(f"{path} is no notebook: it has no cells, or one that is none")
+        raise usage_error(f"{path} is not a notebook: it has no cells, or one that is none")
     try:
         return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
-        raise usage_error(f"{path} is no notebook: {error}") from None
+        raise usage_error(f"{path} is not a notebook: {error}") from None
 
 
 def without_widgets(notebook: Any) -> None:

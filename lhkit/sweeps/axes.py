@@ -170,7 +170,7 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
     match = _RANGE.fullmatch(part)
     if match is None:
         if ".." in part and part not in [str(o) for o in knob.options]:
-            raise usage_error(f"{part!r} is no range of knob {knob.name!r}", _FORMS)
+            raise usage_error(f"{part!r} is not a range of knob {knob.name!r}", _FORMS)
         if not part and not knob.options:
             raise usage_error(f"an empty value for knob {knob.name!r}", _FORMS)
         yield knob.parse(part)

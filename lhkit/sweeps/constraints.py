@@ -123,7 +123,7 @@ def _checked(constraint: Constraint, known: Collection[str]) -> Constraint:
         if name not in known:
             have = ", ".join(known) or "none"
             raise usage_error(
-                f"the constraint {constraint.sentence!r} reads {name!r}, which is no knob of the space",
+                f"the constraint {constraint.sentence!r} reads {name!r}, which is not a knob of the space",
                 f"Its knobs: {have}.",
             )
     return constraint

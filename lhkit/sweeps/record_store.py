@@ -89,7 +89,7 @@ class LineFile:
 
     def _not_ours(self, number: int, schema: str) -> UsageError:
         advice = "The file is another one, or was edited; it was left as it is."
-        return usage_error(f"{self.path}:{number}: this is no line of {schema}", advice)
+        return usage_error(f"{self.path}:{number}: this is not a line of {schema}", advice)
 
     def append(self, line: bytes) -> None:
         """Add a line, its line break included, or nothing."""
@@ -251,7 +251,7 @@ class ConfirmationLog:
             raise ValueError("it is something else")
         contest, process = line["contest"], line["process"]
         if not isinstance(contest, str):
-            raise ValueError("its contest is no text")
+            raise ValueError("its contest is not a text")
         if process is None:
             self._hot_loops[contest, str(line["leader"])] = line["hot_loops"]
             return

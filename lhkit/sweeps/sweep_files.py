@@ -95,7 +95,7 @@ def check_table(path: PathLike) -> None:
     """Refuse the name of a table that cannot be written."""
     target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
-        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
+        raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.parquet.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         advice = "pip install pyarrow, or name a file that ends in .csv."
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
@@ -127,7 +127,7 @@ def save_by_payload(result: SweepResult, path: PathLike) -> Path:
         writer.writerows(rows)
         text = file.getvalue()
     else:
-        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.json.")
+        raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.json.")
     write_file(target, text.encode())
     return target
 

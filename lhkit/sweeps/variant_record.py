@@ -242,7 +242,7 @@ def record_to_line(record: SweepRecord) -> str:
 def record_from_json(data: Any) -> SweepRecord:
     """Return the record that a line holds, decoded; a `ValueError` names the field that does not fit."""
     if not isinstance(data, dict) or data.keys() != _NAMES:
-        raise ValueError(f"it is no record of {SCHEMA}")
+        raise ValueError(f"it is not a record of {SCHEMA}")
     knobs, time, status = data["knobs"], data["time_ns"], data["status"]
     if not isinstance(knobs, dict):
         raise ValueError(f"knobs is {knobs!r}")

@@ -257,7 +257,7 @@ class _Place:
         return Span(self.at.file, self.at.line + lines, column)
 
     def refused(self, reason: str, offset: int) -> UsageError:
-        """Return the error for a text that is no expression for a reason, seen at an offset."""
+        """Return the error for a text that is not an expression for a reason, seen at an offset."""
         shown = self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…"
         return usage_error(f"{shown!r} is not an expression: {reason}", at=self.span(offset), text=self.source)
 
@@ -479,5 +479,5 @@ class _Parser:
             return checked_number(float(text) if is_float else int(text, 0))
         except ValueError as error:
             said = str(error)
-            reason = f"{text} is no number" if "literal" in said or "convert" in said else said
+            reason = f"{text} is not a number" if "literal" in said or "convert" in said else said
             raise self._place.refused(reason, token.start) from None

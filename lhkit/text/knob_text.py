@@ -301,7 +301,7 @@ def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -
 
 
 def _own_or_open(script: Script) -> Iterator[OpSyntax]:
-    """Yield the steps that are no op of the transform dialect, and those that leave a choice open."""
+    """Yield the steps that are not ops of the transform dialect, and those that leave a choice open."""
     for owner in script.syntax.walk():
         if owner.name.startswith("transform.") and owner.name not in _PAYLOAD_HOLDERS:
             inside = (op for region in owner.regions for op in region.ops)

@@ -116,7 +116,7 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise usage_error(f"{text!r} is no integer") from None
+        raise usage_error(f"{text!r} is not an integer") from None
 
 
 def _int(value: Any, known: Mapping[str, BuiltHandle]) -> Any:

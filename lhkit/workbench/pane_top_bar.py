@@ -61,7 +61,7 @@ def _stale_words(workbench: WorkbenchCore) -> str:
     if was_stopped(session.failure):
         return "stopped: shown is the last good trace"
     if workbench.trace is None:
-        return "nothing is traced yet: the text is no schedule"
+        return "nothing is traced yet: the text is not a schedule"
     if session.version.is_draft:
         return "the text does not parse: shown is the last that did"
     return "shown is an earlier version" if session.failure is None else "it cannot be traced"

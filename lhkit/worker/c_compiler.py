@@ -71,5 +71,5 @@ def _find_compiler() -> str:
         if candidate and (found := shutil.which(candidate)):
             return found
     advice = "Install one (Debian, Ubuntu: apt install gcc), set CC, or write the microkernel in Python."
-    what = f"CC={named} is no compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
+    what = f"CC={named} is not a compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
     raise usage_error(what, advice)

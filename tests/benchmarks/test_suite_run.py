@@ -294,7 +294,7 @@ def test_what_cannot_be_meant_is_refused(words, message, capsys):
         ('limit = "fma"', 'limit = "all"', "limit"),
         ("[[families]]", "[[family]]", "unknown field 'family'"),
         ('rivals = ["right"]', 'rivals = ["left"]', "no known rival 'left'"),
-        ("[[rivals]]", "[[rivals]", "is no table of a suite"),
+        ("[[rivals]]", "[[rivals]", "is not a table of a suite"),
     ],
 )
 def test_a_wrong_table_is_refused(old, new, message, table_file, tmp_path):

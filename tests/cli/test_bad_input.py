@@ -100,7 +100,7 @@ CASES = [
     (["run", M, "--arg", "missing.npy"], 2, "no such file: missing.npy"),
     (["run", M, "--arg", "text.npy"], 2, "text.npy is not a .npy file"),
     (["run", M, "--arg", "open_head.npy"], 2, "open_head.npy is not a .npy file"),
-    (["publish", "numbers.ipynb", "--out", "."], 2, "numbers.ipynb is no notebook"),
+    (["publish", "numbers.ipynb", "--out", "."], 2, "numbers.ipynb is not a notebook"),
     (["run", "two.mlir", "--function", "g", "--arg", "text.npy"], 2, "1 --arg given, 0 taken"),
     (["run", M, "--out", "-", "--json", "-"], 2, "only one file can go to standard output"),
     (["run", M, "--out", "no/such/folder/x.npz"], 2, "cannot be written"),

@@ -100,7 +100,7 @@ def test_without_a_c_compiler_the_error_says_what_to_do(parts, own_worker, monke
     payload, schedule, _, _ = parts
     monkeypatch.setenv("CC", "no-such-compiler")
     given = {"matmul_tile": FOLDER / "matmul_tile.c"}
-    with pytest.raises(UsageError, match="CC=no-such-compiler is no compiler") as caught:
+    with pytest.raises(UsageError, match="CC=no-such-compiler is not a compiler") as caught:
         lhkit.compile(payload, schedule, microkernels=given, worker=own_worker)
     assert "write the microkernel in Python" in caught.value.failure.advice
 

@@ -169,7 +169,7 @@ def test_nothing_to_repair_and_nothing_that_can_be(payload, worker):
     nothing = lhkit.load_schedule(text_of(match("%x", "shape.of_nobody")), worker=worker)
     assert find_repairs(payload, nothing, worker=worker) == ()
     with pytest.raises(ScheduleError) as error:
-        lhkit.load_schedule(HEAD + "this is no step\n", worker=worker)
+        lhkit.load_schedule(HEAD + "this is not a step\n", worker=worker)
     assert find_text_repairs(payload, error.value, worker=worker) == ()
 
 

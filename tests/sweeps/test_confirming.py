@@ -200,7 +200,9 @@ def test_what_prevents_a_confirmation_is_said_and_costs_no_variant(worker, tmp_p
     swept = lhkit.sweep(PAYLOAD, SCHEDULE, store=tmp_path / "s.jsonl", **options)
     assert swept.end == "finished" and swept.best is not None and swept.confirmation is None
     text = swept.result()._repr_mimebundle_()["text/plain"]
-    assert "the best few were not timed again: " in text and "s.confirmed.jsonl:1: this is no line of" in text
+    assert (
+        "the best few were not timed again: " in text and "s.confirmed.jsonl:1: this is not a line of" in text
+    )
     assert (tmp_path / "s.confirmed.jsonl").read_text() == "not ours\n"
 
 
@@ -235,7 +237,7 @@ def test_stop_ends_a_confirmation_and_keeps_the_sweep(worker, tmp_path):
 def test_another_file_is_no_log_and_is_left_as_it_is(tmp_path, content):
     path = tmp_path / "s.confirmed.jsonl"
     path.write_text(f"{content}\n")
-    with pytest.raises(UsageError, match=r"confirmed\.jsonl:1: this is no line of lhkit\.confirmation/1"):
+    with pytest.raises(UsageError, match=r"confirmed\.jsonl:1: this is not a line of lhkit\.confirmation/1"):
         ConfirmationLog(path)
     assert path.read_text() == f"{content}\n"
 

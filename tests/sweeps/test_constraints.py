@@ -59,7 +59,7 @@ def test_functions_are_called_by_what_they_document_and_where_they_stand():
         ("__import__('os')", "there is no function '__import__'"),
         ("m.__class__", r"is not an expression: it has '\.'"),
         ("(lambda: m)()", "is not an expression: it has ':'"),
-        (lambda k: k, "reads 'k', which is no knob of the space"),
+        (lambda k: k, "reads 'k', which is not a knob of the space"),
         (lambda m, /: m, "takes m by position"),
         (lambda *m: m, r"takes \*m by position"),
         (operator.lt, "by position"),

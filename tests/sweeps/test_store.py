@@ -117,7 +117,7 @@ def test_a_block_of_zeros_at_the_end_is_cut_off(path):
 def test_another_file_is_refused_and_left_as_it_is(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(UsageError, match=r"s\.jsonl:1: this is no line of lhkit\.sweep/1"):
+    with pytest.raises(UsageError, match=r"s\.jsonl:1: this is not a line of lhkit\.sweep/1"):
         Store(path)
     assert path.read_bytes() == content
 
@@ -125,7 +125,7 @@ def test_another_file_is_refused_and_left_as_it_is(path, content):
 def test_a_damaged_line_in_the_middle_is_named(path):
     lines = fill(path, 1, 2, 3).splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:50] + b"\n" + lines[2])
-    with pytest.raises(UsageError, match=":2: this is no line"):
+    with pytest.raises(UsageError, match=":2: this is not a line"):
         Store(path)
     path.write_bytes(lines[0] + lines[1].replace(b'"ok"', b'"oh"') + lines[2])
     with Store(path) as store, pytest.raises(UsageError, match="damaged at the record"):

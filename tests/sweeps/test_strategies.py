@@ -268,7 +268,7 @@ def test_what_a_strategy_refuses():
     assert raised.value.failure.advice == "There are coordinate-descent, grid, latin-hypercube, random, tpe."
     with pytest.raises(UsageError, match="a budget of 0 variants"):
         make_strategy("grid", space, budget=0)
-    with pytest.raises(UsageError, match="m=3, n=1, order=k is no point of the space"):
+    with pytest.raises(UsageError, match="m=3, n=1, order=k is not a point of the space"):
         make_strategy("grid", space).tell((("m", 3), ("n", 1), ("order", "k")), 1.0)
 
 

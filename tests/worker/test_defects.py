@@ -129,7 +129,7 @@ def test_signatures_and_documentation_stay_and_functions_can_be_sent(name):
         (lambda: lhkit.check([]), "a schedule is a path or MLIR text, not a list"),
         (lambda: lhkit.compile(PAYLOAD)("x"), "argument 0 is"),
         (lambda: lhkit.compile(PAYLOAD)(object()), "argument 0 is"),
-        (lambda: lhkit.compile(PAYLOAD)([[1], [2, 3]]), "argument 0 is no array"),
+        (lambda: lhkit.compile(PAYLOAD)([[1], [2, 3]]), "argument 0 is not an array"),
         (lambda: lhkit.empty((2, 3), "nonsense"), "NumPy has no dtype 'nonsense'"),
         (lambda: lhkit.empty((-2, 3)), "the extents are"),
         (lambda: lhkit.empty("x"), "the extents are"),

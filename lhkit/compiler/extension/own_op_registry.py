@@ -179,7 +179,7 @@ class TrackedRewriter:
 
     def _check(self, op: Any, what: str) -> None:
         if not isinstance(op, ir.Operation | ir.OpView):
-            raise DefiniteError(f"{type(op).__name__} is no payload operation and cannot be {what}")
+            raise DefiniteError(f"{type(op).__name__} is not a payload operation and cannot be {what}")
         if self.is_gone(op):
             raise DefiniteError(f"an operation that is gone cannot be {what}")
 

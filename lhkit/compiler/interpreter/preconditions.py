@@ -103,7 +103,7 @@ def on_memrefs(_op: Any, target: Any) -> str | None:
 
 
 def structured(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is no structured op of linalg."""
+    """Complain about an op that is not a structured op of linalg."""
     if not _is_structured(target):
         return f"takes structured ops of linalg; {target.name} is none"
     return None
@@ -117,7 +117,7 @@ def generic(_op: Any, target: Any) -> str | None:
 
 
 def loop(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is no loop."""
+    """Complain about an op that is not a loop."""
     return None if target.name in _LOOPS else f"takes loops (scf.for); this is {target.name}"
 
 
@@ -237,7 +237,7 @@ _MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 
 
 def matmul(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is no product of matrices."""
+    """Complain about an op that is not a product of matrices."""
     return (
         None
         if target.name in _MATMULS

@@ -34,7 +34,7 @@ from lhkit.model.trace_record import (
 from lhkit.worker.requests import Application, Source, StepOutcome
 
 _SCRATCH = "__lhkit_rehearsal"
-# The probe behind the op; its number is no probe's of a plan.
+# The probe behind the op; its number is not a probe's of a plan.
 _BEHIND = -1
 
 # A handle: its value in the schedule, and what it points to: payload ops, values or attributes.

@@ -114,7 +114,7 @@ class Tracer:
             with listening(self._probe):
                 interpreter.apply_named_sequence(self._root, entry, home)
         except (ValueError, ir.MLIRError) as error:
-            self._hearing.stop()  # what is asked of the compiler from here on is no step's
+            self._hearing.stop()  # what is asked of the compiler from here on is not a step's
             failure = self._stopped
             if failure is None:
                 failure = application_error(error, payload_source, application).failure

@@ -123,7 +123,9 @@ def unusable(type_: Any) -> str | None:
     is_shaped = isinstance(type_, ir.RankedTensorType | ir.MemRefType)
     element = ir.ShapedType(type_).element_type if is_shaped else type_
     if not _NUMBER.fullmatch(str(element)):
-        return f"its elements, {element}, are not numbers" if is_shaped else "it is no array and no number"
+        return (
+            f"its elements, {element}, are not numbers" if is_shaped else "it is neither an array nor a number"
+        )
     described = array_type(type_)
     if described.dtype not in _KNOWN_DTYPES:
         return f"NumPy has no {described.dtype}; convert in a function around it"

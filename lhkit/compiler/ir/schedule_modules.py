@@ -113,7 +113,7 @@ def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iter
 def _knob_ops(module: Any) -> list[tuple[str, Any]]:
     """Return the knobs of a module as (name, operation), several operations of one name among them.
 
-    Alternatives that a parameter chooses from are no knob.
+    Alternatives that a parameter chooses from are not knobss.
     """
     return [
         (ir.StringAttr(op.attributes["name"]).value, op)

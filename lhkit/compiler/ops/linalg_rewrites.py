@@ -137,7 +137,7 @@ def detach_elementwise(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]:
     for op in target:
         kind = op.operation.name.removeprefix("linalg.")
         if kind == op.operation.name or not kind.startswith(_KINDS):
-            raise SilenceableError("this is no named product or convolution of linalg", at=op)
+            raise SilenceableError("this is not a named product or convolution of linalg", at=op)
         if len(op.operation.results) != 1:
             raise SilenceableError("it works on buffers, and only tensors can be detached", at=op)
     changed, sums = [], []

@@ -68,7 +68,7 @@ class Proposer(ABC):
         if places is None:
             shown = ", ".join(f"{name}={value}" for name, value in point)
             axes = ", ".join(axis.name for axis in self.space.axes)
-            raise usage_error(f"{shown} is no point of the space", f"Its axes, in this order: {axes}.")
+            raise usage_error(f"{shown} is not a point of the space", f"Its axes, in this order: {axes}.")
         self.seen.add(places)
         self.learn(places, cost)
 

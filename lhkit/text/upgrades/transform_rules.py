@@ -35,7 +35,7 @@ from lhkit.text.upgrades.rule_edits import (
 
 
 def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """``tile_using_for %op [4, 8]`` has its keyword today; interchange is no attribute."""
+    """``tile_using_for %op [4, 8]`` has its keyword today; interchange is not an attribute."""
     yield from list(_sizes_word(op, until=20)) or _entries_as_words(op, {"interchange": "interchange = "})
 
 

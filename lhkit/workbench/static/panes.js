@@ -88,7 +88,7 @@ function morph(from, to, isHeld = () => false) {
   for (const old of olds.slice(news.length)) old.remove();
 }
 
-// What a field holds is no attribute of it, and may be what a hand left there.
+// What a field holds is not an attribute of it, and may be what a hand left there.
 const FIELD = "input:not([type=checkbox])";
 
 function hasField(node) {
