@@ -273,7 +273,7 @@ def _describe(ops: list[Any]) -> Subject:
 
 
 def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -> tuple[Diagnostic, ...] | None:
-    """Return why the op that is about to run fails, or None if it succeeds; nothing is changed."""
+    """Return why the next op of the innermost frame fails, or None if it succeeds; nothing is changed."""
     frame = frames[-1]
     op = frame.block.ops[frame.at].op
     roots = [root, *clone_roots(frames, state)]

@@ -18,7 +18,10 @@ _C.free.restype = None
 
 
 def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_int64]:
-    """Return the memref descriptor of an array, which must outlive it; ``offset`` is in elements."""
+    """Return the memref descriptor of an array, which must outlive it.
+
+    The memref has the array's strides; ``offset`` counts elements between its start and the array.
+    """
     rank = array.ndim
     words = (ctypes.c_int64 * (3 + 2 * rank))()
     words[0] = words[1] = array.ctypes.data - offset * array.itemsize
