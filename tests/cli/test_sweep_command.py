@@ -98,7 +98,7 @@ def test_exit_codes_say_what_became_of_it(folder, capsys):
     assert [r["status"] for r in json.loads((folder / "f.json").read_text())] == ["schedule-failed"]
     for options, message in (
         (("--knob", "m"), "expected NAME=V1,V2"),
-        (("--store", folder / "p.mlir"), "no line of lhkit.sweep/1"),
+        (("--store", folder / "p.mlir"), "not a line of lhkit.sweep/1"),
     ):
         assert sweep(folder, *options) == 2
         assert message in capsys.readouterr().err

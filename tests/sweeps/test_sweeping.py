@@ -136,7 +136,7 @@ def test_frames_tables_merging_and_comparing(everything, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="Parquet needs pyarrow"):
         save_frame(frame, tmp_path / "s.parquet")
-    with pytest.raises(UsageError, match="no table that is known"):
+    with pytest.raises(UsageError, match="not a known kind of table"):
         save_frame(frame, tmp_path / "s.xlsx")
     with Store(tmp_path / "other.jsonl") as other:
         other.append(make_record(1))

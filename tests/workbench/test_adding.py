@@ -64,7 +64,7 @@ def test_fields_of_every_kind(bench, op, fields, written):
     [
         (TILING, {"tile_sizes": "8"}, "needs 'target'"),
         (TILING, {"target": "%nowhere"}, "there is no handle %nowhere"),
-        (TILING, {"target": "%sum", "tile_sizes": "eight"}, "no integer"),
+        (TILING, {"target": "%sum", "tile_sizes": "eight"}, "not an integer"),
         ("split_handle", {"handle": "%sum"}, "cannot be told"),
         ("structured.tile_using_fur", {}, "there is no transform op"),
         ("@nothing", {}, "there is no recipe"),
