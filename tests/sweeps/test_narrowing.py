@@ -163,7 +163,7 @@ def test_payloads_are_an_axis_whose_extents_constraints_may_name():
     )
     assert by_dtype.count() == 5
     for constraint in ("arg1_dim1 > 2", lambda rows: rows > 2):
-        with pytest.raises(UsageError, match="no knob|not a knob"):
+        with pytest.raises(UsageError, match=r"no knob|not a knob"):
             space_of(schedule, payloads=payloads, constraints=[constraint])
 
 
