@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -148,10 +149,14 @@ def kept_path(host: str, makers: Sequence[str], *, what: str = "") -> Path:
     """Return the file for an answer, keyed by the bindings and the modules that make it (glob patterns)."""
     from lhkit import __version__
 
+    return _folder() / f"{what}{host}-{host_version(host)}-lhkit-{__version__}-{_digest(tuple(makers))}.json"
+
+
+@functools.cache
+def _digest(makers: tuple[str, ...]) -> str:
     package = Path(__file__).parent.parent
     files = sorted(file for pattern in makers for file in package.glob(pattern))
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    return _folder() / f"{what}{host}-{host_version(host)}-lhkit-{__version__}-{digest}.json"
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def _folder() -> Path:
