@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from hypothesis import HealthCheck, settings
 from nbclient import NotebookClient
 
 from lhkit.cli.main import run_program
@@ -16,6 +17,10 @@ from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Ping
+
+# No absolute times: a machine may be doing other things.
+settings.register_profile("lhkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lhkit")
 
 ROOT = Path(__file__).parents[1]
 HOSTS = Path(__file__).parent / "hosts"
