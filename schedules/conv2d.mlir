@@ -45,7 +45,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @share_among_threads failures(propagate) (%root, %threads)
       : (!transform.any_op, !transform.param<i64>) -> ()
 
-    // Filters in strips; where nobody knows how many there are, the last ones in narrow strips.
+    // Filters in strips; where their number is dynamic, the last ones in narrow strips.
     %shares = transform.structured.match ops{["linalg.generic"]} attributes {convolution} in %root : (!transform.any_op) -> !transform.any_op
     %strip, %strips = transform.structured.fuse %shares tile_sizes [0, 0, 0, %strip_f]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)

@@ -100,7 +100,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
-    // Tiles of rows, and what is left at the end: as it is, or row by row if nobody knows how many there are.
+    // Tiles of rows, and what is left at the end: as it is, or row by row if their number is dynamic.
     %high = transform.merge_handles %wide_1, %packed : !transform.any_op
     %low = transform.merge_handles %narrow_1, %packed_1, %packed_2 : !transform.any_op
     transform.include @cut_into_tiles failures(propagate) (%all, %high, %tile_m)
@@ -211,7 +211,7 @@ module attributes {transform.with_named_sequence} {
       %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %columns : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %least = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %size, %least : !transform.param<i64>
@@ -275,7 +275,7 @@ module attributes {transform.with_named_sequence} {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
-  // A matmul of which nobody knows how many rows it has.
+  // A matmul with a dynamic number of rows.
   transform.named_sequence private @has_unknown_height(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %height = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
@@ -283,7 +283,7 @@ module attributes {transform.with_named_sequence} {
       %size = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %size : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %zero = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi lt %height, %zero : !transform.param<i64>
     transform.yield %op : !transform.any_op

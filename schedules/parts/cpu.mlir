@@ -97,7 +97,7 @@ module attributes {transform.with_named_sequence} {
       %width = transform.match.structured.dim %fill[1] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %height, %width : !transform.param<i64>, !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most_rows = transform.param.constant 16 : i64 -> !transform.param<i64>
     %most_columns = transform.param.constant 64 : i64 -> !transform.param<i64>
@@ -198,7 +198,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Fail if an op has more rows or columns than a vector may have, or nobody knows how many: such a vector takes
+  // Fail if an op has more rows or columns than a vector may have, or a dynamic number of them: such a vector takes
   // minutes to compile, and no registers hold it. To be asked before ops are vectorized.
   transform.named_sequence @refuse_large_vectors(%root: !transform.any_op {transform.readonly},
       %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly}) {
@@ -211,7 +211,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // The ops of more than so many rows or columns, or of a size that nobody knows.
+  // The ops of more than so many rows or columns, or of a dynamic size.
   transform.named_sequence @find_large(%root: !transform.any_op {transform.readonly},
       %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly})
       -> !transform.any_op {
@@ -231,7 +231,7 @@ module attributes {transform.with_named_sequence} {
       %size_1 = transform.match.structured.dim %structured[1] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %size_0, %size_1 : !transform.param<i64>, !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %height, %one : !transform.param<i64>
     transform.match.param.cmpi le %height, %rows : !transform.param<i64>

@@ -298,7 +298,7 @@ module attributes {transform.with_named_sequence} {
       %rows = transform.match.structured.dim %generic[1] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %rows : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %zero = transform.param.constant 0 : i64 -> !transform.param<i64>
     %many = transform.param.constant 28 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %size, %zero : !transform.param<i64>
@@ -324,7 +324,7 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "share" = %share : !transform.any_op, !transform.any_param
     transform.yield
   }
-  // A convolution of which nobody knows how many filters it has.
+  // A convolution with a dynamic number of filters.
   transform.named_sequence @has_unknown_filters(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
@@ -332,12 +332,12 @@ module attributes {transform.with_named_sequence} {
       %filters = transform.match.structured.dim %generic[3] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %filters : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %zero = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi lt %size, %zero : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A convolution of which nobody knows how many pixels a row has.
+  // A convolution with a dynamic number of pixels per row.
   transform.named_sequence @has_unknown_width(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
@@ -345,7 +345,7 @@ module attributes {transform.with_named_sequence} {
       %width = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %width : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %zero = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi lt %size, %zero : !transform.param<i64>
     transform.yield %op : !transform.any_op
@@ -363,7 +363,7 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %n, %h, %w, %f
         : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most_pixels = transform.param.constant 16 : i64 -> !transform.param<i64>
     %most_filters = transform.param.constant 64 : i64 -> !transform.param<i64>

@@ -165,7 +165,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
-    // Tiles of rows, and what is left at the bottom: as it is, or row by row if nobody knows how many there are.
+    // Tiles of rows, and what is left at the bottom: as it is, or row by row if their number is dynamic.
     %strips = transform.structured.match attributes {is_strip} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %strips : !transform.any_op {
     ^bb0(%strip: !transform.any_op):
@@ -350,7 +350,7 @@ module attributes {transform.with_named_sequence} {
       %size = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %size : !transform.param<i64>
     }
-    // A size that nobody knows is a negative number.
+    // A dynamic size is a negative number.
     %least = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most = transform.param.constant 12 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %rows, %least : !transform.param<i64>
@@ -401,7 +401,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
 
-  // A matmul or an epilogue of which nobody knows how many rows it has.
+  // A matmul or an epilogue with a dynamic number of rows.
   transform.named_sequence private @has_unknown_height(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul", "linalg.generic"] : !transform.any_op
     %rows = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
