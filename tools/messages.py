@@ -1,6 +1,6 @@
-"""The catalogue of error messages: every text of a failure in lhkit/, by module, for a review of their wording.
+"""The catalogue of error messages: the text of every failure in lhkit/, by module.
 
-``python tools/messages.py > messages.tsv`` writes one line per message: module, message, what to do next.
+``python tools/messages.py`` prints one line per message: module, message, what to do next.
 Values that are filled in at run time appear as the expression in braces.
 """
 
@@ -56,6 +56,7 @@ def messages_of(file: Path) -> Iterator[list[str]]:
 
 
 def main() -> None:
+    """Print the catalogue."""
     for file in sorted(PACKAGE.rglob("*.py")):
         for sentences in messages_of(file):
             line = "\t".join([file.relative_to(PACKAGE).as_posix(), *sentences])
