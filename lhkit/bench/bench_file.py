@@ -139,7 +139,7 @@ def bench_from_json(data: Any, source: str) -> Comparison:
     except (ValueError, TypeError) as error:
         raise _damaged(source, str(error)) from None
     if file.failure is not None:
-        raise usage_error(f"{source} holds a failure, no measurement: {file.failure.message}")
+        raise usage_error(f"{source} holds a failure, not a measurement: {file.failure.message}")
     if not file.entries:
         raise _damaged(source, "it has no entries")
     comparison = _comparison(file, source)

@@ -111,7 +111,7 @@ def _check(first: Comparison, second: Comparison, across_environments: bool) -> 
     cpus = [dict(r.environment).get("cpu", "unknown") for r in (first, second)]
     if cpus[0] != cpus[1] and not across_environments:
         what = f"the runs are of different CPUs ({cpus[0]}; {cpus[1]}): their ratio says nothing about the code"
-        raise usage_error(what, "If it is wanted all the same: --across-environments.")
+        raise usage_error(what, "To compare them anyway: --across-environments.")
 
 
 def _differences(first: Comparison, second: Comparison) -> tuple[Difference, ...]:

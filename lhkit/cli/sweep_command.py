@@ -242,5 +242,5 @@ def _load_payloads(
         )
     loaded = {PurePath(path).stem: load_payload(Path(path), worker=worker) for path in paths}
     if len(loaded) < len(paths):
-        raise usage_error("--also: payloads are called as their files, and two have the same name")
+        raise usage_error("--also: payloads are named after their files, and two have the same name")
     return loaded if len(paths) > 1 else next(iter(loaded.values()))

@@ -162,5 +162,5 @@ def read_task(name: str) -> Task:
     path = _files().get(name)
     if path is None:
         near = difflib.get_close_matches(name, names(), 3) or names()
-        raise usage_error(f"there is no exercise {name!r}", f"Is one of these meant? {', '.join(near)}.")
+        raise usage_error(f"there is no exercise {name!r}", f"Did you mean one of these? {', '.join(near)}.")
     return from_json(Task, tomllib.loads(path.read_text(encoding="utf-8")))

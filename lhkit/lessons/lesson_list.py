@@ -115,7 +115,7 @@ def find_notebook(folder: Path, name: str) -> Path:
     asked = name.removesuffix(".ipynb")
     found = [n for n in names if n == f"{asked}.ipynb"] or [n for n in names if n.startswith(asked)]
     if len(found) != 1:
-        raise usage_error(f"no notebook is meant by {name!r}", f"There are: {', '.join(names) or 'none'}.")
+        raise usage_error(f"no notebook matches {name!r}", f"There are: {', '.join(names) or 'none'}.")
     return folder / found[0]
 
 

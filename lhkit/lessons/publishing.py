@@ -51,7 +51,7 @@ def read_notebook(path: Path) -> Any:
         raise usage_error(f"{path} is not a notebook: {error}") from None
     cells = data.get("cells", data.get("worksheets")) if isinstance(data, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise usage_error(f"{path} is not a notebook: it has no cells, or one that is none")
+        raise usage_error(f"{path} is not a notebook: it has no list of cells, or an entry that is not a cell")
     try:
         return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:

@@ -134,7 +134,7 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     if not confirmation.is_settled:
         lines.append(
             "run the sweep again with more time for it (confirm_seconds=…, or --confirm-seconds …):"
-            " the confirmation goes on where it was"
+            " the confirmation resumes where it left off"
         )
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")

@@ -173,7 +173,7 @@ def compare_sweeps(
     if not is_same and not across_environments:
         raise usage_error(
             "the sweeps are of different machines, toolchains or pipelines: ratios say nothing of the code",
-            "If it is wanted all the same: --across-environments.",
+            "To compare them anyway: --across-environments.",
         )
     ours, theirs = _timed(first, "first"), _timed(second, "second")
     if not ours.keys() & theirs.keys():

@@ -114,7 +114,7 @@ def course_lines(result: SweepResult) -> list[str]:
     for name in result.knobs_without_effect:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
-        lines.append(f"the sweep was not finished ({result.end}); run again, it goes on where it was")
+        lines.append(f"the sweep was not finished ({result.end}); run it again to resume")
     return [*lines, *_time_lines(result)]
 
 

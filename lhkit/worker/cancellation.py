@@ -61,4 +61,4 @@ def in_words(failure: Failure, what: str) -> Failure:
     """Return a failure; a cancellation names ``what`` was cancelled instead of the worker's request."""
     if not was_stopped(failure):
         return failure
-    return Failure("cancelled", f"{what} was stopped", advice="The next change takes it up again.")
+    return Failure("cancelled", f"{what} was stopped", advice="The next change starts it again.")

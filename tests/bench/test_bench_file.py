@@ -82,7 +82,7 @@ def test_what_is_derived_is_in_the_file():
 def test_the_file_of_a_failure_fits_the_schema_and_holds_no_measurement():
     data = failed_bench_to_json("p.mlir", 0, Failure(kind="silenceable", message="it does not apply"))
     CHECKER.validate(json.loads(json.dumps(data)))
-    with pytest.raises(UsageError, match="holds a failure, no measurement: it does not apply"):
+    with pytest.raises(UsageError, match="holds a failure, not a measurement: it does not apply"):
         bench_from_json(data, "f.json")
 
 

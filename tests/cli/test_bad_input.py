@@ -109,7 +109,7 @@ CASES = [
     (["run", "eat.mlir", "--memory", "500000000"], 3, "over its limit of 477 MiB"),
     (["run"], 2, "Missing argument 'PAYLOAD'"),
     (["nonsense"], 2, "No such command"),
-    (["lab", "99", "--folder", "copy", "--no-browser"], 2, "no notebook is meant by '99'"),
+    (["lab", "99", "--folder", "copy", "--no-browser"], 2, "no notebook matches '99'"),
     (["demo", "--rounds", "1"], 2, "--rounds"),
 ]
 

@@ -117,7 +117,7 @@ def test_a_knob_that_no_schedule_has_is_refused_and_the_file_says_why(folder, tm
     jsonschema.Draft202012Validator(SCHEMA).validate(data)
     assert data["failure"]["kind"] == "usage"
     assert run_program(["compare", str(file), str(file)]) == 2
-    assert "holds a failure, no measurement" in capsys.readouterr().err
+    assert "holds a failure, not a measurement" in capsys.readouterr().err
 
 
 def test_scheduling_options_need_a_schedule(folder, capsys):

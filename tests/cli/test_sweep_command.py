@@ -259,7 +259,7 @@ def test_an_interrupted_sweep_keeps_everything(folder):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and b"Traceback" not in err and b"lhkit: interrupted" in err
-    assert b"run again, it goes on where it was" in out
+    assert b"run it again to resume" in out
     assert len(Store(killed.store, read_only=True).records()) == killed.count() >= 2
 
 

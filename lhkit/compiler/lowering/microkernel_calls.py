@@ -65,7 +65,7 @@ def _load_c(slot: Slot, microkernel: Microkernel, compile_c: CompileC, target: s
         raise _refusal(slot, microkernel, said)
     loaded = ctypes.CDLL(library)
     if not hasattr(loaded, slot.name):
-        raise usage_error(f"{file} defines no function {slot.name}", f"It is to be {_prototype(slot)}.")
+        raise usage_error(f"{file} defines no function {slot.name}", f"Expected: {_prototype(slot)}.")
     return loaded, int(ctypes.cast(getattr(loaded, slot.name), ctypes.c_void_p).value or 0)
 
 
@@ -116,7 +116,7 @@ def _refusal(slot: Slot, microkernel: Microkernel, output: str) -> UsageError:
             kind="usage",
             message=f"{file} is not the microkernel {slot.name} of ({types})",
             diagnostics=said or (Diagnostic("error", output.strip()),),
-            advice=f"It is to be {_prototype(slot)}",
+            advice=f"Expected: {_prototype(slot)}",
             texts=((file, microkernel.text),),
         )
     )

@@ -76,7 +76,7 @@ def scheduled_memory(recipe: Recipe, progress: Progress = ignore_progress) -> Me
                     "Bufferize in the schedule (transform.bufferization.one_shot_bufferize), or compile the"
                     " payload and ask the kernel: kernel.footprint()."
                 )
-                raise usage_error(f"{op.name} gives a tensor, and tensors are no memory yet", advice)
+                raise usage_error(f"{op.name} gives a tensor, which has no buffer yet", advice)
         write_out_loops(module, recipe.sources)
         return memory_program(module, recipe.function, recipe.sources)
 
