@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
+from lhkit.model.own_op_definition import OwnOp
 from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
-from lhkit.worker.requests import AnswerType, LoadOps, OwnOpsAnswer, Request, name_of
+from lhkit.worker.requests import AnswerType, LoadOps, Request, name_of
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
@@ -101,7 +102,7 @@ class Worker:
 
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
-    ) -> list[OwnOpsAnswer]:
+    ) -> list[tuple[OwnOp, ...]]:
         """Replace the process by one that answers these requests first, as its successors do.
 
         The old process ends only when the new one has answered them all; if one fails, nothing changes.
@@ -132,7 +133,7 @@ class Worker:
 
     def _start(
         self, preparation: Sequence[LoadOps], limits: Limits
-    ) -> tuple[WorkerProcess, list[OwnOpsAnswer]]:
+    ) -> tuple[WorkerProcess, list[tuple[OwnOp, ...]]]:
         process = WorkerProcess(self.threads, self.program, limits, self.files)
         answers = []
         try:
@@ -140,7 +141,7 @@ class Worker:
                 answer = process.ask(request, limits, None)
                 if isinstance(answer, Failed):
                     raise error_for(answer.failure)
-                answers.append(process.decode(answer, request))
+                answers.append(process.decode(answer, request).value)
         except BaseException:
             process.kill()
             raise

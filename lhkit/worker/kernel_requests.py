@@ -10,7 +10,7 @@ from lhkit.model.instructions import MachineCode
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import HeapCount, MemoryProgram
 from lhkit.model.signature import Microkernel
-from lhkit.worker.requests import Answer, Application, Request, Source, TextAnswer
+from lhkit.worker.requests import Answer, Application, Request, Source, Value
 from lhkit.worker.shared_arrays import ArrayPlace
 
 
@@ -67,26 +67,20 @@ class Compile(Request[CompiledAnswer], frozen=True, tag="compile"):
     spec: KernelSpec
 
 
-class Lower(Request[TextAnswer], frozen=True, tag="lower"):
+class Lower(Request[Value[str]], frozen=True, tag="lower"):
     """Return the IR of a kernel at a stage of the lowering."""
 
     spec: KernelSpec
     stage: str
 
 
-class Disassemble(Request[TextAnswer], frozen=True, tag="assembly"):
+class Disassemble(Request[Value[str]], frozen=True, tag="assembly"):
     """Return the machine code of a kernel as text."""
 
     spec: KernelSpec
 
 
-class MachineCodeAnswer(Answer, frozen=True):
-    """The instructions of a kernel."""
-
-    code: MachineCode
-
-
-class ReadMachineCode(Request[MachineCodeAnswer], frozen=True, tag="machine_code"):
+class ReadMachineCode(Request[Value[MachineCode]], frozen=True, tag="machine_code"):
     """Return the instructions of a kernel, on demand with their lines in the bufferized IR."""
 
     spec: KernelSpec
@@ -143,13 +137,7 @@ class CollectResults(Request[Answer], frozen=True, tag="collect"):
     results: tuple[ArrayPlace, ...]
 
 
-class ArraysAnswer(Answer, frozen=True):
-    """Arrays with their content."""
-
-    arrays: tuple[ArrayPlace, ...]
-
-
-class RunReference(Request[ArraysAnswer], frozen=True, tag="reference"):
+class RunReference(Request[Value[tuple[ArrayPlace, ...]]], frozen=True, tag="reference"):
     """Run a Python function; the answer has its results, and then the arguments that it may write to."""
 
     function: str

@@ -32,6 +32,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: str = ""
 
 
+T = TypeVar("T")
+
+
+class Value(Answer, Generic[T], frozen=True):
+    """An answer that is one value."""
+
+    value: T
+
+
 AnswerType = TypeVar("AnswerType", bound=Answer)
 
 
@@ -120,13 +129,7 @@ class Describe(Request[Description], frozen=True, tag="describe"):
     """Describe the bindings."""
 
 
-class SpellingAnswer(Answer, frozen=True):
-    """How the bindings spell elementwise ops of linalg."""
-
-    spelling: ElementwiseSpelling
-
-
-class AskSpelling(Request[SpellingAnswer], frozen=True, tag="elementwise_spelling"):
+class AskSpelling(Request[Value[ElementwiseSpelling]], frozen=True, tag="elementwise_spelling"):
     """Find out how the bindings spell elementwise ops of linalg."""
 
 
@@ -139,40 +142,22 @@ class Defence:
     how: str
 
 
-class DefencesAnswer(Answer, frozen=True):
-    """What the sandbox refuses."""
-
-    defences: tuple[Defence, ...]
-
-
-class TryDefences(Request[DefencesAnswer], frozen=True, tag="defences"):
+class TryDefences(Request[Value[tuple[Defence, ...]]], frozen=True, tag="defences"):
     """Try what the sandbox has to refuse."""
 
 
-class OwnOpsAnswer(Answer, frozen=True):
-    """Transform ops that are defined in Python."""
-
-    ops: tuple[OwnOp, ...]
-
-
-class LoadOps(Request[OwnOpsAnswer], frozen=True, tag="load_ops"):
+class LoadOps(Request[Value[tuple[OwnOp, ...]]], frozen=True, tag="load_ops"):
     """Load the transform ops of a Python file; the answer has those of this file."""
 
     file: str
     text: bytes
 
 
-class ListOwnOps(Request[OwnOpsAnswer], frozen=True, tag="own_ops"):
+class ListOwnOps(Request[Value[tuple[OwnOp, ...]]], frozen=True, tag="own_ops"):
     """List all transform ops that are defined in Python."""
 
 
-class CatalogueAnswer(Answer, frozen=True):
-    """The catalogue of transform ops, as JSON for the cache."""
-
-    content: bytes
-
-
-class MakeCatalogue(Request[CatalogueAnswer], frozen=True, tag="catalogue"):
+class MakeCatalogue(Request[Value[bytes]], frozen=True, tag="catalogue"):
     """Make the catalogue of transform ops for this version of lhkit."""
 
     lhkit: str
@@ -236,38 +221,20 @@ class LoadSchedule(Request[ScheduleAnswer], frozen=True, tag="load_schedule"):
     with_written_ops: bool = False
 
 
-class FormsAnswer(Answer, frozen=True):
-    """The steps of a schedule's sequences as forms."""
-
-    steps: tuple[WrittenForm, ...]
-
-
-class ReadForms(Request[FormsAnswer], frozen=True, tag="read_forms"):
+class ReadForms(Request[Value[tuple[WrittenForm, ...]]], frozen=True, tag="read_forms"):
     """Read the steps of a schedule as forms."""
 
     source: Source
 
 
-class TextAnswer(Answer, frozen=True):
-    """IR or assembly."""
-
-    text: str
-
-
-class ApplyByPass(Request[TextAnswer], frozen=True, tag="apply_by_pass"):
+class ApplyByPass(Request[Value[str]], frozen=True, tag="apply_by_pass"):
     """Apply a schedule by the compiler's own interpreter pass."""
 
     payload: Source
     application: Application
 
 
-class WorkAnswer(Answer, frozen=True):
-    """The work of one call."""
-
-    work: Work
-
-
-class CountWork(Request[WorkAnswer], frozen=True, tag="work"):
+class CountWork(Request[Value[Work]], frozen=True, tag="work"):
     """Count the operations and bytes of a function, for argument shapes where extents are dynamic."""
 
     payload: Source
@@ -275,37 +242,19 @@ class CountWork(Request[WorkAnswer], frozen=True, tag="work"):
     shapes: tuple[tuple[int, ...], ...] | None
 
 
-class TilingsAnswer(Answer, frozen=True):
-    """The structured ops of a payload in their loops."""
-
-    tilings: Tilings
-
-
-class ReadTilings(Request[TilingsAnswer], frozen=True, tag="tilings"):
+class ReadTilings(Request[Value[Tilings]], frozen=True, tag="tilings"):
     """Read the structured ops of a payload."""
 
     payload: Source
 
 
-class OutlineAnswer(Answer, frozen=True):
-    """The outline of a schedule."""
-
-    outline: Outline
-
-
-class OutlineSchedule(Request[OutlineAnswer], frozen=True, tag="outline"):
+class OutlineSchedule(Request[Value[Outline]], frozen=True, tag="outline"):
     """Outline a schedule; knobs without values stay open."""
 
     application: Application
 
 
-class PayloadOutlineAnswer(Answer, frozen=True):
-    """The outline of a payload."""
-
-    outline: PayloadOutline
-
-
-class OutlinePayload(Request[PayloadOutlineAnswer], frozen=True, tag="payload_outline"):
+class OutlinePayload(Request[Value[PayloadOutline]], frozen=True, tag="payload_outline"):
     """Outline a payload."""
 
     payload: Source
@@ -341,13 +290,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
     given: tuple[Subject, ...]
 
 
-class StepOutcomes(Answer, frozen=True):
-    """One outcome per text."""
-
-    outcomes: tuple[StepOutcome, ...]
-
-
-class TrySteps(Request[StepOutcomes], frozen=True, tag="try_steps"):
+class TrySteps(Request[Value[tuple[StepOutcome, ...]]], frozen=True, tag="try_steps"):
     """Apply a schedule with each of several texts; of each, describe the last step at a nesting depth."""
 
     payload: Source

@@ -182,7 +182,7 @@ def test_threads_and_temporary_files_go_on_working(worker, tmp_path):
         "t = threading.Thread(target=tempfile.TemporaryFile); t.start(); t.join();"
         " n = tempfile.mkdtemp(); open(n + '/x', 'w').close(); os.unlink(n + '/x'); os.rmdir(n); return 1"
     )
-    assert reference(worker, tmp_path, body).arrays[0].shape == ()
+    assert reference(worker, tmp_path, body).value[0].shape == ()
 
 
 def test_shared_arrays_cannot_be_cut_or_replaced(worker, tmp_path):
@@ -215,9 +215,9 @@ def test_every_thread_of_a_worker_with_threads_is_restricted(tmp_path):
 
 
 def test_defences_are_tried(worker, worker_without):
-    tried = worker.ask(TryDefences()).defences
+    tried = worker.ask(TryDefences()).value
     assert len(tried) == 9 and all(d.holds for d in tried)
-    passes, folder, *without = worker_without.ask(TryDefences()).defences
+    passes, folder, *without = worker_without.ask(TryDefences()).value
     assert (passes.what, passes.holds) == (sandbox.PASSES, True)
     assert (folder.what, folder.holds) == (sandbox.WORKING_FOLDER, os.geteuid() != 0)  # by its mode
     assert not any(d.holds for d in without)
