@@ -65,17 +65,12 @@ def name_of(request: Request[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text or bytecode to be parsed.
+    """A text or bytecode to be parsed."""
 
-    Attributes:
-        role: Decides the kind of its failures; libraries are schedules, ``code`` is not IR.
-        label: The file name of its locations in the IR, unique in a request.
-        name: The file name in messages.
-    """
-
+    # Decides the kind of its failures; libraries are schedules, ``code`` is not IR
     role: Literal["payload", "schedule", "code"]
-    label: str
-    name: str
+    label: str  # The file name of its locations in the IR, unique in a request
+    name: str  # The file name in messages
     content: bytes
 
     @property
@@ -86,19 +81,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A schedule to be applied.
+    """A schedule to be applied."""
 
-    Attributes:
-        sources: The schedule, and the libraries after it.
-        bind: Op names that trailing arguments of the entry are bound to.
-        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
-    """
-
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...]  # The schedule, and the libraries after it
     entry: str
     knobs: Mapping[str, KnobValue]
-    bind: tuple[str, ...] = ()
-    allowed_passes: tuple[str, ...] = ()
+    bind: tuple[str, ...] = ()  # Op names that trailing arguments of the entry are bound to
+    allowed_passes: tuple[str, ...] = ()  # Passes that it may run besides those of `lhkit.model.pass_policy`
 
 
 # The worker itself.
@@ -109,20 +98,13 @@ class Ping(Request[Answer], frozen=True, tag="ping"):
 
 
 class Description(Answer, frozen=True):
-    """The bindings and what works with them.
+    """The bindings and what works with them."""
 
-    Attributes:
-        host: The package that provides them.
-        pipeline_sha256: Hash of the lowering pipeline.
-        openmp: The OpenMP library that kernels use, or None.
-        capabilities: By the names in ``lhkit doctor``; None where it is not known.
-    """
-
-    host: str
+    host: str  # The package that provides them
     version: str
-    pipeline_sha256: str
-    openmp: str | None
-    capabilities: Mapping[str, bool | None]
+    pipeline_sha256: str  # Hash of the lowering pipeline
+    openmp: str | None  # The OpenMP library that kernels use, or None
+    capabilities: Mapping[str, bool | None]  # By the names in ``lhkit doctor``; None where it is not known
 
 
 class Describe(Request[Description], frozen=True, tag="describe"):
@@ -198,20 +180,13 @@ class Apply(Request[AppliedPayload], frozen=True, tag="apply"):
 
 
 class ScheduleAnswer(Answer, frozen=True):
-    """A parsed schedule.
+    """A parsed schedule."""
 
-    Attributes:
-        text: Its text if it was bytecode, else None.
-        functions: Names of the functions beside its sequences.
-        sequences: Its named sequences, and those of its libraries.
-        written: Its ops with their places, if they were asked for.
-    """
-
-    text: str | None
-    functions: tuple[str, ...]
-    sequences: tuple[NamedSequence, ...]
+    text: str | None  # Its text if it was bytecode, else None
+    functions: tuple[str, ...]  # Names of the functions beside its sequences
+    sequences: tuple[NamedSequence, ...]  # Its named sequences, and those of its libraries
     knobs: tuple[Knob, ...]
-    written: tuple[WrittenOp, ...] = ()
+    written: tuple[WrittenOp, ...] = ()  # Its ops with their places, if they were asked for
 
 
 class LoadSchedule(Request[ScheduleAnswer], frozen=True, tag="load_schedule"):
@@ -276,18 +251,12 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
-    """The payload after the last step of a schedule.
+    """The payload after the last step of a schedule."""
 
-    Attributes:
-        failed: Why the schedule does not apply, or None; then the other fields are empty.
-        counts: Number of ops by name.
-        given: What each result of the step points to.
-    """
-
-    failed: str | None
-    counts: Mapping[str, int]
+    failed: str | None  # Why the schedule does not apply, or None; then the other fields are empty
+    counts: Mapping[str, int]  # Number of ops by name
     digest: str
-    given: tuple[Subject, ...]
+    given: tuple[Subject, ...]  # What each result of the step points to
 
 
 class TrySteps(Request[Value[tuple[StepOutcome, ...]]], frozen=True, tag="try_steps"):

@@ -43,19 +43,13 @@ _QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the worker may write.
+    """Where the worker may write."""
 
-    Attributes:
-        own: Its temporary folder, without restrictions.
-        files: Files that it may write to and truncate.
-        arrays: A folder of files that it may write to, not truncate: the client has them mapped.
-        shared: Folders in which it may also make and delete files.
-    """
-
-    own: Path
-    files: tuple[Path, ...] = ()
+    own: Path  # Its temporary folder, without restrictions
+    files: tuple[Path, ...] = ()  # Files that it may write to and truncate
+    # A folder of files that it may write to, not truncate: the client has them mapped
     arrays: Path | None = None
-    shared: tuple[Path, ...] = ()
+    shared: tuple[Path, ...] = ()  # Folders in which it may also make and delete files
 
 
 @dataclass(slots=True)

@@ -131,25 +131,16 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class ArrayPlace(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An array in a message, or the place of one in a file.
+    """An array in a message, or the place of one in a file."""
 
-    Attributes:
-        shape: None for extents of a result that the kernel decides.
-        dtype: Its NumPy dtype, or ``bfloat16``.
-        content: Its bytes, row by row, if it is in the message.
-        offset: Where it starts in the file, in bytes.
-        is_scalar: Whether the function takes it as a scalar.
-        layout: The layout of a memref that has gaps, or None.
-    """
-
-    shape: tuple[int | None, ...]
-    dtype: str
-    content: bytes | None = None
+    shape: tuple[int | None, ...]  # None for extents of a result that the kernel decides
+    dtype: str  # Its NumPy dtype, or ``bfloat16``
+    content: bytes | None = None  # Its bytes, row by row, if it is in the message
     file: str | None = None
-    offset: int = 0
+    offset: int = 0  # Where it starts in the file, in bytes
     is_read_only: bool = False
-    is_scalar: bool = False
-    layout: Layout | None = None
+    is_scalar: bool = False  # Whether the function takes it as a scalar
+    layout: Layout | None = None  # The layout of a memref that has gaps, or None
 
     @property
     def is_dynamic(self) -> bool:
