@@ -10,22 +10,9 @@ from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
 
 Kind = Literal[
-    "alloc",
-    "stack",
-    "free",
-    "copy",
-    "touch",
-    "loop",
-    "while",
-    "branch",
-    "call",
-    "alias",
-    "extent",
-    "address",
-    "constant",
-    "compare",
-    "compute",
-]
+    "alloc", "stack", "free", "copy", "touch", "loop", "while", "branch", "call", "alias", "extent", "address",
+    "constant", "compare", "compute",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

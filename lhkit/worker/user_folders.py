@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from lhkit.model.bindings_host import host_version
+from lhkit.model.file_io import write_whole
 
 STATE_VARIABLE = "LHKIT_STATE_DIR"
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
@@ -174,16 +175,7 @@ def read_or_make(path: Path, read: Callable[[Any], T], make: Callable[[], bytes]
         return read(json.loads(path.read_bytes()))
     except (OSError, ValueError):
         content = make()
-    _keep(path, content)
-    return read(json.loads(content))
-
-
-def _keep(path: Path, content: bytes) -> None:
-    """Write a file at once or not at all; a cache that cannot be written is done without."""
-    try:
+    with contextlib.suppress(OSError):  # a cache that cannot be written is done without
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        Path(file.name).replace(path)
-    except OSError:
-        return
+        write_whole(path, content.decode())
+    return read(json.loads(content))

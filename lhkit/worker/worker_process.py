@@ -41,10 +41,7 @@ from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
-# Messages from the worker as they come: read by the thread that waits for them, or by one beside it.
-
-
-# A message, garbage, or None at the end of the stream.
+# A message from the worker, garbage, or None at the end of the stream.
 Event = FromWorker | GarbageError | None
 
 
@@ -76,7 +73,14 @@ class ThreadInbox:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        threading.Thread(target=_pump, args=(stream, self._events), daemon=True, name="lhkit-worker").start()
+        threading.Thread(target=self._pump, args=(stream,), daemon=True, name="lhkit-worker").start()
+
+    def _pump(self, stream: BinaryIO) -> None:
+        while True:
+            event = _next_event(stream)
+            self._events.put(event)
+            if event is None or isinstance(event, GarbageError):
+                return
 
     def get(self, seconds: float) -> Event:
         """Return the next event, or raise `NothingYetError` after this time."""
@@ -99,14 +103,6 @@ def _next_event(stream: Readable) -> Event:
         return error
     except (OSError, ValueError):  # closed under our hands
         return None
-
-
-def _pump(stream: BinaryIO, events: queue.SimpleQueue[Event]) -> None:
-    while True:
-        event = _next_event(stream)
-        events.put(event)
-        if event is None or isinstance(event, GarbageError):
-            return
 
 
 # How a worker died, in words and as a kind of failure.
@@ -233,10 +229,7 @@ class WorkerProcess:
         self.pid = self._popen.pid
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
-
-    def _meet(self, limits: Limits) -> None:
-        hello = self._wait(limits)
+        hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
         if isinstance(hello, Failed):
             self.kill()
             raise error_for(hello.failure)
