@@ -62,10 +62,8 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _decode_dataclass(typing.cast(type, hint), data, where)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
-        try:
+        with contextlib.suppress(OverflowError):
             return float(data)
-        except OverflowError:
-            _expect(False, data, where)
     fits = isinstance(data, hint) and not (hint in (int, float) and isinstance(data, bool))
     return _expect(fits, data, where)
 

@@ -210,12 +210,10 @@ REACTIONS: Mapping[FailureKind, Reaction] = {
 }
 
 
-DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it."
-
-
-def defect_message(what: str) -> str:
-    """Return the message for a failure that lhkit does not know: what failed, and with which exception."""
-    return f"a defect in lhkit: {what}"
+def defect(what: str, *, request: str | None = None, reproducer: str | None = None) -> Failure:
+    """Return the failure for an exception that is not typed: what failed, and with which exception."""
+    advice = "This is a mistake in lhkit, not in your input. Please report it."
+    return Failure("crash", f"a defect in lhkit: {what}", (), advice, request, reproducer=reproducer)
 
 
 def error_for(failure: Failure) -> LhkitError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -219,10 +220,9 @@ def known(value: int) -> Number:
 
 def hull(numbers: Iterable[Number]) -> Number:
     """Return the smallest interval that contains several."""
-    given = list(numbers)
-    lows, highs = [n.low for n in given], [n.high for n in given]
-    low = None if None in lows else min(n for n in lows if n is not None)
-    return Number(low, None if None in highs else max(n for n in highs if n is not None))
+    return functools.reduce(
+        lambda a, b: Number(_if_both(min, a.low, b.low), _if_both(max, a.high, b.high)), numbers
+    )
 
 
 def count(number: Number) -> Range:
@@ -232,26 +232,24 @@ def count(number: Number) -> Range:
 
 def add(a: Range, b: Range) -> Range:
     """Return the sum."""
-    return Range(a.low + b.low, None if a.high is None or b.high is None else a.high + b.high)
+    return Range(a.low + b.low, _if_both(int.__add__, a.high, b.high))
 
 
 def times(a: Range, b: Range) -> Range:
     """Return the product; zero times an unbounded number is zero."""
     if _NOTHING in (a, b):
         return _NOTHING
-    return Range(a.low * b.low, None if a.high is None or b.high is None else a.high * b.high)
+    return Range(a.low * b.low, _if_both(int.__mul__, a.high, b.high))
 
 
 def between(ranges: Iterable[Range]) -> Range:
     """Return the smallest range that contains several."""
-    given = list(ranges)
-    highs = [r.high for r in given]
-    return Range(min(r.low for r in given), None if None in highs else max(h for h in highs if h is not None))
+    return functools.reduce(lambda a, b: Range(min(a.low, b.low), _if_both(max, a.high, b.high)), ranges)
 
 
 def largest(a: Range, b: Range) -> Range:
     """Return the larger of two numbers."""
-    return Range(max(a.low, b.low), None if a.high is None or b.high is None else max(a.high, b.high))
+    return Range(max(a.low, b.low), _if_both(max, a.high, b.high))
 
 
 def rounded(size: Range, alignment: int) -> Range:

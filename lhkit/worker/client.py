@@ -96,9 +96,10 @@ class Worker:
                     self._process = None
                     process.kill()
                 raise
-        if answer.traceback is not None:
-            raise DefectError(self._failure_of_defect(answer, [*self.preparation, *before(), request]))
-        raise error_for(answer.failure)
+        if answer.traceback is None:
+            raise error_for(answer.failure)
+        requests = [*self.preparation, *before(), request]
+        raise DefectError(self._with_reproducer(answer.failure, requests, answer.traceback))
 
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
@@ -196,16 +197,14 @@ class Worker:
             last_good_ir=died.last_good_ir,
             output=died.output,
         )
-        if self.program != COMPILER:
-            return failure
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, failure))
+        return self._with_reproducer(failure, requests, died.output)
 
-    def _failure_of_defect(self, answer: Failed, requests: Sequence[Request[Any]]) -> Failure:
-        failure = answer.failure
+    def _with_reproducer(self, failure: Failure, requests: Sequence[Request[Any]], output: str) -> Failure:
+        """Return a failure of the compiler with a reproducer that shows this output."""
         if self.program != COMPILER:
             return failure
-        told = dataclasses.replace(failure, output=answer.traceback or "")  # for the file alone
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, told))
+        shown = dataclasses.replace(failure, output=output)
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, shown))
 
     def _leave_parent(self) -> None:
         """After a fork: talk to no process of the parent, and end none."""
@@ -213,12 +212,8 @@ class Worker:
             self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
 
     def _take_released(self) -> tuple[int, ...]:
-        released = []
-        while self._released:
-            kernel, generation = self._released.popleft()
-            if generation == self.generation:
-                released.append(kernel)
-        return tuple(released)
+        released = [self._released.popleft() for _ in range(len(self._released))]
+        return tuple(kernel for kernel, generation in released if generation == self.generation)
 
 
 def _cancelled(name: str) -> LhkitError:

@@ -95,13 +95,7 @@ def in_gib(nbytes: int) -> str:
     return f"{nbytes / _GIB:,.1f} GiB"
 
 
-def thread_environment(threads: int = 1) -> dict[str, str]:
-    """Return environment variables that limit the thread pools of numerical libraries.
-
-    OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
-    """
-    names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
-    return {**{f"{name}_NUM_THREADS": str(threads) for name in names}, "KMP_BLOCKTIME": "0"}
+_THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
 
 
 def process_environment(threads: int) -> dict[str, str]:
@@ -113,7 +107,9 @@ def process_environment(threads: int) -> dict[str, str]:
     return {
         **os.environ,
         **state,
-        **thread_environment(threads),
+        **{f"{pool}_NUM_THREADS": str(threads) for pool in _THREAD_POOLS},
+        # OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
+        "KMP_BLOCKTIME": "0",
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
         PARENT_VARIABLE: str(os.getpid()),

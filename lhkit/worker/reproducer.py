@@ -20,11 +20,10 @@ from typing import Any, cast
 import msgspec
 
 from lhkit.model.errors import (
-    DEFECT_ADVICE,
     DefectError,
     Failure,
     LhkitError,
-    defect_message,
+    defect,
     error_for,
     usage_error,
 )
@@ -199,9 +198,8 @@ def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None
     if isinstance(error, MemoryError):
         message = f"out of memory: {error}" if str(error) else "out of memory"
         return error_for(Failure("memory", message))
-    message = defect_message(f"{type(error).__name__}: {error}")
-    reproducer = _write_folder(error, doing, inputs or {})
-    return DefectError(Failure("crash", message, (), DEFECT_ADVICE, doing, reproducer=reproducer))
+    folder = _write_folder(error, doing, inputs or {})
+    return DefectError(defect(f"{type(error).__name__}: {error}", request=doing, reproducer=folder))
 
 
 def read_inputs(paths: Mapping[str, Path]) -> dict[str, bytes]:

@@ -130,7 +130,7 @@ def cache_levels() -> tuple[CacheLevel, ...]:
     for folder in sorted(_CACHE_FOLDER.glob("index*")):
         kind, level, size = (_read(folder / name) for name in ("type", "level", "size"))
         if kind != "Instruction" and level.isdigit() and size:
-            found[int(level)] = _size(size)
+            found[int(level)] = int(size.rstrip("KMG")) * _UNITS.get(size[-1], 1)
     return tuple(CacheLevel(f"L{level}", size) for level, size in sorted(found.items()))
 
 
@@ -140,11 +140,6 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _size(text: str) -> int:
-    text = text.strip()
-    return int(text[:-1]) * _UNITS[text[-1]] if text[-1:] in _UNITS else int(text)
 
 
 class Eviction:
