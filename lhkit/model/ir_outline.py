@@ -85,7 +85,7 @@ class OutlinedOp:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     blocks: tuple[OutlinedBlock, ...]
-    line: int | None  # The line of the text that it stands in, from 1; None for an op that is not written
+    line: int | None  # Its line in the text, from 1; None for an op that is not written
     id: str = ""  # The op of the trace that it is; empty where that is not known
 
 

@@ -76,10 +76,10 @@ class Payload(Showable):
     @property
     def sha256(self) -> str:
         """Hash of the content and of the blobs, in hexadecimal."""
-        told = hashlib.sha256(self.content)
+        digest = hashlib.sha256(self.content)
         for blob in self.blobs:
-            told.update(f"\n{blob.name} {blob.dtype} {blob.shape} {blob.sha256}".encode())
-        return told.hexdigest()
+            digest.update(f"\n{blob.name} {blob.dtype} {blob.shape} {blob.sha256}".encode())
+        return digest.hexdigest()
 
     def function(self, name: str | None = None) -> Function:
         """Return the function of that name; without a name the only one with a body.

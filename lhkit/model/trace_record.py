@@ -156,7 +156,7 @@ class Invalidation:
     # its payload op was nested in one of the consumed handle
     cause: Cause
     by: str  # The consumed handle
-    # The payload op of the dead handle that is shared or nested; None if the consumed handle was empty
+    # The payload op of the invalidated handle that is shared or nested; None if the consumed handle was empty
     payload_op: str | None
     ancestor: str | None  # The payload op of the consumed handle that is or contains it, None likewise
 

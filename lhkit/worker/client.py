@@ -1,4 +1,4 @@
-"""The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the dead."""
+"""The client's side of the wall: starts and replaces the worker, sends requests, enforces limits."""
 
 from __future__ import annotations
 

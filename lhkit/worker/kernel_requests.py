@@ -167,7 +167,7 @@ class RoundAnswer(Answer, frozen=True):
 
 
 class TimeRound(Request[RoundAnswer], frozen=True, tag="time_round"):
-    """Take a sample of each of these entries, in this order; ``names`` are told as progress."""
+    """Take a sample of each of these entries, in this order; ``names`` are reported as progress."""
 
     timing: int
     order: tuple[int, ...]

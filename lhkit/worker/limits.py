@@ -29,8 +29,8 @@ class Limits:
     Attributes:
         seconds: Wall-clock time.
         bytes: Resident memory of the worker process, shared files not counted.
-        stopped: Asked again and again while somebody waits: whether the answer is no longer wanted. Then the
-            request fails with the kind ``cancelled``, and the process ends with it.
+        stopped: Polled while the caller waits: whether the answer is no longer wanted. Then the request fails
+            with the kind ``cancelled``, and the process ends with it.
     """
 
     seconds: float = DEFAULT_SECONDS
@@ -101,7 +101,7 @@ _THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
 def process_environment(threads: int) -> dict[str, str]:
     """Return the environment of a process beside this one: threads of libraries, and lhkit importable."""
     home = str(Path(__file__).parents[2])
-    # A worker runs in a folder of its own.
+    # A worker runs in another folder.
     state = {STATE_VARIABLE: str(Path(named).absolute())} if (named := os.environ.get(STATE_VARIABLE)) else {}
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {

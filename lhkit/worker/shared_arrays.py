@@ -159,14 +159,10 @@ def array_of_content(place: ArrayPlace) -> Array:
 
 
 class SharedFiles:
-    """Memory-mapped files of the client: a pool for copies, reused by size class, and arrays that live in them.
-
-    Attributes:
-        folder: Where the files are. The worker may write to them, and neither make, cut nor delete any.
-        journals: A folder in it where the worker may do that too.
-    """
+    """Memory-mapped files of the client: a pool for copies, reused by size class, and arrays that stay."""
 
     def __init__(self) -> None:
+        # The worker may write to the files in it, and neither make, cut nor delete any; in journals, that too.
         self.folder, self._delete = temporary_folder(self, "lhkit-arrays-")
         self.journals = self.folder / "journals"
         self.journals.mkdir()

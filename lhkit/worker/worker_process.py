@@ -69,7 +69,7 @@ class PipeInbox:
 
 
 class ThreadInbox:
-    """Reads a stream in a thread of its own; for systems whose pipes can only be read."""
+    """Reads a stream in a second thread; for systems whose pipes can only be read."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -134,7 +134,7 @@ def has_exited(code: int | None, stage: str | None) -> bool:
 
 
 def was_killed(failure: Failure) -> bool:
-    """Return whether a worker died because somebody outside killed it: a person, or a system out of memory."""
+    """Return whether a worker was killed from outside: by a user, or by a system out of memory."""
     return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
 
 
@@ -189,19 +189,13 @@ class DeathError(Exception):
 
 
 class WorkerProcess:
-    """One worker process, from start to death; an `LhkitError` if it does not start.
-
-    Attributes:
-        stage: The last stage that its request reported.
-        last_good_ir: The payload at that stage.
-        is_cancelled: Whether its request was cancelled, which ended the process.
-        is_asked: Whether it has a request that it has not answered.
-    """
+    """One worker process, from start to death; an `LhkitError` if it does not start."""
 
     def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
-        self.stage: str | None = None
-        self.last_good_ir: str | None = None
-        self.is_cancelled = self.is_asked = False
+        self.stage: str | None = None  # The last stage that its request reported
+        self.last_good_ir: str | None = None  # The payload at that stage
+        self.is_cancelled = False  # Whether its request was cancelled, which ended the process
+        self.is_asked = False  # Whether it has a request that it has not answered
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
         working = self._scratch / "working"
