@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
@@ -30,11 +30,9 @@ Role = Literal[
 RegionKind = Literal["body", "alternatives", "patterns", "conversion-patterns", "type-converter", "payload"]
 PieceKind = Literal["text", "operands", "attribute", "dictionary", "types", "regions"]
 TypesStyle = Literal[
-    "none", "function", "operands", "first", "result", "cast", "one-result", "same-results", "either"
+    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none"
 ]
-TYPES_STYLES: tuple[TypesStyle, ...] = (
-    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none",
-)  # fmt: skip
+TYPES_STYLES: tuple[TypesStyle, ...] = get_args(TypesStyle)
 
 
 @dataclass(frozen=True, slots=True)

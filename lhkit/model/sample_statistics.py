@@ -218,12 +218,10 @@ def rank_entries(comparison: Comparison, *, margin: float = MARGIN) -> list[Rank
             groups[-1].append(m)
         else:
             groups.append([m])
-    ranks, place = [], 1
-    given = {m.name: i for i, m in enumerate(comparison.measurements)}
+    ranks: list[Rank] = []
     for group in groups:
-        names = sorted((m.name for m in group), key=given.__getitem__)
-        ranks += [Rank(name, place, len(group) > 1) for name in names]
-        place += len(group)
+        in_order = [m.name for m in comparison.measurements if m in group]
+        ranks += [Rank(name, len(ranks) + 1, len(group) > 1) for name in in_order]
     return ranks
 
 
