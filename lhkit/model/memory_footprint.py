@@ -286,16 +286,14 @@ def compare(name: str, a: Number, b: Number) -> Number:
     if name.startswith("u") and any(n.low is None or n.low < 0 for n in (a, b)):
         return Number(0, 1)
     kind = name.lstrip("su") if name not in ("eq", "ne") else name
-    if kind in ("gt", "ge"):
-        return compare({"gt": "slt", "ge": "sle"}[kind], b, a)
-    if kind == "lt":
-        always, never = _below(a.high, b.low), _below(b.high, a.low, or_equal=True)
-    elif kind == "le":
-        always, never = _below(a.high, b.low, or_equal=True), _below(b.high, a.low)
-    else:
-        same = a.value is not None and a.value == b.value
-        apart = _below(a.high, b.low) or _below(b.high, a.low)
-        always, never = (same, apart) if kind == "eq" else (apart, same)
+    if kind in ("eq", "ne"):
+        always = a.value is not None and a.value == b.value
+        never = _below(a.high, b.low) or _below(b.high, a.low)
+    else:  # a > b is b < a, a <= b is its negation
+        low, high = (b, a) if kind in ("gt", "le") else (a, b)
+        always, never = _below(low.high, high.low), _below(high.high, low.low, or_equal=True)
+    if kind in ("ne", "le", "ge"):
+        always, never = never, always
     return known(1) if always else known(0) if never else Number(0, 1)
 
 

@@ -387,26 +387,21 @@ def types_text(style: TypesStyle, form: Form) -> str:
     """Return the types of a form's operands and results as an op writes them."""
     given = [v.type for v in form.operand_values]
     made = [v.type for v in form.result_values]
+    operands = ", ".join(given)
     results = made[0] if len(made) == 1 else f"({', '.join(made)})"
-    match style:
-        case "function":
-            return f" : ({', '.join(given)}) -> {results}"
-        case "operands":
-            return f" : {', '.join(given)}{f' -> {results}' if made else ''}" if given else ""
-        case "first":
-            return f" : {given[0]}" if given else ""
-        case "result":
-            return f" -> {results}" if made else ""
-        case "cast":
-            return f" : {', '.join(given)} to {results}"
-        case "one-result":
-            return f" : {', '.join(given)}" if given else ""
-        case "either":
-            return f" : ({', '.join(given)}) -> {results}" if made else f" : {', '.join(given)}"
-        case "same-results":
-            return f" : ({', '.join(given)}) -> {made[0] if made else '()'}"
-        case _:
-            return ""
+    arrow = f" -> {results}" if made else ""
+    texts: Mapping[TypesStyle, str] = {
+        "function": f" : ({operands}) -> {results}",
+        "operands": f" : {operands}{arrow}" if given else "",
+        "first": f" : {given[0]}" if given else "",
+        "result": arrow,
+        "cast": f" : {operands} to {results}",
+        "one-result": f" : {operands}" if given else "",
+        "either": f" : ({operands}){arrow}" if made else f" : {operands}",
+        "same-results": f" : ({operands}) -> {made[0] if made else '()'}",
+        "none": "",
+    }
+    return texts[style]
 
 
 def spelled(style: str, form: Form, spec: AttributeSpec) -> str | None:
