@@ -83,7 +83,7 @@ def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limi
         schedule.bind,
         schedule.allowed_passes,
     )
-    return (worker or shared_worker()).ask(OutlineSchedule(application), limits=limits).outline
+    return (worker or shared_worker()).ask(OutlineSchedule(application), limits=limits).value
 
 
 def check_lines(report: CheckReport) -> tuple[Line, ...]:

@@ -195,7 +195,7 @@ def _sandbox() -> list[Finding]:
         return [Finding("sandbox of the worker", error.failure.message, False, error.failure.advice or "")]
     mend = f"unset {SANDBOX_VARIABLE}" if os.environ.get(SANDBOX_VARIABLE) == "off" else ""
     lines = []
-    for defence in answer.defences:
+    for defence in answer.value:
         found = f"refused ({defence.how})" if defence.holds else f"warning: not refused ({defence.how})"
         lines.append(
             Finding(f"sandbox: {defence.what}", found, defence.holds or None, "" if defence.holds else mend)

@@ -37,10 +37,11 @@ from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
+from lhkit.model.instructions import MachineCode
+from lhkit.model.step_form import WrittenForm
 from lhkit.worker import framing
 from lhkit.worker.framing import Progress
 from lhkit.worker.kernel_requests import (
-    ArraysAnswer,
     CallAnswer,
     CallKernel,
     CollectResults,
@@ -49,7 +50,6 @@ from lhkit.worker.kernel_requests import (
     Disassemble,
     KernelSpec,
     Lower,
-    MachineCodeAnswer,
     MemoryAnswer,
     PrepareSweep,
     PrepareTiming,
@@ -72,38 +72,29 @@ from lhkit.worker.requests import (
     Apply,
     ApplyByPass,
     AskSpelling,
-    CatalogueAnswer,
     CountWork,
-    DefencesAnswer,
     Describe,
     Description,
-    FormsAnswer,
     ListOwnOps,
     LoadOps,
     LoadPayload,
     LoadSchedule,
     MakeCatalogue,
-    OutlineAnswer,
     OutlinePayload,
     OutlineSchedule,
-    OwnOpsAnswer,
     PayloadAnswer,
-    PayloadOutlineAnswer,
     Ping,
     ReadForms,
     ReadTilings,
     Request,
     ScheduleAnswer,
     Source,
-    SpellingAnswer,
-    StepOutcomes,
-    TextAnswer,
-    TilingsAnswer,
+    StepOutcome,
     TraceAnswer,
     TraceSchedule,
     TryDefences,
     TrySteps,
-    WorkAnswer,
+    Value,
 )
 from lhkit.worker.sandbox import explain_refusal, find_defences
 from lhkit.worker.serving import Ask, Send
@@ -154,24 +145,24 @@ class Handlers:
         self._by_type: dict[type[Request[Any]], Callable[[Any], Answer]] = {
             Ping: lambda _: Answer(),
             Describe: lambda _: _describe(),
-            AskSpelling: lambda _: SpellingAnswer(spelling=elementwise_spelling()),
-            TryDefences: lambda _: DefencesAnswer(defences=find_defences()),
-            LoadOps: lambda r: OwnOpsAnswer(ops=tuple(load_op_file(r.file, r.text.decode()))),
-            ListOwnOps: lambda _: OwnOpsAnswer(ops=tuple(known_ops())),
+            AskSpelling: lambda _: Value(elementwise_spelling()),
+            TryDefences: lambda _: Value(find_defences()),
+            LoadOps: lambda r: Value(tuple(load_op_file(r.file, r.text.decode()))),
+            ListOwnOps: lambda _: Value(tuple(known_ops())),
             MakeCatalogue: _make_catalogue,
             LoadPayload: _load_payload,
             LoadSchedule: self._load_schedule,
             Apply: self._apply,
             ApplyByPass: _apply_by_pass,
             ReadForms: _read_forms,
-            CountWork: lambda r: WorkAnswer(work=work_of(r.payload, r.function, r.shapes)),
-            ReadTilings: lambda r: TilingsAnswer(tilings=tilings_of(r.payload)),
-            OutlineSchedule: lambda r: OutlineAnswer(outline=outline_schedule(r.application)),
-            OutlinePayload: lambda r: PayloadOutlineAnswer(outline=outline_payload(r.payload)),
+            CountWork: lambda r: Value(work_of(r.payload, r.function, r.shapes)),
+            ReadTilings: lambda r: Value(tilings_of(r.payload)),
+            OutlineSchedule: lambda r: Value(outline_schedule(r.application)),
+            OutlinePayload: lambda r: Value(outline_payload(r.payload)),
             TraceSchedule: _trace,
             TrySteps: self._try_steps,
             Compile: self._compile,
-            Lower: lambda r: TextAnswer(text=lowered_text(self._recipe(r.spec), r.stage, self._progress)),
+            Lower: lambda r: Value(lowered_text(self._recipe(r.spec), r.stage, self._progress)),
             Disassemble: self._disassemble,
             ReadMachineCode: self._read_machine_code,
             ReadMemory: self._read_memory,
@@ -246,17 +237,17 @@ class Handlers:
             self._kernels.popitem(last=False)
         return CompiledAnswer(kernel=self._count, compile_ns=kernel.compile_ns)
 
-    def _disassemble(self, request: Disassemble) -> TextAnswer:
+    def _disassemble(self, request: Disassemble) -> Value[str]:
         # The disassembler and the object reader take longer to import than all the rest.
         from lhkit.compiler.machine.object_code import assembly_text
 
-        return TextAnswer(text=assembly_text(self._recipe(request.spec), self._progress))
+        return Value(assembly_text(self._recipe(request.spec), self._progress))
 
-    def _read_machine_code(self, request: ReadMachineCode) -> MachineCodeAnswer:
+    def _read_machine_code(self, request: ReadMachineCode) -> Value[MachineCode]:
         from lhkit.compiler.machine.object_code import machine_code
 
         recipe = self._recipe(request.spec)
-        return MachineCodeAnswer(code=machine_code(recipe, self._progress, with_lines=request.with_lines))
+        return Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
 
     def _read_memory(self, request: ReadMemory) -> MemoryAnswer:
         recipe = self._recipe(request.spec)
@@ -269,7 +260,7 @@ class Handlers:
         program, counted = kernel_memory(recipe, arguments, results, self._progress)
         return MemoryAnswer(program=program, counted=counted)
 
-    def _try_steps(self, request: TrySteps) -> StepOutcomes:
+    def _try_steps(self, request: TrySteps) -> Value[tuple[StepOutcome, ...]]:
         schedule, *libraries = request.application.sources
         outcomes = []
         for number, text in enumerate(request.texts):
@@ -278,7 +269,7 @@ class Handlers:
             tried = dataclasses.replace(schedule, content=text.encode())
             application = dataclasses.replace(request.application, sources=(tried, *libraries))
             outcomes.append(try_last_step(request.payload, application, request.depth))
-        return StepOutcomes(outcomes=tuple(outcomes))
+        return Value(tuple(outcomes))
 
     def _recipe(self, spec: KernelSpec) -> Recipe:
         return Recipe(
@@ -343,13 +334,13 @@ class Handlers:
         dtype = dtype_named(place.dtype)
         return dtype if place.is_dynamic else aligned_empty(place.extents, dtype)
 
-    def _run_reference(self, request: RunReference) -> ArraysAnswer:
+    def _run_reference(self, request: RunReference) -> Value[tuple[ArrayPlace, ...]]:
         # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
         arguments = [np.array(self._files.array(a)) for a in request.arguments]
         value = call_function(request.function, arguments)
         returned = value if isinstance(value, tuple) else () if value is None else (value,)
         results = (*returned, *(arguments[i] for i in request.written))
-        return ArraysAnswer(arrays=tuple(inline(np.asarray(r)) for r in results))
+        return Value(tuple(inline(np.asarray(r)) for r in results))
 
     def _prepare_timing(self, request: PrepareTiming) -> TimingAnswer:
         kernels = {}
@@ -416,8 +407,8 @@ def _describe() -> Description:
     )
 
 
-def _make_catalogue(request: MakeCatalogue) -> CatalogueAnswer:
-    return CatalogueAnswer(content=json.dumps(introspect(request.lhkit).to_json()).encode())
+def _make_catalogue(request: MakeCatalogue) -> Value[bytes]:
+    return Value(json.dumps(introspect(request.lhkit).to_json()).encode())
 
 
 def _load_payload(request: LoadPayload) -> PayloadAnswer:
@@ -433,15 +424,15 @@ def _load_payload(request: LoadPayload) -> PayloadAnswer:
         )
 
 
-def _apply_by_pass(request: ApplyByPass) -> TextAnswer:
+def _apply_by_pass(request: ApplyByPass) -> Value[str]:
     a = request.application
-    return TextAnswer(text=apply_by_pass(request.payload, a.sources, a.entry, a.bind, a.allowed_passes))
+    return Value(apply_by_pass(request.payload, a.sources, a.entry, a.bind, a.allowed_passes))
 
 
-def _read_forms(request: ReadForms) -> FormsAnswer:
+def _read_forms(request: ReadForms) -> Value[tuple[WrittenForm, ...]]:
     with new_context():
         module = parse_module(request.source)
-        return FormsAnswer(steps=tuple(written_forms(module, op_specs(), Names((request.source,)))))
+        return Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))
 
 
 def _trace(request: TraceSchedule) -> TraceAnswer:

@@ -200,4 +200,4 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
 def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
     """Return the steps of a schedule's named sequences as forms, in order; inner steps are in their regions."""
     source = Source("schedule", "schedule", name, text.encode())
-    return (worker or shared_worker()).ask(ReadForms(source)).steps
+    return (worker or shared_worker()).ask(ReadForms(source)).value

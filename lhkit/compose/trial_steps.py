@@ -308,7 +308,7 @@ class _Bench:
     def _ask(self, texts: list[str], limits: Limits | None) -> tuple[StepOutcome, ...]:
         source, application = payload_source(self.payload), application_of(self.schedule)
         request = TrySteps(source, application, tuple(texts), self.place.depth)
-        return self.worker.ask(request, limits=limits).outcomes
+        return self.worker.ask(request, limits=limits).value
 
 
 def _place(script: Script, schedule: Schedule, handle: str, at_step: StepRef | None) -> Place:

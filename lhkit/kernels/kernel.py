@@ -245,7 +245,7 @@ class Kernel(Showable):
     @public
     def ir(self, stage: str = "scheduled") -> str:
         """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
-        return self._ask(Lower(self.spec(), stage)).text
+        return self._ask(Lower(self.spec(), stage)).value
 
     @public
     def assembly(self, target: str | None = None) -> str:
@@ -255,7 +255,7 @@ class Kernel(Showable):
             target: Make it for ``sse``, ``avx2``, ``avx512`` or ``host`` instead of the kernel's target.
                 Nothing is executed: this CPU need not have the instructions. Knobs keep their values.
         """
-        return self._ask(Disassemble(self.spec(target))).text
+        return self._ask(Disassemble(self.spec(target))).value
 
     @public
     def hot_loops(self, target: str | None = None) -> HotLoops:
@@ -263,7 +263,7 @@ class Kernel(Showable):
 
         The target is as in `assembly`.
         """
-        return find_hot_loops(self._ask(ReadMachineCode(self.spec(target))).code)
+        return find_hot_loops(self._ask(ReadMachineCode(self.spec(target))).value)
 
     @public
     def listing(self, target: str | None = None) -> CodeListing:
@@ -271,7 +271,7 @@ class Kernel(Showable):
 
         The target is as in `assembly`.
         """
-        return list_code(self._ask(ReadMachineCode(self.spec(target), with_lines=True)).code)
+        return list_code(self._ask(ReadMachineCode(self.spec(target), with_lines=True)).value)
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:

@@ -145,7 +145,7 @@ def payload_work(
         raise usage_error(misfit)
     given = None if shapes is None else tuple(tuple(int(n) for n in shape) for shape in shapes)
     request = CountWork(payload_source(payload), signature.name, given)
-    return (worker or shared_worker()).ask(request).work
+    return (worker or shared_worker()).ask(request).value
 
 
 @public
@@ -210,7 +210,7 @@ def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ..
         answer = kernel.worker.ask(request)
     finally:
         packing.release()
-    return tuple(array_of_content(place) for place in answer.arrays)
+    return tuple(array_of_content(place) for place in answer.value)
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

@@ -40,6 +40,6 @@ def _load(host: str, worker: Worker | None) -> Catalogue:
     from lhkit import __version__
 
     def ask() -> bytes:
-        return (worker or shared_worker()).ask(MakeCatalogue(__version__)).content
+        return (worker or shared_worker()).ask(MakeCatalogue(__version__)).value
 
     return read_or_make(kept_path(host, MAKERS), Catalogue.from_json, ask)

@@ -132,7 +132,7 @@ def elementwise_spelling(worker: Worker | None = None, limits: Limits | None = N
     """Return the spelling that the bindings of a worker take; it is asked once."""
     worker = worker or shared_worker()
     if worker not in _known:
-        _known[worker] = worker.ask(AskSpelling(), limits=limits).spelling
+        _known[worker] = worker.ask(AskSpelling(), limits=limits).value
     return _known[worker]
 
 

@@ -62,4 +62,4 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
     """Return the payload after the interpreter pass applied the portable text, as ``mlir-opt`` does."""
     sources = sources_of([(schedule.source, portable_text(schedule, worker=worker).encode())])
     application = Application(sources, schedule.entry, {}, schedule.bind, schedule.allowed_passes)
-    return (worker or shared_worker()).ask(ApplyByPass(payload_source(payload), application)).text
+    return (worker or shared_worker()).ask(ApplyByPass(payload_source(payload), application)).value

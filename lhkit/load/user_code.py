@@ -60,17 +60,17 @@ def load_own_ops(
         raise usage_error(f"{path} cannot be read: {reason or error}") from None
     request = LoadOps(str(file), content)
     others = [r for r in worker.preparation if r.file != request.file]
-    return worker.restart_with([*others, request], limits=limits)[-1].ops
+    return worker.restart_with([*others, request], limits=limits)[-1]
 
 
 def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
     """Return the ops that are defined in Python, cached on disk unless a worker has loaded files."""
     asked = worker or shared_worker()
     if asked.preparation:
-        return asked.ask(ListOwnOps()).ops
+        return asked.ask(ListOwnOps()).value
 
     def ask() -> bytes:
-        return json.dumps(to_json(asked.ask(ListOwnOps()).ops)).encode()
+        return json.dumps(to_json(asked.ask(ListOwnOps()).value)).encode()
 
     return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, ask)
 

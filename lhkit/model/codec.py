@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import reprlib
@@ -61,10 +62,8 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _decode_dataclass(typing.cast(type, hint), data, where)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
-        try:
+        with contextlib.suppress(OverflowError):
             return float(data)
-        except OverflowError:
-            _expect(False, data, where)
     fits = isinstance(data, hint) and not (hint in (int, float) and isinstance(data, bool))
     return _expect(fits, data, where)
 
@@ -72,15 +71,11 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
 def _decode_union(args: tuple[Any, ...], data: Any, where: str) -> Any:
     if data is None and type(None) in args:
         return None
-    problem: ValueError | None = None
-    for arg in args:
-        if arg is type(None):
-            continue
-        try:
+    *others, last = (arg for arg in args if arg is not type(None))
+    for arg in others:
+        with contextlib.suppress(ValueError):
             return _decode(arg, data, where)
-        except ValueError as error:
-            problem = error
-    raise problem or ValueError(f"{where}: no type fits {reprlib.repr(data)}")
+    return _decode(last, data, where)
 
 
 def _decode_dataclass(cls: type, data: Any, where: str) -> Any:

@@ -15,23 +15,10 @@ from lhkit.model.printable import printable, shortened
 from lhkit.model.span import Span, excerpt
 
 FailureKind = Literal[
-    "invalidated-handle",
-    "repeated-payload",
-    "silenceable",
-    "definite",
-    "invalid-payload",
-    "payload-parse",
-    "payload-verify",
-    "schedule-parse",
-    "schedule-verify",
-    "lowering",
-    "wrong-result",
-    "usage",
-    "crash",
-    "timeout",
-    "memory",
-    "cancelled",
-]
+    "invalidated-handle", "repeated-payload", "silenceable", "definite", "invalid-payload", "payload-parse",
+    "payload-verify", "schedule-parse", "schedule-verify", "lowering", "wrong-result", "usage", "crash",
+    "timeout", "memory", "cancelled",
+]  # fmt: skip
 
 FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
 
@@ -80,7 +67,7 @@ class Failure:
     @property
     def reaction(self) -> Reaction:
         """The exception, exit code and statuses of this kind of failure."""
-        return REACTIONS.get(self.kind, _OTHER)
+        return REACTIONS[self.kind]
 
     @property
     def exit_code(self) -> int:
@@ -99,7 +86,7 @@ class Failure:
         for diagnostic in self.diagnostics:
             blocks.extend(describe_diagnostic(diagnostic, dict(self.texts)))
         if self.output.strip():
-            blocks.append("the compiler printed:\n" + _indent(_tail(self.output.strip())))
+            blocks.append("the compiler printed:\n" + _tail(self.output.strip()))
         if self.advice:
             blocks.append(self.advice)
         if self.reproducer:
@@ -123,13 +110,12 @@ def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> lis
     return lines
 
 
-def _indent(text: str) -> str:
-    return "\n".join("  " + line for line in text.splitlines())
-
-
-def _tail(text: str, *, lines: int = 12) -> str:
-    kept = text.splitlines()
-    return "\n".join(kept if len(kept) <= lines else [f"… {len(kept) - lines} lines before", *kept[-lines:]])
+def _tail(text: str, *, most: int = 12) -> str:
+    """Return the last lines of a text, indented."""
+    lines = text.splitlines()
+    if len(lines) > most:
+        lines = [f"… {len(lines) - most} lines before", *lines[-most:]]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 class LhkitError(Exception):
@@ -222,15 +208,12 @@ REACTIONS: Mapping[FailureKind, Reaction] = {
     "memory": Reaction(MemoryLimitError, 3, "out-of-memory", "out-of-memory"),
     "cancelled": Reaction(LhkitError, 130, "cancelled"),
 }
-_OTHER = Reaction(LhkitError)
 
 
-DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it."
-
-
-def defect_message(what: str) -> str:
-    """Return the message for a failure that lhkit does not know: what failed, and with which exception."""
-    return f"a defect in lhkit: {what}"
+def defect(what: str, *, request: str | None = None, reproducer: str | None = None) -> Failure:
+    """Return the failure for an exception that is not typed: what failed, and with which exception."""
+    advice = "This is a mistake in lhkit, not in your input. Please report it."
+    return Failure("crash", f"a defect in lhkit: {what}", (), advice, request, reproducer=reproducer)
 
 
 def error_for(failure: Failure) -> LhkitError:
@@ -290,17 +273,8 @@ def _has_foreign_frame(traceback: TracebackType | None) -> bool:
 def _typed(error: Exception, name: str, values: tuple[Any, ...]) -> Exception:
     # What makes the folder is loaded when it is needed.
     defects = importlib.import_module("lhkit.worker.reproducer")
-    typed: Exception = defects.typed_error(error, f"{name}({_shown(values)})", _texts(values))
+    shown = ", ".join(f"<{type(v).__name__} {getattr(v, 'source', '')}>".replace(" >", ">") for v in values)
+    texts = {f"{i}.mlir": getattr(v, "text", None) for i, v in enumerate(values)}
+    inputs = {k: t.encode(errors="replace") for k, t in texts.items() if isinstance(t, str)}
+    typed: Exception = defects.typed_error(error, f"{name}({shown})", inputs)
     return typed
-
-
-def _shown(values: tuple[Any, ...]) -> str:
-    return ", ".join(f"<{type(v).__name__} {getattr(v, 'source', '')}>".replace(" >", ">") for v in values)
-
-
-def _texts(values: tuple[Any, ...]) -> dict[str, bytes]:
-    texts = {}
-    for i, value in enumerate(values):
-        if isinstance(text := getattr(value, "text", None), str):
-            texts[f"{i}.mlir"] = text.encode(errors="replace")
-    return texts

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
-from lhkit.model.printable import printable
-from lhkit.model.showable import Showable
+from lhkit.model.showable import Described
 from lhkit.model.span import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Showable):
+class Explanation(Described):
     """The answer of `Trace.why`."""
 
     sentence: str  # The cause in one sentence
@@ -31,44 +30,19 @@ class Explanation(Showable):
 
     def describe(self) -> str:
         """Return the sentence, then each place with its source line and a caret."""
-        lines = [self.sentence]
-        for place in self.places:
-            lines += describe_diagnostic(place, dict(self.texts))
-        return "\n".join(lines)
-
-    def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.traces.report.trace_text import explanation_bundle
-
-        return explanation_bundle(self)
-
-    def __str__(self) -> str:
-        return printable(self.describe())
+        places = [line for p in self.places for line in describe_diagnostic(p, dict(self.texts))]
+        return "\n".join([self.sentence, *places])
 
 
 RepairKind = Literal[
-    "use-result",
-    "match-again",
-    "move-before",
-    "deduplicate",
-    "other-name",
-    "other-root",
-    "other-handle",
-    "match-inside",
-    "each-alone",
-    "split-count",
-    "sizes",
-    "order",
-    "type",
-    "cast",
-    "mark",
-    "structure",
-    "spelling",
-    "several",
-]
+    "use-result", "match-again", "move-before", "deduplicate", "other-name", "other-root", "other-handle",
+    "match-inside", "each-alone", "split-count", "sizes", "order", "type", "cast", "mark", "structure",
+    "spelling", "several",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Repair(Showable):
+class Repair(Described):
     """A repair: the failed step passes with it, and no other step does worse."""
 
     kind: RepairKind  # The kind of edit; ``several`` for a combination
@@ -86,17 +60,9 @@ class Repair(Showable):
         lines = [f"{self.title}." + (f" {self.note}" if self.note else "")]
         return "\n".join([*lines, *("  " + line for line in self.diff.splitlines())])
 
-    def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.repairs.repair_trials import repair_bundle
-
-        return repair_bundle(self)
-
-    def __str__(self) -> str:
-        return printable(self.describe())
-
 
 @dataclass(frozen=True, slots=True)
-class Repairs(Showable, Sequence[Repair]):
+class Repairs(Described, Sequence[Repair]):
     """The repairs of a schedule, the best first; shows itself as titles and diffs."""
 
     found: tuple[Repair, ...]
@@ -108,9 +74,6 @@ class Repairs(Showable, Sequence[Repair]):
     def __getitem__(self, index: int | slice) -> Repair | Repairs:
         return Repairs(self.found[index]) if isinstance(index, slice) else self.found[index]
 
-    def __iter__(self) -> Iterator[Repair]:
-        return iter(self.found)
-
     def __len__(self) -> int:
         return len(self.found)
 
@@ -119,14 +82,6 @@ class Repairs(Showable, Sequence[Repair]):
         if not self.found:
             return "no repair was found."
         return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
-
-    def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.repairs.repair_trials import repair_bundle
-
-        return repair_bundle(self)
-
-    def __str__(self) -> str:
-        return printable(self.describe())
 
 
 TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not-tried"]

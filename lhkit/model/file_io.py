@@ -11,6 +11,7 @@ import math
 import os
 import stat
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -146,7 +147,7 @@ def write_file(path: str | Path, data: bytes) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file of lhkit's own at once or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)

@@ -11,18 +11,9 @@ from lhkit.model.showable import Showable
 Architecture = Literal["x86-64", "aarch64"]
 Flow = Literal["next", "call", "jump", "branch", "return", "stop"]
 Bound = Literal[
-    "calls",
-    "spills",
-    "scalar",
-    "fma",
-    "arithmetic",
-    "division",
-    "latency",
-    "loads",
-    "stores",
-    "shuffles",
+    "calls", "spills", "scalar", "fma", "arithmetic", "division", "latency", "loads", "stores", "shuffles",
     "issue",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,21 +68,19 @@ class _Judging:
     parent_of: Callable[[OpId], OpId | None]
     dead: dict[HandleId, Death] = field(default_factory=dict)
 
-    def kill(
-        self, handle: HandleId, cause: Cause, by: HandleId, op: OpId | None, ancestor: OpId | None
-    ) -> None:
-        self.dead.setdefault(handle, Death(handle, cause, by, op, ancestor))
+    def kill(self, death: Death) -> None:
+        self.dead.setdefault(death.handle, death)
 
     def consume(self, handle: HandleId) -> None:
         """Invalidate a consumed handle, its aliases, and handles to nested ops."""
         points_to = self.live[handle]
         first_op = next(iter(points_to.ops), None)
-        self.kill(handle, "direct", handle, first_op, first_op)
+        self.kill(Death(handle, "direct", handle, first_op, first_op))
         values = set(points_to.values)
         for other, its in self.live.items() if points_to.is_value else ():
             if its.is_value and not values.isdisjoint(its.values):
                 op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
-                self.kill(other, "alias", handle, op, op)
+                self.kill(Death(other, "alias", handle, op, op))
         self._consume_ops(handle, points_to.roots if points_to.is_value else points_to.ops)
 
     def _consume_ops(self, handle: HandleId, ops: Iterable[OpId]) -> None:
@@ -94,9 +92,8 @@ class _Judging:
             if other in self.dead:
                 continue
             for op in dict.fromkeys(its.ops):
-                root = self._root_of(op, roots, around)
-                if root is not None:
-                    self.kill(other, "alias" if root == op else "nested", handle, op, root)
+                if (root := self._root_of(op, roots, around)) is not None:
+                    self.kill(Death(other, "alias" if root == op else "nested", handle, op, root))
                     break
 
     def _root_of(self, op: OpId, roots: set[OpId], around: dict[OpId, OpId | None]) -> OpId | None:

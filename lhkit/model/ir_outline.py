@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
+from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import HandleKind
 
 
@@ -64,14 +65,6 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class OutlinedValue:
-    """An SSA value: its name with ``%``, and its type as text."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
 class OutlinedBlock:
     """A block of an op: the numbers of its region, of itself there, and of its arguments as values."""
 
@@ -92,7 +85,7 @@ class OutlinedOp:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     blocks: tuple[OutlinedBlock, ...]
-    line: int | None  # The line of the text that it stands in, from 1; None for an op that is not written
+    line: int | None  # Its line in the text, from 1; None for an op that is not written
     id: str = ""  # The op of the trace that it is; empty where that is not known
 
 
@@ -100,7 +93,7 @@ class OutlinedOp:
 class PayloadOutline:
     """A payload: its values by number, and its ops, outer before inner, in the order of the text."""
 
-    values: tuple[OutlinedValue, ...]
+    values: tuple[TypedName, ...]
     ops: tuple[OutlinedOp, ...]
 
 

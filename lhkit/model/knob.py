@@ -101,9 +101,8 @@ class Knob:
     def check(self, value: KnobValue) -> KnobValue:
         """Return ``value`` if the knob allows it, else raise a UsageError."""
         matches = [o for o in self.options if o == value and isinstance(o, bool) == isinstance(value, bool)]
-        if self.options and not matches:
-            raise self._no_such_value(_spell(value))
-        if not matches and self.bounds is not None and not self.bounds.allows(value):
+        is_outside = self.bounds is not None and not self.bounds.allows(value)
+        if not matches and (self.options or is_outside):
             raise self._no_such_value(_spell(value))
         return matches[0] if matches else value
 
@@ -166,16 +165,11 @@ def resolve_knobs(
         if value is not None:
             resolved[name] = knob.check(value)
         elif applied is None or not knob.sequences or any(s in applied for s in knob.sequences):
-            raise _not_set(knob, source, text)
+            raise usage_error(
+                f"knob {name!r} of {source} has no default and was not set",
+                f"Set it: --set {name}=VALUE on the command line, knobs={{{name!r}: …}} in Python. "
+                f"It may be {knob.allowed()}.",
+                at=Span(source, knob.line, knob.column),
+                text=text,
+            )
     return resolved
-
-
-def _not_set(knob: Knob, source: str, text: str) -> UsageError:
-    name = knob.name
-    return usage_error(
-        f"knob {name!r} of {source} has no default and was not set",
-        f"Set it: --set {name}=VALUE on the command line, knobs={{{name!r}: …}} in Python. "
-        f"It may be {knob.allowed()}.",
-        at=Span(source, knob.line, knob.column),
-        text=text,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,22 +11,9 @@ from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
 
 Kind = Literal[
-    "alloc",
-    "stack",
-    "free",
-    "copy",
-    "touch",
-    "loop",
-    "while",
-    "branch",
-    "call",
-    "alias",
-    "extent",
-    "address",
-    "constant",
-    "compare",
-    "compute",
-]
+    "alloc", "stack", "free", "copy", "touch", "loop", "while", "branch", "call", "alias", "extent", "address",
+    "constant", "compare", "compute",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +220,9 @@ def known(value: int) -> Number:
 
 def hull(numbers: Iterable[Number]) -> Number:
     """Return the smallest interval that contains several."""
-    given = list(numbers)
-    lows, highs = [n.low for n in given], [n.high for n in given]
-    low = None if None in lows else min(n for n in lows if n is not None)
-    return Number(low, None if None in highs else max(n for n in highs if n is not None))
+    return functools.reduce(
+        lambda a, b: Number(_if_both(min, a.low, b.low), _if_both(max, a.high, b.high)), numbers
+    )
 
 
 def count(number: Number) -> Range:
@@ -245,26 +232,24 @@ def count(number: Number) -> Range:
 
 def add(a: Range, b: Range) -> Range:
     """Return the sum."""
-    return Range(a.low + b.low, None if a.high is None or b.high is None else a.high + b.high)
+    return Range(a.low + b.low, _if_both(int.__add__, a.high, b.high))
 
 
 def times(a: Range, b: Range) -> Range:
     """Return the product; zero times an unbounded number is zero."""
     if _NOTHING in (a, b):
         return _NOTHING
-    return Range(a.low * b.low, None if a.high is None or b.high is None else a.high * b.high)
+    return Range(a.low * b.low, _if_both(int.__mul__, a.high, b.high))
 
 
 def between(ranges: Iterable[Range]) -> Range:
     """Return the smallest range that contains several."""
-    given = list(ranges)
-    highs = [r.high for r in given]
-    return Range(min(r.low for r in given), None if None in highs else max(h for h in highs if h is not None))
+    return functools.reduce(lambda a, b: Range(min(a.low, b.low), _if_both(max, a.high, b.high)), ranges)
 
 
 def largest(a: Range, b: Range) -> Range:
     """Return the larger of two numbers."""
-    return Range(max(a.low, b.low), None if a.high is None or b.high is None else max(a.high, b.high))
+    return Range(max(a.low, b.low), _if_both(max, a.high, b.high))
 
 
 def rounded(size: Range, alignment: int) -> Range:
@@ -301,16 +286,14 @@ def compare(name: str, a: Number, b: Number) -> Number:
     if name.startswith("u") and any(n.low is None or n.low < 0 for n in (a, b)):
         return Number(0, 1)
     kind = name.lstrip("su") if name not in ("eq", "ne") else name
-    if kind in ("gt", "ge"):
-        return compare({"gt": "slt", "ge": "sle"}[kind], b, a)
-    if kind == "lt":
-        always, never = _below(a.high, b.low), _below(b.high, a.low, or_equal=True)
-    elif kind == "le":
-        always, never = _below(a.high, b.low, or_equal=True), _below(b.high, a.low)
-    else:
-        same = a.value is not None and a.value == b.value
-        apart = _below(a.high, b.low) or _below(b.high, a.low)
-        always, never = (same, apart) if kind == "eq" else (apart, same)
+    if kind in ("eq", "ne"):
+        always = a.value is not None and a.value == b.value
+        never = _below(a.high, b.low) or _below(b.high, a.low)
+    else:  # a > b is b < a, a <= b is its negation
+        low, high = (b, a) if kind in ("gt", "le") else (a, b)
+        always, never = _below(low.high, high.low), _below(high.high, low.low, or_equal=True)
+    if kind in ("ne", "le", "ge"):
+        always, never = never, always
     return known(1) if always else known(0) if never else Number(0, 1)
 
 

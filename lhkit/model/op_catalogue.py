@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
@@ -30,11 +30,9 @@ Role = Literal[
 RegionKind = Literal["body", "alternatives", "patterns", "conversion-patterns", "type-converter", "payload"]
 PieceKind = Literal["text", "operands", "attribute", "dictionary", "types", "regions"]
 TypesStyle = Literal[
-    "none", "function", "operands", "first", "result", "cast", "one-result", "same-results", "either"
+    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none"
 ]
-TYPES_STYLES: tuple[TypesStyle, ...] = (
-    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none",
-)  # fmt: skip
+TYPES_STYLES: tuple[TypesStyle, ...] = get_args(TypesStyle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,7 @@ def _fit(word: str, there: list[str]) -> float:
     return 0.6 if is_near else 0.0
 
 
-GROUP = "Ops of one's own"
+GROUP = "Your own ops"
 _TYPES = {"op": "!transform.any_op", "value": "!transform.any_value", "param": "!transform.any_param"}
 # Kind and storage of an attribute, by how Python spells its type.
 _ATTRIBUTES: Mapping[str, tuple[AttributeKind, str]] = {
@@ -351,7 +349,7 @@ def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -
             yield ", ".join(v.name for v in dict(form.operands).get(piece.text, ()))
         elif piece.kind == "attribute":
             spec = op.attribute(piece.text)
-            yield "" if spec is None else STYLES[piece.style](form, spec) or ""
+            yield "" if spec is None else spelled(piece.style, form, spec) or ""
         elif piece.kind == "types":
             yield types_text(assembly.types, form)
         else:
@@ -389,35 +387,30 @@ def types_text(style: TypesStyle, form: Form) -> str:
     """Return the types of a form's operands and results as an op writes them."""
     given = [v.type for v in form.operand_values]
     made = [v.type for v in form.result_values]
+    operands = ", ".join(given)
     results = made[0] if len(made) == 1 else f"({', '.join(made)})"
-    match style:
-        case "function":
-            return f" : ({', '.join(given)}) -> {results}"
-        case "operands":
-            return f" : {', '.join(given)}{f' -> {results}' if made else ''}" if given else ""
-        case "first":
-            return f" : {given[0]}" if given else ""
-        case "result":
-            return f" -> {results}" if made else ""
-        case "cast":
-            return f" : {', '.join(given)} to {results}"
-        case "one-result":
-            return f" : {', '.join(given)}" if given else ""
-        case "either":
-            return f" : ({', '.join(given)}) -> {results}" if made else f" : {', '.join(given)}"
-        case "same-results":
-            return f" : ({', '.join(given)}) -> {made[0] if made else '()'}"
-        case _:
-            return ""
+    arrow = f" -> {results}" if made else ""
+    texts: Mapping[TypesStyle, str] = {
+        "function": f" : ({operands}) -> {results}",
+        "operands": f" : {operands}{arrow}" if given else "",
+        "first": f" : {given[0]}" if given else "",
+        "result": arrow,
+        "cast": f" : {operands} to {results}",
+        "one-result": f" : {operands}" if given else "",
+        "either": f" : ({operands}){arrow}" if made else f" : {operands}",
+        "same-results": f" : ({operands}) -> {made[0] if made else '()'}",
+        "none": "",
+    }
+    return texts[style]
 
 
-def _given(form: Form, spec: AttributeSpec) -> AttributeValue:
-    return dict(form.attributes).get(spec.name, spec.default)
+def spelled(style: str, form: Form, spec: AttributeSpec) -> str | None:
+    """Return an attribute's value in a style of `STYLES`, or None if it cannot be written so."""
+    return STYLES[style](form, spec, dict(form.attributes).get(spec.name, spec.default))
 
 
-def _mixed(form: Form, spec: AttributeSpec) -> str | None:
+def _mixed(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     """Spell a list of sizes: numbers, values for those left open, brackets around those that are scalable."""
-    value = _given(form, spec)
     if not isinstance(value, tuple) or spec.kind != "ints":
         return None
     names = iter([v.name for v in dict(form.operands).get(spec.dynamic or "", ())])
@@ -430,56 +423,50 @@ def _mixed(form: Form, spec: AttributeSpec) -> str | None:
     return f"[{', '.join(entries)}]"
 
 
-def _number(form: Form, spec: AttributeSpec) -> str | None:
+def _number(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     values: Sequence[TypedName] = dict(form.operands).get(spec.dynamic or "", ())
     if values:
         return values[0].name
-    value = _given(form, spec)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _word(form: Form, spec: AttributeSpec) -> str | None:
-    value = _given(form, spec)
+def _word(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     if spec.kind == "string" or not isinstance(value, bool | str):
         return None
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _quoted(form: Form, spec: AttributeSpec) -> str | None:
-    value = _given(form, spec)
+def _quoted(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     return attribute_text(value, "string", "") if isinstance(value, str) else None
 
 
-def _typed(form: Form, spec: AttributeSpec) -> str | None:
-    value = _given(form, spec)
+def _typed(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     return None if value is None or spec.kind == "enum" else _entry(value, spec)
 
 
-def _bracketed(form: Form, spec: AttributeSpec) -> str | None:
-    value = _given(form, spec)
+def _bracketed(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     return _brackets(value) if isinstance(value, tuple) and spec.kind in ("ints", "bools") else None
 
 
-def _pairs(form: Form, spec: AttributeSpec) -> str | None:
-    matchers, actions = _given(form, spec), dict(form.attributes).get(_ACTIONS)
-    if spec.name != "matchers" or not isinstance(matchers, tuple) or not isinstance(actions, tuple):
+def _pairs(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
+    actions = dict(form.attributes).get(_ACTIONS)
+    if spec.name != "matchers" or not isinstance(value, tuple) or not isinstance(actions, tuple):
         return None
-    return ",\n    ".join(f"{m} -> {a}" for m, a in zip(matchers, actions, strict=False))
+    return ",\n    ".join(f"{m} -> {a}" for m, a in zip(value, actions, strict=False))
 
 
-def _positions(form: Form, spec: AttributeSpec) -> str | None:
+def _positions(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     """Spell which operands or results are meant: some, all but some, or all."""
-    given = dict(form.attributes)
-    listed = _brackets(_given(form, spec))[1:-1]
     if spec.name not in ("raw_position_list", "raw_dim_list"):
         return None
+    given = dict(form.attributes)
+    listed = _brackets(value)[1:-1]
     some = f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
     return "[all]" if given.get("is_all") else some
 
 
-def _options(form: Form, spec: AttributeSpec) -> str | None:
+def _options(form: Form, spec: AttributeSpec, value: AttributeValue) -> str | None:
     """Spell a dictionary whose entries may be parameters."""
-    value = _given(form, spec)
     if spec.kind != "dictionary" or not isinstance(value, tuple):
         return None
     values = [v.name for _, group in form.operands[1:] for v in group]
@@ -500,7 +487,7 @@ def _brackets(value: object) -> str:
     return f"[{', '.join(str(v).lower() if isinstance(v, bool) else str(v) for v in items)}]"
 
 
-STYLES: Mapping[str, Callable[[Form, AttributeSpec], str | None]] = {
+STYLES: Mapping[str, Callable[[Form, AttributeSpec, AttributeValue], str | None]] = {
     "positions": _positions,
     "mixed": _mixed,
     "number": _number,

@@ -81,7 +81,7 @@ class OwnAttribute:
 
 @dataclass(frozen=True, slots=True)
 class OwnOp:
-    """What is known about a transform op of one's own."""
+    """A user-defined transform op."""
 
     name: str
     operands: tuple[OwnOperand, ...]
@@ -127,7 +127,7 @@ def transform_op(name: str, *, consumes: Sequence[str] = (), reads_only: bool = 
     Its parameters by position are the operands, annotated with `Ops`, `Values` or `Params`; those by keyword
     are attributes (``int``, ``float``, ``bool``, ``str``, ``list[int]``, ``list[str]``, ``Any`` for attributes
     as they are), optional where they have a default; one annotated with `Rewriter` is given the rewriter. The
-    annotation of what it returns gives the results: `Ops` and its kin, or a tuple of them.
+    annotation of what it returns gives the results: `Ops`, `Values`, `Params`, or a tuple of them.
 
     Args:
         name: ``dialect.op``; the dialect is none of MLIR's.

@@ -2,7 +2,7 @@
 
 ``transform.apply_registered_pass`` runs any pass of the bindings, and some of them write files, read files,
 run other pipelines or start other programs. This is an allow-list, so that a pass that a later version adds is
-refused until someone has looked at it.
+refused until it has been reviewed.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ class Payload(Showable):
     @property
     def sha256(self) -> str:
         """Hash of the content and of the blobs, in hexadecimal."""
-        told = hashlib.sha256(self.content)
+        digest = hashlib.sha256(self.content)
         for blob in self.blobs:
-            told.update(f"\n{blob.name} {blob.dtype} {blob.shape} {blob.sha256}".encode())
-        return told.hexdigest()
+            digest.update(f"\n{blob.name} {blob.dtype} {blob.shape} {blob.sha256}".encode())
+        return digest.hexdigest()
 
     def function(self, name: str | None = None) -> Function:
         """Return the function of that name; without a name the only one with a body.
@@ -90,19 +90,17 @@ class Payload(Showable):
         defined = [f for f in self.functions if not f.is_declaration]
         if not defined:
             raise self._no_function()
+        wanted = defined if name is None else [f for f in defined if f.name == name.removeprefix("@")]
+        if len(wanted) == 1:
+            return wanted[0]
         listed = "\n".join(f"  {f.describe()}" for f in defined)
         if name is not None:
-            for function in defined:
-                if function.name == name.removeprefix("@"):
-                    return function
             message = f"{self.source} has no function @{name.removeprefix('@')}"
             raise usage_error(message, f"Its functions:\n{listed}")
-        if len(defined) != 1:
-            raise usage_error(
-                f"{self.source} has {len(defined)} functions; say which one to run",
-                f"--function NAME on the command line, function=… in Python:\n{listed}",
-            )
-        return defined[0]
+        raise usage_error(
+            f"{self.source} has {len(defined)} functions; say which one to run",
+            f"--function NAME on the command line, function=… in Python:\n{listed}",
+        )
 
     def _no_function(self) -> UsageError:
         if self.sequences and not self.functions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -52,13 +53,8 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> Int
     """
     ordered = sorted(values)
     n = len(ordered)
-    k, outside = 0, 0.0
-    while k < n // 2:
-        outside += 2 * math.comb(n, k) / 2**n
-        if outside > 1 - confidence:
-            break
-        k += 1
-    k = max(k - 1, 0)
+    outside = itertools.accumulate(2 * math.comb(n, k) / 2**n for k in range(n // 2))
+    k = max(bisect.bisect(list(outside), 1 - confidence) - 1, 0)
     return Interval(ordered[k], statistics.median(ordered), ordered[n - 1 - k])
 
 
@@ -222,12 +218,10 @@ def rank_entries(comparison: Comparison, *, margin: float = MARGIN) -> list[Rank
             groups[-1].append(m)
         else:
             groups.append([m])
-    ranks, place = [], 1
-    given = {m.name: i for i, m in enumerate(comparison.measurements)}
+    ranks: list[Rank] = []
     for group in groups:
-        names = sorted((m.name for m in group), key=given.__getitem__)
-        ranks += [Rank(name, place, len(group) > 1) for name in names]
-        place += len(group)
+        in_order = [m.name for m in comparison.measurements if m in group]
+        ranks += [Rank(name, len(ranks) + 1, len(group) > 1) for name in in_order]
     return ranks
 
 
@@ -314,11 +308,6 @@ def _outside(count: int, error: float) -> int:
     """Return how many means may lie beyond each end, so that both ends fail with at most this probability."""
     sums = [1]  # how many sets of ranks have each sum
     for rank in range(1, count + 1):
-        more = sums + [0] * rank
-        for total, ways in enumerate(sums):
-            more[total + rank] += ways
-        sums = more
-    allowed, ways, outside = error / 2 * 2**count, 0, 0
-    while (ways := ways + sums[outside]) <= allowed:
-        outside += 1
-    return outside - 1
+        without, with_rank = sums + [0] * rank, [0] * rank + sums
+        sums = [a + b for a, b in zip(without, with_rank, strict=True)]
+    return bisect.bisect(list(itertools.accumulate(sums)), error / 2 * 2**count) - 1

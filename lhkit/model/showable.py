@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 from lhkit.model.errors import public
@@ -30,3 +31,16 @@ class Printable(Showable):
 
     def __str__(self) -> str:
         return str(self._repr_mimebundle_()["text/plain"])
+
+
+class Described(Printable):
+    """Base of values whose only form is the text of ``describe``."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def describe(self) -> str:
+        """Return the value as text."""
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        return {"text/plain": self.describe()}

@@ -24,7 +24,7 @@ def op_of_type(type_: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TypedName:
-    """A value of the schedule: ``%loop`` of type ``!transform.any_op``."""
+    """An SSA value as it is written: ``%loop`` of type ``!transform.any_op``."""
 
     name: str
     type: str
@@ -94,25 +94,24 @@ def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
     """Return an attribute's value in MLIR's syntax."""
     if kind == "flag" and value is True:
         return "unit"
-    if kind == "bool" and isinstance(value, bool):
-        return _word(value)
-    if kind == "int" and _is_int(value):
-        return f"{value} : {storage}"
-    if kind == "string" and isinstance(value, str):
-        return quoted(value)
-    if kind in ("type", "symbol", "enum", "any") and isinstance(value, str):
-        return value
     if kind in _LISTS and isinstance(value, tuple):
         return _list_text(value, kind, storage)
-    raise ValueError(f"{value!r} is not a value of kind {kind}")
+    text = _scalar_text(value, kind, f"a value of kind {kind}")
+    return f"{text} : {storage}" if kind == "int" else text
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _word(value: object) -> str:
-    return "true" if value is True else "false"
+def _scalar_text(value: object, kind: str, expected: str) -> str:
+    """Return a value without its type; ``expected`` says in the error what it is not."""
+    match kind, value:
+        case "bool", bool():
+            return str(value).lower()
+        case "int", int() if not isinstance(value, bool):
+            return str(value)
+        case "string", str():
+            return quoted(value)
+        case "type" | "symbol" | "enum" | "any" | "attribute", str():
+            return value
+    raise ValueError(f"{value!r} is not {expected}")
 
 
 def quoted(value: object) -> str:
@@ -126,7 +125,9 @@ def _list_text(value: Sequence[object], kind: str, storage: str) -> str:
         return f"[{', '.join(_list_text(_tuple(v), 'ints', '[i64]') for v in value)}]"
     if kind == "dictionary":
         return f"{{{', '.join(f'{_key(name)} = {text}' for name, text in map(_tuple, value))}}}"
-    items = [_item_text(v, kind) for v in value]
+    if kind == "ints":
+        value = [DYNAMIC if v is None else v for v in value]
+    items = [_scalar_text(v, kind[:-1], f"allowed in a list of kind {kind}") for v in value]
     if storage.startswith("array<"):
         return f"{storage[:-1]}{': ' if items else ''}{', '.join(items)}>"
     typed = f" : {storage[1:-1]}" if kind == "ints" else ""
@@ -141,18 +142,6 @@ def _tuple(value: object) -> tuple[object, ...]:
     if not isinstance(value, tuple):
         raise ValueError(f"{value!r} is not a list")
     return value
-
-
-def _item_text(value: object, kind: str) -> str:
-    if kind == "ints" and (value is None or _is_int(value)):
-        return str(DYNAMIC if value is None else value)
-    if kind == "bools" and isinstance(value, bool):
-        return _word(value)
-    if kind == "strings" and isinstance(value, str):
-        return quoted(value)
-    if kind in ("types", "symbols", "attributes") and isinstance(value, str):
-        return value
-    raise ValueError(f"{value!r} is not allowed in a list of kind {kind}")
 
 
 _LISTS = frozenset(("ints", "bools", "strings", "types", "symbols", "attributes", "int-lists", "dictionary"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,14 +14,10 @@ from pathlib import Path
 @functools.cache
 def cpu_field(name: str) -> str | None:
     """Return a field of the first core as Linux lists it, such as ``model name``; None where it does not."""
-    try:
+    with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
+        if match := re.search(rf"^{name}[ \t]*:(.*)", text, re.MULTILINE):
+            return match[1].strip()
     return None
 
 

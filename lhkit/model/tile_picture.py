@@ -14,21 +14,9 @@ from lhkit.model.span import Span
 from lhkit.model.target import CacheLevel
 
 TermKind = Literal[
-    "constant",
-    "loop",
-    "dimension",
-    "extent",
-    "argument",
-    "unknown",
-    "add",
-    "sub",
-    "mul",
-    "floordiv",
-    "ceildiv",
-    "mod",
-    "min",
-    "max",
-]
+    "constant", "loop", "dimension", "extent", "argument", "unknown", "add", "sub", "mul", "floordiv",
+    "ceildiv", "mod", "min", "max",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

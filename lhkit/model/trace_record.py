@@ -156,7 +156,7 @@ class Invalidation:
     # its payload op was nested in one of the consumed handle
     cause: Cause
     by: str  # The consumed handle
-    # The payload op of the dead handle that is shared or nested; None if the consumed handle was empty
+    # The payload op of the invalidated handle that is shared or nested; None if the consumed handle was empty
     payload_op: str | None
     ancestor: str | None  # The payload op of the consumed handle that is or contains it, None likewise
 
@@ -333,17 +333,12 @@ class Trace(Printable):
     def snapshot_text(self, step: int) -> str | None:
         """Return the payload after a step (-1: before the first), or None where it is not known."""
         chain: list[Snapshot] = []
-        at: int | None = step
-        while True:
-            snapshot = self._snapshots.get(at) if at is not None else None
-            if snapshot is None:
-                return None
-            if snapshot.text is not None:
-                break
+        snapshot = self._snapshots.get(step)
+        while snapshot is not None and snapshot.base is not None:
             chain.append(snapshot)
-            at = snapshot.base
-        if not chain:
-            return snapshot.text
+            snapshot = self._snapshots.get(snapshot.base)
+        if snapshot is None or snapshot.text is None:
+            return None
         lines = snapshot.text.split("\n")
         for each in reversed(chain):
             for edit in reversed(each.edits):

@@ -420,8 +420,3 @@ def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")
-
-
-def repair_bundle(repair: Repair | Repairs) -> dict[str, Any]:
-    """Return one repair or several as a MIME bundle: titles and diffs."""
-    return {"text/plain": repair.describe()}

@@ -198,7 +198,7 @@ def tile_picture_of(
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def read_tilings(name: str, content: bytes, worker: Worker) -> Tilings:
     """Return the structured ops of a payload's text."""
-    return worker.ask(ReadTilings(Source("payload", "payload", name, content))).tilings
+    return worker.ask(ReadTilings(Source("payload", "payload", name, content))).value
 
 
 Choice = tuple[int, StructuredOp, str | None, tuple[str, ...]]

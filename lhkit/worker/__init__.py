@@ -2,8 +2,7 @@
 
 - ``requests``: Requests about payloads and schedules, each with the type of its answer.
 - ``framing``: Framed MessagePack messages between client and worker, and the types of these messages.
-- ``client``: The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the
-  dead.
+- ``client``: The client's side of the wall: starts and replaces the worker, sends requests, enforces limits.
 - ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for
   in return.
 - ``limits``: Time and memory limits of a request, with defaults from this machine or container.

@@ -1,4 +1,4 @@
-"""The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the dead."""
+"""The client's side of the wall: starts and replaces the worker, sends requests, enforces limits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
+from lhkit.model.own_op_definition import OwnOp
 from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
-from lhkit.worker.requests import AnswerType, LoadOps, OwnOpsAnswer, Request, name_of
+from lhkit.worker.requests import AnswerType, LoadOps, Request, name_of
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
@@ -95,13 +96,14 @@ class Worker:
                     self._process = None
                     process.kill()
                 raise
-        if answer.traceback is not None:
-            raise DefectError(self._failure_of_defect(answer, [*self.preparation, *before(), request]))
-        raise error_for(answer.failure)
+        if answer.traceback is None:
+            raise error_for(answer.failure)
+        requests = [*self.preparation, *before(), request]
+        raise DefectError(self._with_reproducer(answer.failure, requests, answer.traceback))
 
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None
-    ) -> list[OwnOpsAnswer]:
+    ) -> list[tuple[OwnOp, ...]]:
         """Replace the process by one that answers these requests first, as its successors do.
 
         The old process ends only when the new one has answered them all; if one fails, nothing changes.
@@ -132,7 +134,7 @@ class Worker:
 
     def _start(
         self, preparation: Sequence[LoadOps], limits: Limits
-    ) -> tuple[WorkerProcess, list[OwnOpsAnswer]]:
+    ) -> tuple[WorkerProcess, list[tuple[OwnOp, ...]]]:
         process = WorkerProcess(self.threads, self.program, limits, self.files)
         answers = []
         try:
@@ -140,7 +142,7 @@ class Worker:
                 answer = process.ask(request, limits, None)
                 if isinstance(answer, Failed):
                     raise error_for(answer.failure)
-                answers.append(process.decode(answer, request))
+                answers.append(process.decode(answer, request).value)
         except BaseException:
             process.kill()
             raise
@@ -195,16 +197,14 @@ class Worker:
             last_good_ir=died.last_good_ir,
             output=died.output,
         )
-        if self.program != COMPILER:
-            return failure
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, failure))
+        return self._with_reproducer(failure, requests, died.output)
 
-    def _failure_of_defect(self, answer: Failed, requests: Sequence[Request[Any]]) -> Failure:
-        failure = answer.failure
+    def _with_reproducer(self, failure: Failure, requests: Sequence[Request[Any]], output: str) -> Failure:
+        """Return a failure of the compiler with a reproducer that shows this output."""
         if self.program != COMPILER:
             return failure
-        told = dataclasses.replace(failure, output=answer.traceback or "")  # for the file alone
-        return dataclasses.replace(failure, reproducer=write_reproducer(requests, told))
+        shown = dataclasses.replace(failure, output=output)
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, shown))
 
     def _leave_parent(self) -> None:
         """After a fork: talk to no process of the parent, and end none."""
@@ -212,12 +212,8 @@ class Worker:
             self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
 
     def _take_released(self) -> tuple[int, ...]:
-        released = []
-        while self._released:
-            kernel, generation = self._released.popleft()
-            if generation == self.generation:
-                released.append(kernel)
-        return tuple(released)
+        released = [self._released.popleft() for _ in range(len(self._released))]
+        return tuple(kernel for kernel, generation in released if generation == self.generation)
 
 
 def _cancelled(name: str) -> LhkitError:

@@ -10,45 +10,32 @@ from lhkit.model.instructions import MachineCode
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import HeapCount, MemoryProgram
 from lhkit.model.signature import Microkernel
-from lhkit.worker.requests import Answer, Application, Request, Source, TextAnswer
+from lhkit.worker.requests import Answer, Application, Request, Source, Value
 from lhkit.worker.shared_arrays import ArrayPlace
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """Everything that determines a kernel.
-
-    Attributes:
-        application: The schedule, or None.
-        opt_level: LLVM's optimization level, 0 to 3.
-        target: The target whose instructions it may use; empty for this CPU.
-        resources: Data of constants, by the names of their resources.
-    """
+    """Everything that determines a kernel."""
 
     payload: Source
     function: str
-    application: Application | None
-    opt_level: int
+    application: Application | None  # The schedule, or None
+    opt_level: int  # LLVM's optimization level, 0 to 3
     microkernels: tuple[Microkernel, ...] = ()
-    target: str = ""
+    target: str = ""  # The target whose instructions it may use; empty for this CPU
+    # Data of constants, by the names of their resources
     resources: Mapping[str, ArrayPlace] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CallSetup:
-    """The arrays that calls of a kernel share.
+    """The arrays that calls of a kernel share."""
 
-    Attributes:
-        arguments: Copied before the calls.
-        results: Shapes and dtypes only.
-        written: Of each argument, whether a call may write to it.
-        alignment_bytes: Buffers start at odd multiples of this power of two.
-    """
-
-    arguments: tuple[ArrayPlace, ...]
-    results: tuple[ArrayPlace, ...]
-    written: tuple[bool, ...]
-    alignment_bytes: int
+    arguments: tuple[ArrayPlace, ...]  # Copied before the calls
+    results: tuple[ArrayPlace, ...]  # Shapes and dtypes only
+    written: tuple[bool, ...]  # Of each argument, whether a call may write to it
+    alignment_bytes: int  # Buffers start at odd multiples of this power of two
 
 
 # Kernels.
@@ -67,26 +54,20 @@ class Compile(Request[CompiledAnswer], frozen=True, tag="compile"):
     spec: KernelSpec
 
 
-class Lower(Request[TextAnswer], frozen=True, tag="lower"):
+class Lower(Request[Value[str]], frozen=True, tag="lower"):
     """Return the IR of a kernel at a stage of the lowering."""
 
     spec: KernelSpec
     stage: str
 
 
-class Disassemble(Request[TextAnswer], frozen=True, tag="assembly"):
+class Disassemble(Request[Value[str]], frozen=True, tag="assembly"):
     """Return the machine code of a kernel as text."""
 
     spec: KernelSpec
 
 
-class MachineCodeAnswer(Answer, frozen=True):
-    """The instructions of a kernel."""
-
-    code: MachineCode
-
-
-class ReadMachineCode(Request[MachineCodeAnswer], frozen=True, tag="machine_code"):
+class ReadMachineCode(Request[Value[MachineCode]], frozen=True, tag="machine_code"):
     """Return the instructions of a kernel, on demand with their lines in the bufferized IR."""
 
     spec: KernelSpec
@@ -101,32 +82,21 @@ class MemoryAnswer(Answer, frozen=True):
 
 
 class ReadMemory(Request[MemoryAnswer], frozen=True, tag="memory"):
-    """Read the memory program of a kernel.
-
-    Attributes:
-        is_scheduled_only: Read it from the scheduled payload, which has buffers; nothing is compiled.
-        arguments: Arguments of one counted call, or None for no call.
-        results: Shapes and dtypes only.
-    """
+    """Read the memory program of a kernel."""
 
     spec: KernelSpec
+    # Read it from the scheduled payload, which has buffers; nothing is compiled
     is_scheduled_only: bool = False
-    arguments: tuple[ArrayPlace, ...] | None = None
-    results: tuple[ArrayPlace, ...] = ()
+    arguments: tuple[ArrayPlace, ...] | None = None  # Arguments of one counted call, or None for no call
+    results: tuple[ArrayPlace, ...] = ()  # Shapes and dtypes only
 
 
 class CallAnswer(Answer, frozen=True):
-    """The results of a call.
+    """The results of a call."""
 
-    Attributes:
-        is_gone: Whether the worker does not hold the kernel any more; then there are no results.
-        results: With content unless they have a file or are held.
-        held: Of each result, whether the worker holds it until `CollectResults`.
-    """
-
-    is_gone: bool = False
-    results: tuple[ArrayPlace, ...] = ()
-    held: tuple[bool, ...] = ()
+    is_gone: bool = False  # Whether the worker does not hold the kernel any more; then there are no results
+    results: tuple[ArrayPlace, ...] = ()  # With content unless they have a file or are held
+    held: tuple[bool, ...] = ()  # Of each result, whether the worker holds it until `CollectResults`
 
 
 class CallKernel(Request[CallAnswer], frozen=True, tag="call"):
@@ -143,13 +113,7 @@ class CollectResults(Request[Answer], frozen=True, tag="collect"):
     results: tuple[ArrayPlace, ...]
 
 
-class ArraysAnswer(Answer, frozen=True):
-    """Arrays with their content."""
-
-    arrays: tuple[ArrayPlace, ...]
-
-
-class RunReference(Request[ArraysAnswer], frozen=True, tag="reference"):
+class RunReference(Request[Value[tuple[ArrayPlace, ...]]], frozen=True, tag="reference"):
     """Run a Python function; the answer has its results, and then the arguments that it may write to."""
 
     function: str
@@ -169,20 +133,13 @@ class TimingAnswer(Answer, frozen=True):
 
 
 class PrepareTiming(Request[TimingAnswer], frozen=True, tag="prepare_timing"):
-    """Prepare calls on the same arguments for timing.
+    """Prepare calls on the same arguments for timing."""
 
-    Attributes:
-        entries: Of each the number of a kernel, or a Python function.
-        cache: ``warm`` or ``cold``.
-        pin: Whether to stay on one core.
-        vector_bits: Width of vectors, for the limits of the core.
-    """
-
-    entries: tuple[int | str, ...]
+    entries: tuple[int | str, ...]  # Of each the number of a kernel, or a Python function
     setup: CallSetup
-    cache: str
-    pin: bool
-    vector_bits: int
+    cache: str  # ``warm`` or ``cold``
+    pin: bool  # Whether to stay on one core
+    vector_bits: int  # Width of vectors, for the limits of the core
     has_fma: bool
 
 
@@ -202,21 +159,15 @@ class WarmUp(Request[WarmUpAnswer], frozen=True, tag="warm_up"):
 
 
 class RoundAnswer(Answer, frozen=True):
-    """The samples of a round.
+    """The samples of a round."""
 
-    Attributes:
-        samples_ns: Entry and time of one call, in the order of the round.
-        limits: The limits of the core.
-        is_disturbed: Whether another process was timing on this machine.
-    """
-
-    samples_ns: tuple[tuple[int, float], ...]
-    limits: Mapping[str, float]
-    is_disturbed: bool
+    samples_ns: tuple[tuple[int, float], ...]  # Entry and time of one call, in the order of the round
+    limits: Mapping[str, float]  # The limits of the core
+    is_disturbed: bool  # Whether another process was timing on this machine
 
 
 class TimeRound(Request[RoundAnswer], frozen=True, tag="time_round"):
-    """Take a sample of each of these entries, in this order; ``names`` are told as progress."""
+    """Take a sample of each of these entries, in this order; ``names`` are reported as progress."""
 
     timing: int
     order: tuple[int, ...]
@@ -235,81 +186,51 @@ class ReleaseTiming(Request[Answer], frozen=True, tag="release_timing"):
 
 @dataclass(frozen=True, slots=True)
 class TimingRules:
-    """How a variant is timed.
+    """How a variant is timed."""
 
-    Attributes:
-        batch_ns: Least duration of a run; short calls are repeated in it, in machine code.
-        least_runs: Fewer runs are not trusted to have settled.
-        enough_ns: Time after which a few runs are enough.
-        hopeless: A variant is stopped if its first run takes this many times the time of the best one.
-        pin: Whether to stay on one core.
-    """
-
-    batch_ns: int
-    least_runs: int
+    batch_ns: int  # Least duration of a run; short calls are repeated in it, in machine code
+    least_runs: int  # Fewer runs are not trusted to have settled
     most_runs: int
-    enough_ns: int
-    hopeless: float
-    pin: bool
+    enough_ns: int  # Time after which a few runs are enough
+    hopeless: float  # A variant is stopped if its first run takes this many times the time of the best one
+    pin: bool  # Whether to stay on one core
 
 
 class PrepareSweep(Request[Answer], frozen=True, tag="prepare_sweep"):
-    """Prepare a payload for variants of a schedule.
+    """Prepare a payload for variants of a schedule."""
 
-    Attributes:
-        spec: Payload and schedule; the values of knobs do not matter.
-        expected: Expected results, then written memrefs, each with its tolerance (None: exact).
-        places: Where wrong results are put.
-        sweep: The name of this preparation.
-        known: Hashes of programs that need not be tried again.
-    """
-
-    spec: KernelSpec
+    spec: KernelSpec  # Payload and schedule; the values of knobs do not matter
     setup: CallSetup
+    # Expected results, then written memrefs, each with its tolerance (None: exact)
     expected: tuple[tuple[ArrayPlace, ArrayPlace | None], ...]
-    places: tuple[ArrayPlace, ...]
+    places: tuple[ArrayPlace, ...]  # Where wrong results are put
     rules: TimingRules
-    sweep: str = ""
-    known: tuple[str, ...] = ()
+    sweep: str = ""  # The name of this preparation
+    known: tuple[str, ...] = ()  # Hashes of programs that need not be tried again
 
 
 class VariantAnswer(Answer, frozen=True):
-    """The outcome of a variant.
+    """The outcome of a variant."""
 
-    Attributes:
-        status: ``same`` if its program is known, ``gone`` if the worker does not hold the preparation.
-        ir_sha256: Hash of the program.
-        spent_ns: Time of each part: ``apply``, ``compile``, ``verify``, ``time``.
-        compile_ns: Time from text to machine code, or None.
-        time_ns: ``median``, ``min`` and ``mad`` of the runs, and their number ``runs``; or None.
-        max_abs_error: The largest difference from what was expected, or None.
-        shapes: The shapes of wrong results.
-    """
-
+    # ``same`` if its program is known, ``gone`` if the worker does not hold the preparation
     status: Literal["ok", "same", "stopped-early", "wrong-result", "gone"]
-    ir_sha256: str = ""
-    spent_ns: Mapping[str, int] = {}
-    compile_ns: int | None = None
+    ir_sha256: str = ""  # Hash of the program
+    spent_ns: Mapping[str, int] = {}  # Time of each part: ``apply``, ``compile``, ``verify``, ``time``
+    compile_ns: int | None = None  # Time from text to machine code, or None
+    # ``median``, ``min`` and ``mad`` of the runs, and their number ``runs``; or None
     time_ns: Mapping[str, int] | None = None
-    max_abs_error: float | None = None
-    shapes: tuple[tuple[int, ...], ...] = ()
+    max_abs_error: float | None = None  # The largest difference from what was expected, or None
+    shapes: tuple[tuple[int, ...], ...] = ()  # The shapes of wrong results
 
 
 class TryVariant(Request[VariantAnswer], frozen=True, tag="try_variant"):
-    """Compile, verify and time a variant.
+    """Compile, verify and time a variant."""
 
-    Attributes:
-        sweep: The name of the preparation.
-        best_ns: Median time of the best variant so far, or None.
-        is_looked_up: Whether known programs are left out.
-        learned: Hashes of programs that other workers have tried since.
-    """
-
-    sweep: str
+    sweep: str  # The name of the preparation
     knobs: Mapping[str, KnobValue]
-    best_ns: float | None
-    is_looked_up: bool
-    learned: tuple[str, ...] = ()
+    best_ns: float | None  # Median time of the best variant so far, or None
+    is_looked_up: bool  # Whether known programs are left out
+    learned: tuple[str, ...] = ()  # Hashes of programs that other workers have tried since
 
 
 class ReleaseSweep(Request[Answer], frozen=True, tag="release_sweep"):

@@ -29,8 +29,8 @@ class Limits:
     Attributes:
         seconds: Wall-clock time.
         bytes: Resident memory of the worker process, shared files not counted.
-        stopped: Asked again and again while somebody waits: whether the answer is no longer wanted. Then the
-            request fails with the kind ``cancelled``, and the process ends with it.
+        stopped: Polled while the caller waits: whether the answer is no longer wanted. Then the request fails
+            with the kind ``cancelled``, and the process ends with it.
     """
 
     seconds: float = DEFAULT_SECONDS
@@ -95,25 +95,21 @@ def in_gib(nbytes: int) -> str:
     return f"{nbytes / _GIB:,.1f} GiB"
 
 
-def thread_environment(threads: int = 1) -> dict[str, str]:
-    """Return environment variables that limit the thread pools of numerical libraries.
-
-    OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
-    """
-    names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
-    return {**{f"{name}_NUM_THREADS": str(threads) for name in names}, "KMP_BLOCKTIME": "0"}
+_THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
 
 
 def process_environment(threads: int) -> dict[str, str]:
     """Return the environment of a process beside this one: threads of libraries, and lhkit importable."""
     home = str(Path(__file__).parents[2])
-    # A worker runs in a folder of its own.
+    # A worker runs in another folder.
     state = {STATE_VARIABLE: str(Path(named).absolute())} if (named := os.environ.get(STATE_VARIABLE)) else {}
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {
         **os.environ,
         **state,
-        **thread_environment(threads),
+        **{f"{pool}_NUM_THREADS": str(threads) for pool in _THREAD_POOLS},
+        # OpenMP threads of kernels sleep when idle: spinning, they would take the cores of what is timed next.
+        "KMP_BLOCKTIME": "0",
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
         PARENT_VARIABLE: str(os.getpid()),

@@ -20,14 +20,14 @@ from typing import Any, cast
 import msgspec
 
 from lhkit.model.errors import (
-    DEFECT_ADVICE,
     DefectError,
     Failure,
     LhkitError,
-    defect_message,
+    defect,
     error_for,
     usage_error,
 )
+from lhkit.model.file_io import write_whole
 from lhkit.worker.framing import encode, request_union
 from lhkit.worker.requests import Request, name_of
 from lhkit.worker.shared_arrays import dtype_named
@@ -63,10 +63,8 @@ def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str 
         folder = crash_folder()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"lhkit-crash-{secrets.token_hex(6)}.json"
-        partial = path.with_suffix(".part")
-        partial.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
-        partial.replace(path)
-        _forget_old(folder)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+        _forget_old(folder, "lhkit-crash-*.json", _KEPT)
     except OSError:
         return None
     return str(path)
@@ -171,10 +169,13 @@ def _upgraded_arrays(value: Any, body: bytes) -> Any:
     return place
 
 
-def _forget_old(folder: Path) -> None:
-    files = sorted(folder.glob("lhkit-crash-*.json"), key=lambda f: f.stat().st_mtime)
-    for old in files[:-_KEPT]:
-        old.unlink(missing_ok=True)
+def _forget_old(folder: Path, pattern: str, kept: int) -> None:
+    """Delete the files and folders of a pattern, but for so many new ones."""
+    for old in sorted(folder.glob(pattern), key=lambda f: f.stat().st_mtime)[:-kept]:
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)
 
 
 # Defects of lhkit: an exception that is no `LhkitError` becomes one, with a folder for a report.
@@ -197,15 +198,8 @@ def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None
     if isinstance(error, MemoryError):
         message = f"out of memory: {error}" if str(error) else "out of memory"
         return error_for(Failure("memory", message))
-    what = f"{type(error).__name__}: {error}"
-    failure = Failure(
-        kind="crash",
-        message=defect_message(what),
-        advice=DEFECT_ADVICE,
-        request=doing,
-        reproducer=_write_folder(error, doing, inputs or {}),
-    )
-    return DefectError(failure)
+    folder = _write_folder(error, doing, inputs or {})
+    return DefectError(defect(f"{type(error).__name__}: {error}", request=doing, reproducer=folder))
 
 
 def read_inputs(paths: Mapping[str, Path]) -> dict[str, bytes]:
@@ -222,40 +216,31 @@ def _write_folder(error: Exception, doing: str, inputs: Mapping[str, bytes]) -> 
     folder = crash_folder() / f"lhkit-defect-{secrets.token_hex(6)}"
     try:
         folder.mkdir(parents=True)
-        described = json.dumps(_describe(error, doing), indent=1) + "\n"
-        (folder / "defect.json").write_text(described, encoding="utf-8")
+        described = {
+            "schema": DEFECT_SCHEMA,
+            "doing": doing,
+            "exception": f"{type(error).__name__}: {error}",
+            "python": sys.version.split()[0],
+            "platform": platform.platform(),
+            "versions": _versions(),
+        }
+        (folder / "defect.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
         trace = "".join(traceback.format_exception(error))
         (folder / "traceback.txt").write_text(trace, encoding="utf-8", errors="backslashreplace")
         for i, (name, content) in enumerate(inputs.items()):
             if len(content) <= _MOST_INPUT_BYTES:
-                (folder / f"input{i}{_suffix(name)}").write_bytes(content)
-        _forget_old_defects(folder.parent)
+                suffix = Path(name).suffix
+                is_plain = suffix.isascii() and suffix[1:].isalnum()
+                (folder / f"input{i}{suffix if is_plain else '.txt'}").write_bytes(content)
+        _forget_old(folder.parent, "lhkit-defect-*", _KEPT_DEFECTS)
     except (OSError, ValueError):
         return None
     return str(folder)
 
 
-def _describe(error: Exception, doing: str) -> dict[str, Any]:
+def _versions() -> dict[str, str]:
     versions = {}
     for name in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    return {
-        "schema": DEFECT_SCHEMA,
-        "doing": doing,
-        "exception": f"{type(error).__name__}: {error}",
-        "python": sys.version.split()[0],
-        "platform": platform.platform(),
-        "versions": versions,
-    }
-
-
-def _suffix(name: str) -> str:
-    suffix = Path(name).suffix
-    return suffix if suffix.isascii() and suffix[1:].isalnum() else ".txt"
-
-
-def _forget_old_defects(folder: Path) -> None:
-    found = sorted(folder.glob("lhkit-defect-*"), key=lambda f: f.stat().st_mtime)
-    for old in found[:-_KEPT_DEFECTS]:
-        shutil.rmtree(old, ignore_errors=True)
+    return versions

@@ -32,6 +32,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: str = ""
 
 
+T = TypeVar("T")
+
+
+class Value(Answer, Generic[T], frozen=True):
+    """An answer that is one value."""
+
+    value: T
+
+
 AnswerType = TypeVar("AnswerType", bound=Answer)
 
 
@@ -56,17 +65,12 @@ def name_of(request: Request[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text or bytecode to be parsed.
+    """A text or bytecode to be parsed."""
 
-    Attributes:
-        role: Decides the kind of its failures; libraries are schedules, ``code`` is not IR.
-        label: The file name of its locations in the IR, unique in a request.
-        name: The file name in messages.
-    """
-
+    # Decides the kind of its failures; libraries are schedules, ``code`` is not IR
     role: Literal["payload", "schedule", "code"]
-    label: str
-    name: str
+    label: str  # The file name of its locations in the IR, unique in a request
+    name: str  # The file name in messages
     content: bytes
 
     @property
@@ -77,19 +81,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A schedule to be applied.
+    """A schedule to be applied."""
 
-    Attributes:
-        sources: The schedule, and the libraries after it.
-        bind: Op names that trailing arguments of the entry are bound to.
-        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
-    """
-
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...]  # The schedule, and the libraries after it
     entry: str
     knobs: Mapping[str, KnobValue]
-    bind: tuple[str, ...] = ()
-    allowed_passes: tuple[str, ...] = ()
+    bind: tuple[str, ...] = ()  # Op names that trailing arguments of the entry are bound to
+    allowed_passes: tuple[str, ...] = ()  # Passes that it may run besides those of `lhkit.model.pass_policy`
 
 
 # The worker itself.
@@ -100,33 +98,20 @@ class Ping(Request[Answer], frozen=True, tag="ping"):
 
 
 class Description(Answer, frozen=True):
-    """The bindings and what works with them.
+    """The bindings and what works with them."""
 
-    Attributes:
-        host: The package that provides them.
-        pipeline_sha256: Hash of the lowering pipeline.
-        openmp: The OpenMP library that kernels use, or None.
-        capabilities: By the names in ``lhkit doctor``; None where it is not known.
-    """
-
-    host: str
+    host: str  # The package that provides them
     version: str
-    pipeline_sha256: str
-    openmp: str | None
-    capabilities: Mapping[str, bool | None]
+    pipeline_sha256: str  # Hash of the lowering pipeline
+    openmp: str | None  # The OpenMP library that kernels use, or None
+    capabilities: Mapping[str, bool | None]  # By the names in ``lhkit doctor``; None where it is not known
 
 
 class Describe(Request[Description], frozen=True, tag="describe"):
     """Describe the bindings."""
 
 
-class SpellingAnswer(Answer, frozen=True):
-    """How the bindings spell elementwise ops of linalg."""
-
-    spelling: ElementwiseSpelling
-
-
-class AskSpelling(Request[SpellingAnswer], frozen=True, tag="elementwise_spelling"):
+class AskSpelling(Request[Value[ElementwiseSpelling]], frozen=True, tag="elementwise_spelling"):
     """Find out how the bindings spell elementwise ops of linalg."""
 
 
@@ -139,40 +124,22 @@ class Defence:
     how: str
 
 
-class DefencesAnswer(Answer, frozen=True):
-    """What the sandbox refuses."""
-
-    defences: tuple[Defence, ...]
-
-
-class TryDefences(Request[DefencesAnswer], frozen=True, tag="defences"):
+class TryDefences(Request[Value[tuple[Defence, ...]]], frozen=True, tag="defences"):
     """Try what the sandbox has to refuse."""
 
 
-class OwnOpsAnswer(Answer, frozen=True):
-    """Transform ops that are defined in Python."""
-
-    ops: tuple[OwnOp, ...]
-
-
-class LoadOps(Request[OwnOpsAnswer], frozen=True, tag="load_ops"):
+class LoadOps(Request[Value[tuple[OwnOp, ...]]], frozen=True, tag="load_ops"):
     """Load the transform ops of a Python file; the answer has those of this file."""
 
     file: str
     text: bytes
 
 
-class ListOwnOps(Request[OwnOpsAnswer], frozen=True, tag="own_ops"):
+class ListOwnOps(Request[Value[tuple[OwnOp, ...]]], frozen=True, tag="own_ops"):
     """List all transform ops that are defined in Python."""
 
 
-class CatalogueAnswer(Answer, frozen=True):
-    """The catalogue of transform ops, as JSON for the cache."""
-
-    content: bytes
-
-
-class MakeCatalogue(Request[CatalogueAnswer], frozen=True, tag="catalogue"):
+class MakeCatalogue(Request[Value[bytes]], frozen=True, tag="catalogue"):
     """Make the catalogue of transform ops for this version of lhkit."""
 
     lhkit: str
@@ -213,20 +180,13 @@ class Apply(Request[AppliedPayload], frozen=True, tag="apply"):
 
 
 class ScheduleAnswer(Answer, frozen=True):
-    """A parsed schedule.
+    """A parsed schedule."""
 
-    Attributes:
-        text: Its text if it was bytecode, else None.
-        functions: Names of the functions beside its sequences.
-        sequences: Its named sequences, and those of its libraries.
-        written: Its ops with their places, if they were asked for.
-    """
-
-    text: str | None
-    functions: tuple[str, ...]
-    sequences: tuple[NamedSequence, ...]
+    text: str | None  # Its text if it was bytecode, else None
+    functions: tuple[str, ...]  # Names of the functions beside its sequences
+    sequences: tuple[NamedSequence, ...]  # Its named sequences, and those of its libraries
     knobs: tuple[Knob, ...]
-    written: tuple[WrittenOp, ...] = ()
+    written: tuple[WrittenOp, ...] = ()  # Its ops with their places, if they were asked for
 
 
 class LoadSchedule(Request[ScheduleAnswer], frozen=True, tag="load_schedule"):
@@ -236,38 +196,20 @@ class LoadSchedule(Request[ScheduleAnswer], frozen=True, tag="load_schedule"):
     with_written_ops: bool = False
 
 
-class FormsAnswer(Answer, frozen=True):
-    """The steps of a schedule's sequences as forms."""
-
-    steps: tuple[WrittenForm, ...]
-
-
-class ReadForms(Request[FormsAnswer], frozen=True, tag="read_forms"):
+class ReadForms(Request[Value[tuple[WrittenForm, ...]]], frozen=True, tag="read_forms"):
     """Read the steps of a schedule as forms."""
 
     source: Source
 
 
-class TextAnswer(Answer, frozen=True):
-    """IR or assembly."""
-
-    text: str
-
-
-class ApplyByPass(Request[TextAnswer], frozen=True, tag="apply_by_pass"):
+class ApplyByPass(Request[Value[str]], frozen=True, tag="apply_by_pass"):
     """Apply a schedule by the compiler's own interpreter pass."""
 
     payload: Source
     application: Application
 
 
-class WorkAnswer(Answer, frozen=True):
-    """The work of one call."""
-
-    work: Work
-
-
-class CountWork(Request[WorkAnswer], frozen=True, tag="work"):
+class CountWork(Request[Value[Work]], frozen=True, tag="work"):
     """Count the operations and bytes of a function, for argument shapes where extents are dynamic."""
 
     payload: Source
@@ -275,37 +217,19 @@ class CountWork(Request[WorkAnswer], frozen=True, tag="work"):
     shapes: tuple[tuple[int, ...], ...] | None
 
 
-class TilingsAnswer(Answer, frozen=True):
-    """The structured ops of a payload in their loops."""
-
-    tilings: Tilings
-
-
-class ReadTilings(Request[TilingsAnswer], frozen=True, tag="tilings"):
+class ReadTilings(Request[Value[Tilings]], frozen=True, tag="tilings"):
     """Read the structured ops of a payload."""
 
     payload: Source
 
 
-class OutlineAnswer(Answer, frozen=True):
-    """The outline of a schedule."""
-
-    outline: Outline
-
-
-class OutlineSchedule(Request[OutlineAnswer], frozen=True, tag="outline"):
+class OutlineSchedule(Request[Value[Outline]], frozen=True, tag="outline"):
     """Outline a schedule; knobs without values stay open."""
 
     application: Application
 
 
-class PayloadOutlineAnswer(Answer, frozen=True):
-    """The outline of a payload."""
-
-    outline: PayloadOutline
-
-
-class OutlinePayload(Request[PayloadOutlineAnswer], frozen=True, tag="payload_outline"):
+class OutlinePayload(Request[Value[PayloadOutline]], frozen=True, tag="payload_outline"):
     """Outline a payload."""
 
     payload: Source
@@ -327,27 +251,15 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
 
 
 class StepOutcome(msgspec.Struct, frozen=True):
-    """The payload after the last step of a schedule.
+    """The payload after the last step of a schedule."""
 
-    Attributes:
-        failed: Why the schedule does not apply, or None; then the other fields are empty.
-        counts: Number of ops by name.
-        given: What each result of the step points to.
-    """
-
-    failed: str | None
-    counts: Mapping[str, int]
+    failed: str | None  # Why the schedule does not apply, or None; then the other fields are empty
+    counts: Mapping[str, int]  # Number of ops by name
     digest: str
-    given: tuple[Subject, ...]
+    given: tuple[Subject, ...]  # What each result of the step points to
 
 
-class StepOutcomes(Answer, frozen=True):
-    """One outcome per text."""
-
-    outcomes: tuple[StepOutcome, ...]
-
-
-class TrySteps(Request[StepOutcomes], frozen=True, tag="try_steps"):
+class TrySteps(Request[Value[tuple[StepOutcome, ...]]], frozen=True, tag="try_steps"):
     """Apply a schedule with each of several texts; of each, describe the last step at a nesting depth."""
 
     payload: Source

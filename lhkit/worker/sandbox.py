@@ -43,19 +43,13 @@ _QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the worker may write.
+    """Where the worker may write."""
 
-    Attributes:
-        own: Its temporary folder, without restrictions.
-        files: Files that it may write to and truncate.
-        arrays: A folder of files that it may write to, not truncate: the client has them mapped.
-        shared: Folders in which it may also make and delete files.
-    """
-
-    own: Path
-    files: tuple[Path, ...] = ()
+    own: Path  # Its temporary folder, without restrictions
+    files: tuple[Path, ...] = ()  # Files that it may write to and truncate
+    # A folder of files that it may write to, not truncate: the client has them mapped
     arrays: Path | None = None
-    shared: tuple[Path, ...] = ()
+    shared: tuple[Path, ...] = ()  # Folders in which it may also make and delete files
 
 
 @dataclass(slots=True)
@@ -85,8 +79,12 @@ def close_sandbox(folders: Folders) -> None:
     try:
         abi = _restrict_files(folders)
         _state.files = f"Landlock, ABI {abi}"
-    except (ImportError, OSError, RuntimeError) as error:
-        _state.files_missing = _why_not(error)
+    except ImportError:
+        _state.files_missing = (
+            "the package landlockpy is not installed" if sys.platform == "linux" else "there is no Landlock"
+        )
+    except (OSError, RuntimeError):
+        _state.files_missing = "this kernel has no Landlock, or does not allow it"
     try:
         install_filter(truncation=abi < 3)
         _state.calls = "seccomp"
@@ -98,12 +96,6 @@ def close_sandbox(folders: Folders) -> None:
 def is_closed() -> bool:
     """Return whether anything restricts this process."""
     return bool(_state.files or _state.calls)
-
-
-def _why_not(error: Exception) -> str:
-    if isinstance(error, ImportError):
-        return "the package landlockpy is not installed" if sys.platform == "linux" else "there is no Landlock"
-    return "this kernel has no Landlock, or does not allow it"
 
 
 def _restrict_files(folders: Folders) -> int:
@@ -129,15 +121,17 @@ def _restrict_files(folders: Folders) -> int:
 def find_defences() -> tuple[Defence, ...]:
     """Return what this process cannot do, each tried here and now; ``docs/trust.md`` has a row for each."""
     files, calls = _state.files or _state.files_missing, _state.calls or _state.calls_missing
+    own = Path(tempfile.gettempdir())
     tried: Mapping[str, tuple[Callable[[], None], str]] = {
         PASSES: (_name_a_pass_that_writes, "by name, on every system"),
         WORKING_FOLDER: (_write_where_it_works, files),
         "writing outside its folder": (_write_outside, files),
-        "cutting files without writing to them": (_cut_a_file, calls),
-        "changing modes, owners and times of files": (_change_a_mode, calls),
+        # The filter refuses the call before it looks for the file, and there is none to be cut.
+        "cutting files without writing to them": (lambda: os.truncate("no such file", 0), calls),
+        "changing modes, owners and times of files": (lambda: own.chmod(0o700), calls),
         "starting processes": (_start_a_process, calls),
-        "opening sockets": (_open_a_socket, calls),
-        "signalling other processes": (_signal_the_client, calls),
+        "opening sockets": (lambda: socket.socket().close(), calls),
+        "signalling other processes": (lambda: os.kill(os.getppid(), 0), calls),
         "making namespaces": (_leave_a_namespace, calls),
     }
     found = tuple(Defence(what, _is_refused(attempt), how) for what, (attempt, how) in tried.items())
@@ -169,11 +163,6 @@ def _write_where_it_works() -> None:
     file.unlink()
 
 
-def _cut_a_file() -> None:
-    # The filter refuses the call before it looks for the file, and there is none to be cut.
-    os.truncate("no such file", 0)
-
-
 def _leave_a_namespace() -> None:
     # Without flags it does nothing where it is allowed.
     c = ctypes.CDLL(None, use_errno=True)
@@ -187,23 +176,11 @@ def _write_outside() -> None:
     folder.rmdir()
 
 
-def _change_a_mode() -> None:
-    Path(tempfile.gettempdir()).chmod(0o700)
-
-
 def _start_a_process() -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
-
-
-def _open_a_socket() -> None:
-    socket.socket().close()
-
-
-def _signal_the_client() -> None:
-    os.kill(os.getppid(), 0)
 
 
 def explain_refusal(failure: Failure) -> Failure:

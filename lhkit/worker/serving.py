@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 from msgspec import structs
 
-from lhkit.model.errors import DEFECT_ADVICE, Failure, LhkitError, defect_message, error_for
+from lhkit.model.errors import Failure, LhkitError, defect, error_for
 from lhkit.worker.c_compiler import CompiledC
 from lhkit.worker.framing import (
     Answered,
@@ -71,21 +71,6 @@ def serve(make_handlers: MakeHandlers) -> int:
     requests, answers = _private_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _forbid_core_dumps()
-    return _serve(requests, answers, make_handlers, watch)
-
-
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Move standard input and output to private descriptors; C-level prints go where standard error goes."""
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return requests, answers
-
-
-def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: MakeHandlers, watch: ParentWatch) -> int:
     log = Path.cwd().parent / LOG_NAME  # now: code of a payload may change the working folder
 
     def send(message: object) -> None:
@@ -114,14 +99,23 @@ def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: MakeHandlers, w
             answer = _answer(handlers, union, call)
         output = _take_output(log)
         try:
-            send(answer if isinstance(answer, Failed) else _answered(answer, output))
+            if output and not isinstance(answer, Failed):
+                answer = structs.replace(answer, output=output)
+            send(answer if isinstance(answer, Failed) else Answered(msgspec.Raw(encode(answer))))
         except LhkitError as error:
             send(Failed(error.failure))
     return 0
 
 
-def _answered(answer: Answer, output: str) -> Answered:
-    return Answered(msgspec.Raw(encode(structs.replace(answer, output=output) if output else answer)))
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Move standard input and output to private descriptors; C-level prints go where standard error goes."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return requests, answers
 
 
 def _answer(handlers: Handlers, union: Any, call: Call) -> Answer | Failed:
@@ -135,15 +129,13 @@ def _answer(handlers: Handlers, union: Any, call: Call) -> Answer | Failed:
         return Failed(explain_refusal(error.failure))
     except MemoryError as error:
         why = f": {error}" if str(error) else ""
-        failure = Failure(kind="memory", message=f"{name} ran out of memory{why}")
-        return Failed(failure)
+        return Failed(Failure("memory", f"{name} ran out of memory{why}"))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
         what = f"{name!r} raised {type(error).__name__}: {error}"
         said = Failure(kind="usage", message=what)
         if (explained := explain_refusal(said)) is not said:  # no defect: the sandbox at work
             return Failed(explained)
-        failure = Failure(kind="crash", message=defect_message(what), advice=DEFECT_ADVICE)
-        return Failed(failure, traceback.format_exc())
+        return Failed(defect(what), traceback.format_exc())
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import math
 import mmap
 import os
@@ -25,32 +26,25 @@ from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
 from lhkit.worker.limits import in_gib
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
+# Address in memory of each array or blob that lives in a file: the file and its length in bytes.
+Places = dict[int, tuple[str, int]]
+
 # Files of blobs: written once, piece by piece, then mapped and never changed; the worker maps the same
 # file.
-
-
-# Address of each mapped blob: its file and its length in bytes.
-_mapped: dict[int, tuple[str, int]] = {}
-
-
-class _Folder:
-    def __init__(self) -> None:
-        self.path, self._delete = temporary_folder(self, "lhkit-blobs-")
-        self.count = 0
+_blobs: Places = {}
+_blob_numbers = itertools.count(1)
 
 
 @functools.cache
-def _folder(_process: int) -> _Folder:
-    return _Folder()
+def _blob_folder(_process: int) -> Path:
+    return temporary_folder(BlobFile, "lhkit-blobs-")[0]
 
 
 class BlobFile:
     """A blob that is being written; a ``with`` block that fails deletes it."""
 
     def __init__(self) -> None:
-        folder = _folder(os.getpid())
-        folder.count += 1
-        self._path = folder.path / str(folder.count)
+        self._path = _blob_folder(os.getpid()) / str(next(_blob_numbers))
         self._file = self._path.open("w+b")
         self._hash = hashlib.sha256()
         self._nbytes = 0
@@ -69,8 +63,8 @@ class BlobFile:
             self._file.flush()
             memory = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         address = int(np.frombuffer(memory, np.uint8).ctypes.data)
-        _mapped[address] = (str(self._path), len(memory))
-        finalize_here(memory, _forget, address, str(self._path))
+        _blobs[address] = (str(self._path), len(memory))
+        finalize_here(memory, _forget, _blobs, address)
         return memoryview(memory)[: self._nbytes], self._hash.hexdigest()
 
     def __enter__(self) -> Self:
@@ -82,16 +76,17 @@ class BlobFile:
             self._path.unlink(missing_ok=True)
 
 
-def find_blob(address: int, nbytes: int) -> tuple[str, int] | None:
-    """Return the file of the blob that has these bytes in memory, and where they start in it, or None."""
-    for start, (name, length) in list(_mapped.items()):
-        if start <= address and address + nbytes <= start + length:
+def _find(places: Places, array: NDArray[Any]) -> tuple[str, int] | None:
+    """Return the file that holds the bytes of a contiguous array, and where they start in it, or None."""
+    address = array.ctypes.data
+    for start, (name, length) in list(places.items()):
+        if start <= address and address + array.nbytes <= start + length:
             return name, address - start
     return None
 
 
-def _forget(address: int, name: str) -> None:
-    _mapped.pop(address, None)
+def _forget(places: Places, address: int) -> None:
+    name, _ = places.pop(address)
     Path(name).unlink(missing_ok=True)
 
 
@@ -131,25 +126,16 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class ArrayPlace(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An array in a message, or the place of one in a file.
+    """An array in a message, or the place of one in a file."""
 
-    Attributes:
-        shape: None for extents of a result that the kernel decides.
-        dtype: Its NumPy dtype, or ``bfloat16``.
-        content: Its bytes, row by row, if it is in the message.
-        offset: Where it starts in the file, in bytes.
-        is_scalar: Whether the function takes it as a scalar.
-        layout: The layout of a memref that has gaps, or None.
-    """
-
-    shape: tuple[int | None, ...]
-    dtype: str
-    content: bytes | None = None
+    shape: tuple[int | None, ...]  # None for extents of a result that the kernel decides
+    dtype: str  # Its NumPy dtype, or ``bfloat16``
+    content: bytes | None = None  # Its bytes, row by row, if it is in the message
     file: str | None = None
-    offset: int = 0
+    offset: int = 0  # Where it starts in the file, in bytes
     is_read_only: bool = False
-    is_scalar: bool = False
-    layout: Layout | None = None
+    is_scalar: bool = False  # Whether the function takes it as a scalar
+    layout: Layout | None = None  # The layout of a memref that has gaps, or None
 
     @property
     def is_dynamic(self) -> bool:
@@ -173,19 +159,15 @@ def array_of_content(place: ArrayPlace) -> Array:
 
 
 class SharedFiles:
-    """Memory-mapped files of the client: a pool for copies, reused by size class, and arrays that live in them.
-
-    Attributes:
-        folder: Where the files are. The worker may write to them, and neither make, cut nor delete any.
-        journals: A folder in it where the worker may do that too.
-    """
+    """Memory-mapped files of the client: a pool for copies, reused by size class, and arrays that stay."""
 
     def __init__(self) -> None:
+        # The worker may write to the files in it, and neither make, cut nor delete any; in journals, that too.
         self.folder, self._delete = temporary_folder(self, "lhkit-arrays-")
         self.journals = self.folder / "journals"
         self.journals.mkdir()
         self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
-        self._resident: dict[int, tuple[str, int]] = {}
+        self._resident: Places = {}
         self._kept = 0
         self._count = 0
 
@@ -201,18 +183,16 @@ class SharedFiles:
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
         address = array.ctypes.data
         self._resident[address] = (name, len(memory))
-        finalize_here(memory, self._forget, address, name)
+        finalize_here(memory, _forget, self._resident, address)
         return array
 
     def find(self, array: Array) -> ArrayPlace | None:
         """Return the place of an array made by `new_array`, of a blob, or of a contiguous view of one."""
         if not array.flags.c_contiguous:
             return None
-        start = array.ctypes.data
-        for address, (name, length) in list(self._resident.items()):
-            if address <= start and start + array.nbytes <= address + length:
-                return ArrayPlace(array.shape, array.dtype.name, None, name, start - address)
-        if (found := find_blob(start, array.nbytes)) is not None:
+        if (found := _find(self._resident, array)) is not None:
+            return ArrayPlace(array.shape, array.dtype.name, None, *found)
+        if (found := _find(_blobs, array)) is not None:
             return ArrayPlace(array.shape, array.dtype.name, None, *found, is_read_only=True)
         return None
 
@@ -277,17 +257,13 @@ class SharedFiles:
         advice = "Arrays travel to the compiler's worker in files; TMPDIR names another folder for them."
         return error_for(Failure("memory", message, advice=advice))
 
-    def _forget(self, address: int, name: str) -> None:
-        self._resident.pop(address, None)
-        Path(name).unlink(missing_ok=True)
-
 
 class Packing:
     """The arrays of one request: those in the message, those in lent files, and the places of results."""
 
     def __init__(self, files: SharedFiles) -> None:
         self._files = files
-        self._lent: list[tuple[str, mmap.mmap]] = []
+        self._lent: dict[int, tuple[str, mmap.mmap]] = {}  # By the address of the array in the file
 
     def find(self, array: Array) -> ArrayPlace | None:
         """Return the place of an array that is in a shared file already, else None."""
@@ -307,28 +283,23 @@ class Packing:
         """Return a place for an array, and the array there."""
         count = math.prod(shape)
         lent = self._files.lend(max(count * dtype.itemsize, 1))
-        self._lent.append(lent)
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
+        self._lent[view.ctypes.data] = lent
         return ArrayPlace(view.shape, view.dtype.name, None, lent[0]), view
 
     def keep(self, view: Array) -> Array:
         """Return an array that `reserve` returned, for good: in place if it can stay there, else a copy."""
-        at = next(i for i, (_, memory) in enumerate(self._lent) if _is_in(view, memory))
-        if not self._files.keep(self._lent[at], view):
+        address = view.ctypes.data
+        if not self._files.keep(self._lent[address], view):
             return view.copy()
-        del self._lent[at]
+        del self._lent[address]
         return view
 
     def release(self) -> None:
         """Give all lent files back."""
-        for lent in self._lent:
+        for lent in self._lent.values():
             self._files.take_back(lent)
         self._lent.clear()
-
-
-def _is_in(array: Array, memory: mmap.mmap) -> bool:
-    start: int = np.frombuffer(memory, dtype=np.uint8).ctypes.data
-    return bool(start <= array.ctypes.data < start + len(memory))
 
 
 class MappedFiles:
@@ -365,10 +336,15 @@ def aligned_copy(array: Array) -> Array:
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Return an uninitialized array that starts at a multiple of 64 bytes."""
-    count = math.prod(shape)
-    room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+    return _empty_at(shape, dtype, 0, _ALIGNMENT)
+
+
+def _empty_at(shape: Sequence[int], dtype: np.dtype[Any], offset: int, period: int) -> Array:
+    """Return an uninitialized array that starts ``offset`` bytes after a multiple of ``period``."""
+    nbytes = math.prod(shape) * dtype.itemsize
+    room = np.empty(nbytes + offset + period, dtype=np.uint8)
+    start = -room.ctypes.data % period + offset
+    return room[start : start + nbytes].view(dtype).reshape(tuple(shape))
 
 
 def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: int) -> list[Array]:
@@ -382,10 +358,7 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
     arrays = []
     for i, (shape, dtype_name) in enumerate(shapes):
         dtype = np.dtype(dtype_name) if not isinstance(dtype_name, str) else dtype_named(dtype_name)
-        nbytes = math.prod(shape) * dtype.itemsize
-        room = np.empty(nbytes + 2 * period, dtype=np.uint8)
-        start = -room.ctypes.data % period + (alignment_bytes + i * step) % period
-        arrays.append(room[start : start + nbytes].view(dtype).reshape(tuple(shape)))
+        arrays.append(_empty_at(shape, dtype, (alignment_bytes + i * step) % period, period))
     return arrays
 
 

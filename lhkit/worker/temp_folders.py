@@ -24,15 +24,12 @@ from typing import Any
 
 from lhkit.worker.user_folders import open_private
 
-# A lock on an open file that ends with the process that holds it, whatever ends that.
-
-
+# A lock on an open file ends with the process that holds it, whatever ends that.
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _POLL_SECONDS = 0.02
 
 if sys.platform == "win32":
     import msvcrt
-    import os
 
     # Locks of Windows keep others from reading what they cover, so this one covers a byte far behind.
     _PLACE = 1 << 40

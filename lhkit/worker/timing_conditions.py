@@ -24,7 +24,7 @@ from lhkit.worker.user_folders import machine_folder, open_private
 
 _FOLDER = "timings"
 _SIGN = re.compile(r"([0-9]{1,10})-([0-9]{1,12})", re.ASCII)
-# When a process began is told from the time of day, which somebody may set.
+# The start time of a process is wall-clock time, which may be set.
 _CLOCK_STEP_S = 5
 
 
@@ -54,7 +54,7 @@ def signs_folder() -> Path:
 
 
 def _others(folder: Path, own: str) -> bool:
-    """Return whether there is the sign of another process that lives; those of the dead are removed."""
+    """Return whether another running process has a sign; signs of ended processes are removed."""
     found = False
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -130,7 +130,7 @@ def cache_levels() -> tuple[CacheLevel, ...]:
     for folder in sorted(_CACHE_FOLDER.glob("index*")):
         kind, level, size = (_read(folder / name) for name in ("type", "level", "size"))
         if kind != "Instruction" and level.isdigit() and size:
-            found[int(level)] = _size(size)
+            found[int(level)] = int(size.rstrip("KMG")) * _UNITS.get(size[-1], 1)
     return tuple(CacheLevel(f"L{level}", size) for level, size in sorted(found.items()))
 
 
@@ -140,11 +140,6 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _size(text: str) -> int:
-    text = text.strip()
-    return int(text[:-1]) * _UNITS[text[-1]] if text[-1:] in _UNITS else int(text)
 
 
 class Eviction:

@@ -1,7 +1,7 @@
 """Folders of the user: state, cache, and what lhkit's processes on one machine share.
 
 Every folder here belongs to one user and is closed to all others (mode 0700). Its owner is checked each time
-it is used, and symbolic links are not followed, so that nobody else can direct what lhkit writes or deletes.
+it is used, and symbolic links are not followed, so that no other user can direct what lhkit writes or deletes.
 Processes of different users therefore share nothing: locks and timing signs reach the processes of one user
 only.
 
@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import platformdirs
 
 from lhkit.model.bindings_host import host_version
+from lhkit.model.file_io import write_whole
 
 STATE_VARIABLE = "LHKIT_STATE_DIR"
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
@@ -118,7 +119,7 @@ def _private_or_temporary(wanted: Callable[[str], str], name: str) -> Path:
     with contextlib.suppress(OSError, RuntimeError):  # without a home folder: RuntimeError, or "~" as it is
         path = Path(wanted("lhkit"))
         if path.is_absolute():
-            # A link of one's own may lead to a larger disk.
+            # The user's own link may lead to a larger disk.
             is_own_link = path.is_symlink() and hasattr(os, "geteuid") and path.lstat().st_uid == os.geteuid()
             return private_folder(path.resolve() if is_own_link else path)
     return private_folder(_temporary_base() / name)
@@ -174,16 +175,7 @@ def read_or_make(path: Path, read: Callable[[Any], T], make: Callable[[], bytes]
         return read(json.loads(path.read_bytes()))
     except (OSError, ValueError):
         content = make()
-    _keep(path, content)
-    return read(json.loads(content))
-
-
-def _keep(path: Path, content: bytes) -> None:
-    """Write a file at once or not at all; a cache that cannot be written is done without."""
-    try:
+    with contextlib.suppress(OSError):  # a cache that cannot be written is done without
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        Path(file.name).replace(path)
-    except OSError:
-        return
+        write_whole(path, content.decode())
+    return read(json.loads(content))

@@ -41,10 +41,7 @@ from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
-# Messages from the worker as they come: read by the thread that waits for them, or by one beside it.
-
-
-# A message, garbage, or None at the end of the stream.
+# A message from the worker, garbage, or None at the end of the stream.
 Event = FromWorker | GarbageError | None
 
 
@@ -72,11 +69,18 @@ class PipeInbox:
 
 
 class ThreadInbox:
-    """Reads a stream in a thread of its own; for systems whose pipes can only be read."""
+    """Reads a stream in a second thread; for systems whose pipes can only be read."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        threading.Thread(target=_pump, args=(stream, self._events), daemon=True, name="lhkit-worker").start()
+        threading.Thread(target=self._pump, args=(stream,), daemon=True, name="lhkit-worker").start()
+
+    def _pump(self, stream: BinaryIO) -> None:
+        while True:
+            event = _next_event(stream)
+            self._events.put(event)
+            if event is None or isinstance(event, GarbageError):
+                return
 
     def get(self, seconds: float) -> Event:
         """Return the next event, or raise `NothingYetError` after this time."""
@@ -99,14 +103,6 @@ def _next_event(stream: Readable) -> Event:
         return error
     except (OSError, ValueError):  # closed under our hands
         return None
-
-
-def _pump(stream: BinaryIO, events: queue.SimpleQueue[Event]) -> None:
-    while True:
-        event = _next_event(stream)
-        events.put(event)
-        if event is None or isinstance(event, GarbageError):
-            return
 
 
 # How a worker died, in words and as a kind of failure.
@@ -138,7 +134,7 @@ def has_exited(code: int | None, stage: str | None) -> bool:
 
 
 def was_killed(failure: Failure) -> bool:
-    """Return whether a worker died because somebody outside killed it: a person, or a system out of memory."""
+    """Return whether a worker was killed from outside: by a user, or by a system out of memory."""
     return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
 
 
@@ -193,19 +189,13 @@ class DeathError(Exception):
 
 
 class WorkerProcess:
-    """One worker process, from start to death; an `LhkitError` if it does not start.
-
-    Attributes:
-        stage: The last stage that its request reported.
-        last_good_ir: The payload at that stage.
-        is_cancelled: Whether its request was cancelled, which ended the process.
-        is_asked: Whether it has a request that it has not answered.
-    """
+    """One worker process, from start to death; an `LhkitError` if it does not start."""
 
     def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
-        self.stage: str | None = None
-        self.last_good_ir: str | None = None
-        self.is_cancelled = self.is_asked = False
+        self.stage: str | None = None  # The last stage that its request reported
+        self.last_good_ir: str | None = None  # The payload at that stage
+        self.is_cancelled = False  # Whether its request was cancelled, which ended the process
+        self.is_asked = False  # Whether it has a request that it has not answered
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
         working = self._scratch / "working"
@@ -233,10 +223,7 @@ class WorkerProcess:
         self.pid = self._popen.pid
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
-
-    def _meet(self, limits: Limits) -> None:
-        hello = self._wait(limits)
+        hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
         if isinstance(hello, Failed):
             self.kill()
             raise error_for(hello.failure)

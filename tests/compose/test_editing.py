@@ -353,7 +353,7 @@ BOTH = """module attributes {transform.with_named_sequence} {
 def scheduled(schedule, worker, payload=PAYLOAD):
     """Return the payload as a schedule leaves it."""
     source = Source("payload", "payload", "payload", payload.encode())
-    return worker.ask(Lower(KernelSpec(source, "f", application_of(schedule), 0), "scheduled")).text
+    return worker.ask(Lower(KernelSpec(source, "f", application_of(schedule), 0), "scheduled")).value
 
 
 @pytest.mark.parametrize(

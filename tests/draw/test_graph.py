@@ -6,7 +6,8 @@ from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.svg import svg_png
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
-from lhkit.model.ir_outline import OutlinedBlock, OutlinedOp, OutlinedValue, PayloadOutline
+from lhkit.model.ir_outline import OutlinedBlock, OutlinedOp, PayloadOutline
+from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import PayloadDelta
 from lhkit.traces.graph.payload_graph import Quantity, payload_flow
 
@@ -96,7 +97,7 @@ def test_a_graph_as_text(golden):
 
 
 def values(count):
-    return tuple(OutlinedValue(f"%{i}", "f32") for i in range(count))
+    return tuple(TypedName(f"%{i}", "f32") for i in range(count))
 
 
 def op(name, parent, operands=(), results=(), blocks=(), **more):

@@ -46,7 +46,7 @@ class Tally:
 def verdict_of(payload, schedule, worker):
     """Return (``ok`` or the kind of failure, the payload after it) of a schedule without probes."""
     try:
-        return "ok", worker.ask(Lower(kernel_spec(payload, schedule, "f", 0, worker), "scheduled")).text
+        return "ok", worker.ask(Lower(kernel_spec(payload, schedule, "f", 0, worker), "scheduled")).value
     except LhkitError as error:
         return error.failure.kind, None
 

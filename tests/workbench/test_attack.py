@@ -96,7 +96,7 @@ def test_nothing_is_written_as_long_as_one_defence_holds(way, off, payload, work
         pytest.skip("this version has no sandbox")
     workers("sandbox" in off)
     if left == {"sandbox"}:
-        (writing, *_) = shared_worker().ask(TryDefences()).defences
+        (writing, *_) = shared_worker().ask(TryDefences()).value
         if not writing.holds:
             pytest.skip(f"the sandbox does not keep this system from {writing.what}: {writing.how}")
     precious = tmp_path / "precious"

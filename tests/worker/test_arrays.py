@@ -84,7 +84,7 @@ def test_copies_are_aligned_for_vectors():
         assert aligned_empty((count, 3), np.dtype(np.float64)).ctypes.data % 64 == 0
 
 
-def test_a_result_stays_in_its_file_until_nobody_uses_it(files):
+def test_a_result_stays_in_its_file_until_it_is_unused(files):
     packing = Packing(files)
     _, view = packing.reserve((100, 100), np.dtype("float32"))
     kept = packing.keep(view)

@@ -29,9 +29,9 @@ def test_a_defect_in_a_call_leaves_a_folder_and_no_traceback(monkeypatch):
     monkeypatch.setattr(kernels, "read_microkernels", None)  # planted: calling it is a TypeError within lhkit
     with pytest.raises(
         DefectError, match="a defect in lhkit: TypeError: 'NoneType' object is not callable"
-    ) as told:
+    ) as raised:
         lhkit.compile(payload)
-    error = told.value
+    error = raised.value
     assert error.failure.exit_code == 3
     described, files = folder_of(error)
     assert described["schema"] == "lhkit.defect/1"
@@ -62,12 +62,12 @@ def test_a_defect_on_the_command_line_leaves_a_folder_with_its_inputs(
 def test_a_defect_in_the_worker_leaves_a_file_that_repeats_it(own_worker: Worker):
     with pytest.raises(
         DefectError, match=r"raised GarbageError: .*Expected `str`, got `None` - at `\$.name`"
-    ) as told:
+    ) as raised:
         own_worker.ask(LoadPayload(None, PAYLOAD.encode()))
-    kept = json.loads(Path(told.value.failure.reproducer).read_text())
+    kept = json.loads(Path(raised.value.failure.reproducer).read_text())
     assert [r["request"] for r in kept["requests"]] == ["load_payload"]
     assert "GarbageError" in kept["failure"]["output"]
-    assert "Traceback" not in str(told.value)
+    assert "Traceback" not in str(raised.value)
     assert own_worker.ask(Ping()) is not None  # it goes on
 
 
@@ -75,9 +75,9 @@ def test_a_full_disk_leaves_a_defect_without_a_folder(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LHKIT_CRASH_DIR", str(tmp_path / "file"))
     monkeypatch.setattr(kernels, "read_microkernels", None)
-    with pytest.raises(DefectError) as told:
+    with pytest.raises(DefectError) as raised:
         lhkit.compile(PAYLOAD)
-    assert told.value.failure.reproducer is None
+    assert raised.value.failure.reproducer is None
 
 
 def test_out_of_memory_is_no_defect(monkeypatch):
@@ -98,15 +98,15 @@ def test_what_the_users_own_code_raises_stays_theirs():
         raise OddError
 
     kernel = lhkit.compile(PAYLOAD)
-    with pytest.raises(OddError) as told:
+    with pytest.raises(OddError) as raised:
         lhkit.measure({"f": kernel}, rounds=2, seconds=0.01, progress=progress)
-    assert told.traceback[-1].path == Path(__file__)
+    assert raised.traceback[-1].path == Path(__file__)
 
 
 def test_a_call_with_a_wrong_signature_stays_a_type_error():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'") as told:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'") as raised:
         lhkit.compile(PAYLOAD, nonsense=1)
-    assert not isinstance(told.value, LhkitError)
+    assert not isinstance(raised.value, LhkitError)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_signatures_and_documentation_stay_and_functions_can_be_sent(name):
     ],
 )
 def test_values_of_a_wrong_type_are_refused_in_a_sentence(call, message):
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         call()
-    assert message in str(told.value)
+    assert message in str(raised.value)
 
 
 def test_empty_arrays_larger_than_the_disk_are_refused():

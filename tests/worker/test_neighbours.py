@@ -25,7 +25,7 @@ def another(folder):
     return process
 
 
-def test_a_timing_alone_sees_nobody_and_leaves_nothing(tmp_path):
+def test_a_timing_alone_sees_no_other_and_leaves_nothing(tmp_path):
     with timing_sign(tmp_path) as is_another:
         assert not is_another() and len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []

@@ -19,6 +19,7 @@ from lhkit.model.op_catalogue import (
     dictionary_text,
     piece_texts,
     present,
+    spelled,
     types_text,
     whole_text,
 )
@@ -154,8 +155,8 @@ def _place_attribute(
     spec = op.attribute(name)
     if spec is None:
         return False
-    for style, spell in STYLES.items():
-        value = spell(form, spec)
+    for style in STYLES:
+        value = spelled(style, form, spec)
         for before in (f"{name} = ", f"{name.removeprefix('static_')} = ") if is_named else ("",):
             if value and _place(parts, value, Piece("attribute", name, style), within=before + value):
                 return True

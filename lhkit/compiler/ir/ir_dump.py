@@ -27,13 +27,13 @@ from lhkit.model.ir_outline import (
     OutlineBlock,
     OutlinedBlock,
     OutlinedOp,
-    OutlinedValue,
     OutlineHandle,
     OutlineOp,
     OutlineSequence,
     PayloadOutline,
     WrittenOp,
 )
+from lhkit.model.step_form import TypedName
 from lhkit.worker.requests import Application, Source
 
 
@@ -125,7 +125,7 @@ class _PayloadOutliner:
     def __init__(self, names: Names, printer: Any) -> None:
         self._names, self._printer = names, printer
         self._numbers: dict[Any, int] = {}
-        self._values: list[OutlinedValue] = []
+        self._values: list[TypedName] = []
         self._ops: list[tuple[Any, OutlinedOp]] = []
 
     def outline(self, root: Any) -> PayloadOutline:
@@ -183,7 +183,7 @@ class _PayloadOutliner:
 
     def _add(self, value: Any, name: str) -> int:
         self._numbers[value] = number = len(self._values)
-        self._values.append(OutlinedValue(name, str(value.type)))
+        self._values.append(TypedName(name, str(value.type)))
         return number
 
 

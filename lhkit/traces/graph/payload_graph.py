@@ -388,7 +388,7 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
 
 @functools.lru_cache(maxsize=_MOST_OUTLINES)
 def _outline(name: str, text: str, worker: Worker) -> PayloadOutline:
-    return worker.ask(OutlinePayload(Source("payload", "payload", name, text.encode()))).outline
+    return worker.ask(OutlinePayload(Source("payload", "payload", name, text.encode()))).value
 
 
 def _with_ids(outline: PayloadOutline, ids: Sequence[str], trace: Trace) -> PayloadOutline:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from lhkit.draw.tables import format_ns
-from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import (
     Elision,
@@ -85,11 +84,6 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
             )
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
-
-
-def explanation_bundle(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as a MIME bundle: its text."""
-    return {"text/plain": explanation.describe()}
 
 
 def _title(trace: Trace) -> list[Line]:
