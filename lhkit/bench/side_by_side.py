@@ -189,12 +189,8 @@ class Sampling:
 
     def _are_narrow(self, active: Sequence[int]) -> bool:
         anchor = dict(self.samples[0])
-        for index in active:
-            ratios = [anchor[n] / value for n, value in self.samples[index] if n in anchor]
-            ratio = median_interval(ratios)
-            if (ratio.high - ratio.low) / 2 > _NARROW * ratio.middle:
-                return False
-        return True
+        ratios = ([anchor[n] / value for n, value in self.samples[i] if n in anchor] for i in active)
+        return all((r.high - r.low) / 2 <= _NARROW * r.middle for r in map(median_interval, ratios))
 
     def core_limits(self) -> CoreLimits:
         """Return the medians of the limits that were sampled in each round."""

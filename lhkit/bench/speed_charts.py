@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,18 +100,10 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An entry at all sizes that it was measured at, in order."""
-
-    label: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ThroughputPlot:
-    """The plot: one line per entry, and the peak at each size as (size, GFLOP/s)."""
+    """The plot: the points of each entry in order of size, and the peak at each size as (size, GFLOP/s)."""
 
-    lines: tuple[Line, ...]
+    lines: Mapping[str, Sequence[Point]]
     peak: tuple[tuple[float, float], ...]
 
 
@@ -131,7 +123,7 @@ def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
             rate = median_interval([comparison.flops / value for value in values_ns(m)])
             of_peak = rate.middle / peak if peak else None
             points.setdefault(m.name, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
-    return ThroughputPlot(tuple(Line(n, tuple(p)) for n, p in points.items()), tuple(peaks))
+    return ThroughputPlot(points, tuple(peaks))
 
 
 def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
@@ -141,9 +133,9 @@ def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
 def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
     """Return GFLOP/s as a table, a row an entry and size."""
     rows = tuple(
-        (line.label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
-        for line in plot.lines
-        for p in line.points
+        (label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
+        for label, points in plot.lines.items()
+        for p in points
     )
     return Table(("", size_label, "GFLOP/s", "95 % interval", "of the peak"), rows)
 
@@ -152,10 +144,10 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     """Return a figure of GFLOP/s against size, the peak dashed."""
     plot = throughput_plot(comparisons)
     figure, axes = new_axes(7.2, 4.2)
-    for i, line in enumerate(plot.lines):
-        sizes, rates = [p.size for p in line.points], [p.gflops for p in line.points]
-        spread = [[p.gflops - p.low for p in line.points], [p.high - p.gflops for p in line.points]]
-        axes.errorbar(sizes, rates, yerr=spread, label=line.label, capsize=3, linewidth=1.6, **_look(i))
+    for i, (label, points) in enumerate(plot.lines.items()):
+        sizes, rates = [p.size for p in points], [p.gflops for p in points]
+        spread = [[p.gflops - p.low for p in points], [p.high - p.gflops for p in points]]
+        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **_look(i))
     if plot.peak:
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)

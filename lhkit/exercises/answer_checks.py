@@ -247,9 +247,8 @@ def _guesses(attempt: Attempt, check: Check) -> list[Finding]:
         given = guess.get(key, "")
         word = str(given).strip().lower()
         is_right = word == str(value).lower()
-        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}."
-        if choices and given != "" and word not in choices:
-            said = f"Your guess is {given!r}, which is none of {', '.join(choices)}."
+        none = f", which is none of {', '.join(choices)}" if choices and word not in choices else ""
+        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}{none}."
         seen = "" if is_right else f"{said} {check.advice}".strip()
         found.append(Finding(f"{check.says} {key}", is_right, seen))
     return found

@@ -42,6 +42,7 @@ Arrays = tuple[NDArray[Any], ...]
 YOURS = "yours"
 _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
     "schedule": ("a schedule: loaded, built, or its text", (Schedule, ScheduleBuilder, str, os.PathLike)),
+    "function": ("a function of NumPy arrays", (Callable,)),
     "guess": ("a dict", (Mapping,)),
     "payload": ("a payload, or its text", (Payload, str, os.PathLike)),
     "constraints": ("a list of constraints", (list, tuple)),
@@ -77,13 +78,8 @@ class Attempt:
 
     def __init__(self, exercise: Problem, answer: Any) -> None:
         self.exercise, self.answer = exercise, answer
-        kind = exercise.task.answer
-        if kind == "function":
-            words, fits = "a function of NumPy arrays", callable(answer)
-        else:
-            words, types = _TAKEN[kind]
-            fits = isinstance(answer, types)
-        if not fits:
+        words, types = _TAKEN[exercise.task.answer]
+        if not isinstance(answer, types):
             message = f"{exercise.name}.check takes {words}; this is {type(answer).__name__}"
             raise usage_error(message, f"print({exercise.name}.stub) shows how the exercise begins.")
 

@@ -67,14 +67,12 @@ def _steps(name: str) -> str:
 def _decompose(module: Any) -> None:
     """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``."""
     for name in op_names(module.operation) & (_TRANSFORMS.keys() | _PATTERNS.keys()):
-        sequence = (
+        schedule = ir.Module.parse(
             f"module attributes {{{SEQUENCE_MARK}}} {{\n"
             f"transform.named_sequence @decompose(%root: {_ANY} {{transform.readonly}}) {{\n"
             f"{_steps(name)}transform.yield\n}}}}"
         )
-        schedule = ir.Module.parse(sequence)
-        entry = next(iter(sequence_ops(schedule)))
-        interpreter.apply_named_sequence(module.operation, entry, schedule)
+        interpreter.apply_named_sequence(module.operation, next(iter(sequence_ops(schedule))), schedule)
 
 
 def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
@@ -260,7 +258,7 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
 
 
 def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:
-    """Return diagnostics whose messages start with the name of the op that stands at their place."""
+    """Return diagnostics whose messages start with the name of the op at their place."""
     first, *others = diagnostics
     if first.span is None or re.search(r"\b[a-z_]+\.[a-z_]", first.message):
         return diagnostics

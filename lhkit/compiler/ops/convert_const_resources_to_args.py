@@ -187,7 +187,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function as those who call it see it: what each argument is called in it, and if it has anchors."""
+    """A function as its callers see it: the name of each argument, and whether it has anchors."""
 
     names: tuple[str | None, ...]
     has_anchors: bool
@@ -320,7 +320,7 @@ def _leads_to(op: Any, operand: int) -> Sequence[Any]:
         inside = _carried(around, operand - len(results)) if _is_structured(around) else []
         return [*(results[operand : operand + 1] or results), *inside]
     if _is_structured(op):
-        # What is carried comes last among the operands, and the results are what becomes of it.
+        # Carried values come last among the operands; the results are their final values.
         back = operand - len(op.operands)
         return [*(list(op.results)[back:][:1] or op.results), *_carried(op, back)]
     return list(op.results)
@@ -430,9 +430,8 @@ def _constants(function: Any) -> list[Any]:
 
 
 def _as_callee(function: Any, roles: Roles) -> Callee:
-    marked = _marks(function)
     names: list[str | None] = []
-    for argument, marks in zip(function.regions[0].blocks[0].arguments, marked, strict=True):
+    for argument, marks in zip(function.regions[0].blocks[0].arguments, _marks(function), strict=True):
         role = None if NAME_MARK in marks else roles.role_of(argument)
         names.append(role.name if role else _name_in(marks))
     return Callee(tuple(names), roles.has_anchors)

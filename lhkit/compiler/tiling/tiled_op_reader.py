@@ -79,7 +79,7 @@ class IndexTerms:
     def __init__(self) -> None:
         self.terms: list[Term] = []
         self._known: dict[Term, int] = {}
-        self._values: dict[Any, int] = {}
+        self.values: dict[Any, int] = {}
 
     def term(self, kind: TermKind, operands: Sequence[int] = (), value: int = 0) -> int:
         """Return the position of a term, simplified where that is plain."""
@@ -101,15 +101,11 @@ class IndexTerms:
         """Return the position of a new term that nothing is known of."""
         return self.term("unknown", value=len(self.terms))
 
-    def bind(self, value: Any, term: int) -> None:
-        """Say which term a value is."""
-        self._values[value] = term
-
     def number(self, value: Any) -> int:
         """Return the position of the term of an index value."""
-        if value not in self._values:
-            self._values[value] = self.unknown() if isinstance(value, ir.BlockArgument) else self._result(value)
-        return self._values[value]
+        if value not in self.values:
+            self.values[value] = self.unknown() if isinstance(value, ir.BlockArgument) else self._result(value)
+        return self.values[value]
 
     def mixed(self, op: Any, attribute: str, operands: Sequence[Any]) -> list[int]:
         """Return mixed offsets or sizes: an attribute whose dynamic entries are the operands, in order."""
@@ -120,7 +116,9 @@ class IndexTerms:
     def shape(self, value: Any) -> list[int]:
         """Return the positions of the extents of a value."""
         extents = static_shape(value.type)
-        found = self._dynamic_shape(value) if None in extents else extents
+        if None not in extents:
+            return [self.constant(n) for n in extents if n is not None]
+        found = self._dynamic_shape(value)
         if len(found) != len(extents):
             found = [self.unknown() for _ in extents]
         return [f if n is None else self.constant(n) for f, n in zip(found, extents, strict=True)]
@@ -194,16 +192,14 @@ class IndexTerms:
         same = same_value(value)
         if same is not None:
             return self.shape(same)
+        extents = static_shape(value.type)
         if isinstance(value, ir.BlockArgument):
-            argument = ir.BlockArgument(value)
-            if argument.owner.owner.operation.name != "func.func":
-                return []
-            rank = len(static_shape(value.type))
-            return [self.term("extent", (argument.arg_number, d)) for d in range(rank)]
+            number = ir.BlockArgument(value).arg_number
+            is_argument = value.owner.owner.operation.name == "func.func"
+            return [self.term("extent", (number, d)) for d in range(len(extents))] if is_argument else []
         op = ir.OpResult(value).owner.operation
         if op.name in _ALLOCATIONS:
             dynamic = iter(op.operands)
-            extents = static_shape(value.type)
             return [self.number(next(dynamic)) if n is None else self.constant(n) for n in extents]
         if op.name in _SLICES:
             sizes = self.mixed(op, "static_sizes", operand_groups(op)[2])
@@ -283,7 +279,7 @@ class _Reader:
         bounds = list(self._bounds(op))
         first = len(self.loops)
         for variable, ends in zip(op.regions[0].blocks[0].arguments, bounds, strict=False):
-            self.terms.bind(variable, self.terms.term("loop", value=len(self.loops)))
+            self.terms.values[variable] = self.terms.term("loop", value=len(self.loops))
             self.loops.append(
                 LoopVariable(self._names.argument(variable), op.name, len(self._variables), *ends)
             )
