@@ -6,8 +6,6 @@ Each constant has a role: the contraction or convolution (anchor) that it leads 
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -193,18 +191,8 @@ class Callee:
     has_anchors: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Upstream:
-    """What a value is computed from: the last anchor before it, and if anything but constants takes part."""
-
-    anchor: int = -1
-    has_data: bool = False
-
-    def __or__(self, other: _Upstream) -> _Upstream:
-        return _Upstream(max(self.anchor, other.anchor), self.has_data or other.has_data)
-
-
-_NOTHING = _Upstream()
+# What a value is computed from: the position of the last anchor before it, or one of these if there is none.
+_CONSTANTS, _DATA = -2, -1
 
 
 class Roles:
@@ -215,7 +203,7 @@ class Roles:
         self._ops = list(walk(function))
         self._positions = {op: i for i, op in enumerate(self._ops)}
         self._anchors: dict[int, tuple[str, Anchor]] = {}
-        self._upstream: dict[Any, _Upstream] = {}
+        self._upstream: dict[Any, int] = {}
         counts: Counter[str] = Counter()
         for i, op in enumerate(self._ops):
             if anchor := find_anchor(op):
@@ -223,7 +211,7 @@ class Roles:
                 counts[anchor.kind] += 1
         for block in function.regions[0].blocks:
             for argument in block.arguments:
-                self._upstream[argument] = _Upstream(has_data=not _is_shape(argument))
+                self._upstream[argument] = _CONSTANTS if _is_shape(argument) else _DATA
             self._look_at(block)
 
     @property
@@ -262,36 +250,36 @@ class Roles:
         if len(user.successors) or _is_structured(user) or _is_terminator(user):
             return None, False  # its operands are not combined with each other
         others = self._upstream_of(value for i, value in enumerate(user.operands) if i != operand)
-        if others.anchor >= 0:
-            named = self._anchors.get(others.anchor)
-            name = named[0] if named else str(called_by(self._ops[others.anchor]))
-            return Role(others.anchor, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
-        return None, others.has_data
+        if others > _DATA:
+            named = self._anchors.get(others)
+            name = named[0] if named else str(called_by(self._ops[others]))
+            return Role(others, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
+        return None, others == _DATA
 
     def _callee(self, op: Any) -> Callee | None:
         return self._callees.get(called_by(op) or "")
 
-    def _upstream_of(self, values: Iterable[Any]) -> _Upstream:
-        return functools.reduce(operator.or_, (self._upstream.get(v, _NOTHING) for v in values), _NOTHING)
+    def _upstream_of(self, values: Iterable[Any]) -> int:
+        return max((self._upstream.get(v, _CONSTANTS) for v in values), default=_CONSTANTS)
 
-    def _look_at(self, block: Any) -> _Upstream:
+    def _look_at(self, block: Any) -> int:
         """Note what the values of a block are computed from; return what all of them are together."""
-        together = _NOTHING
+        together = _CONSTANTS
         for view in block.operations:
             op = view.operation
             into = self._upstream_of(op.operands)
             for region in op.regions:
                 for inner in region.blocks:
                     for argument in inner.arguments:
-                        self._upstream[argument] = _NOTHING if _is_shape(argument) else into
-                    into |= self._look_at(inner)
-            out = _NOTHING if op.name in _SHAPES else into
+                        self._upstream[argument] = _CONSTANTS if _is_shape(argument) else into
+                    into = max(into, self._look_at(inner))
+            out = _CONSTANTS if op.name in _SHAPES else into
             callee = self._callee(op)
             if self._positions[op] in self._anchors or (callee is not None and callee.has_anchors):
-                out = _Upstream(self._positions[op], True)
+                out = self._positions[op]
             for result in op.results:
-                self._upstream[result] = _NOTHING if _is_shape(result) else out
-            together |= out
+                self._upstream[result] = _CONSTANTS if _is_shape(result) else out
+            together = max(together, out)
         return together
 
 

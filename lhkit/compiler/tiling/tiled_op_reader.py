@@ -257,7 +257,6 @@ class _Reader:
         self.loops: list[LoopVariable] = []
         self.found: list[tuple[Any, StructuredOp]] = []
         self._names = names
-
         self._variables: dict[Any, tuple[int, ...]] = {}
         self._count = 0
 
