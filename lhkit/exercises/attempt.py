@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Arrays = tuple[NDArray[Any], ...]
 
 YOURS = "yours"
-_TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
+_TAKEN: Mapping[AnswerKind, tuple[str, tuple[Any, ...]]] = {
     "schedule": ("a schedule: loaded, built, or its text", (Schedule, ScheduleBuilder, str, os.PathLike)),
     "function": ("a function of NumPy arrays", (Callable,)),
     "guess": ("a dict", (Mapping,)),
