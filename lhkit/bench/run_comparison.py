@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable, Mapping
@@ -94,9 +95,7 @@ def compare_runs(first: Comparison, second: Comparison, *, across_environments: 
     if not names.keys() & others.keys():
         raise usage_error(f"the runs have no entry in common: {', '.join(names)} and {', '.join(others)}")
 
-    def ratio(name: str, before: Comparison, after: Comparison) -> RunRatio:
-        return _ratio(name, before, after, is_relative=is_relative)
-
+    ratio = functools.partial(_ratio, is_relative=is_relative)
     anchor = first.anchor if is_relative else None
     return compare_entries(names, others, ratio, relative_to=anchor, differences=_differences(first, second))
 

@@ -49,17 +49,6 @@ class Outsider(Protocol):
         """Return the entry of a comparison that these samples make."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What calls are timed under; see `lhkit.measure` and `PrepareTiming`."""
-
-    alignment_bytes: int
-    pin: bool
-    vector_bits: int
-    has_fma: bool
-    cache: CacheState = "warm"
-
-
 @dataclass(slots=True)
 class Sampling:
     """One set of calls in a worker, from preparation to the last sample.
@@ -88,25 +77,34 @@ class Sampling:
         kernels: Mapping[str, Kernel],
         inputs: Sequence[NDArray[Any]],
         *,
-        conditions: Conditions,
         batch_ns: int,
         rounds: int,
         seconds: float,
-        order: random.Random,
+        seed: int,
+        cache: CacheState = "warm",
+        alignment_bytes: int = 64,
+        pin: bool = True,
         progress: Progress | None = None,
     ) -> None:
         """Take all samples, from preparation to the last round; then the worker forgets the calls."""
-        self._prepare(kernels, inputs, conditions)
+        self._prepare(kernels, inputs, cache, alignment_bytes, pin)
         try:
             self._warm_up(batch_ns)
-            self._run(rounds, seconds, order, progress)
+            self._run(rounds, seconds, random.Random(seed), progress)
         finally:
             self._release()
 
     def _prepare(
-        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], conditions: Conditions
+        self,
+        kernels: Mapping[str, Kernel],
+        inputs: Sequence[NDArray[Any]],
+        cache: CacheState,
+        alignment_bytes: int,
+        pin: bool,
     ) -> None:
         """Have the worker set up all calls."""
+        targets = {kernel.target for kernel in kernels.values()}
+        arithmetic = max(map(code_vector_bits, targets)), any(map(code_has_fma, targets))
         first = next(iter(kernels.values()))
         types, reference = first.function.arguments, first.payload.reference or ""
         for _ in range(2):
@@ -117,16 +115,10 @@ class Sampling:
                     tuple(place for place, _ in pack_arguments(packing, inputs, types)),
                     result_places(first.function.results),
                     tuple(t.kind == "memref" for t in types),
-                    conditions.alignment_bytes,
+                    alignment_bytes,
                 )
-                request = PrepareTiming(
-                    tuple(numbers.get(name, reference) for name in self.names[: self._inside]),
-                    setup,
-                    conditions.cache,
-                    conditions.pin,
-                    conditions.vector_bits,
-                    conditions.has_fma,
-                )
+                entries = tuple(numbers.get(name, reference) for name in self.names[: self._inside])
+                request = PrepareTiming(entries, setup, cache, pin, *arithmetic)
                 answer = self.worker.ask(request, limits=self.limits)
             finally:
                 packing.release()
@@ -141,14 +133,11 @@ class Sampling:
 
     def _warm_up(self, batch_ns: int) -> None:
         """Calibrate and warm up every entry, a request each."""
-        for index in range(self._inside):
-            answer = self.worker.ask(WarmUp(self._timing, index, batch_ns), limits=self.limits)
-            self.calls.append(answer.calls)
-            self.stable.append(answer.stable)
-        for outsider in self.outsiders:
-            calls, is_stable = outsider.warm_up(batch_ns, self.core)
-            self.calls.append(calls)
-            self.stable.append(is_stable)
+        requests = [WarmUp(self._timing, index, batch_ns) for index in range(self._inside)]
+        answers = [self.worker.ask(request, limits=self.limits) for request in requests]
+        settled = [(answer.calls, answer.stable) for answer in answers]
+        settled += [outsider.warm_up(batch_ns, self.core) for outsider in self.outsiders]
+        self.calls, self.stable = [calls for calls, _ in settled], [is_stable for _, is_stable in settled]
         self.samples = [[] for _ in self.names]
 
     @property
@@ -200,12 +189,8 @@ class Sampling:
 
     def _are_narrow(self, active: Sequence[int]) -> bool:
         anchor = dict(self.samples[0])
-        for index in active:
-            ratios = [anchor[n] / value for n, value in self.samples[index] if n in anchor]
-            ratio = median_interval(ratios)
-            if (ratio.high - ratio.low) / 2 > _NARROW * ratio.middle:
-                return False
-        return True
+        ratios = ([anchor[n] / value for n, value in self.samples[i] if n in anchor] for i in active)
+        return all((r.high - r.low) / 2 <= _NARROW * r.middle for r in map(median_interval, ratios))
 
     def core_limits(self) -> CoreLimits:
         """Return the medians of the limits that were sampled in each round."""
@@ -278,17 +263,18 @@ def measure(
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
-    conditions = Conditions(alignment_bytes, pin, *_arithmetic(kernels), cache)
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     sampling.take(
         kernels,
         inputs,
-        conditions=conditions,
         batch_ns=_BATCH_NS,
         rounds=rounds,
         seconds=seconds,
-        order=random.Random(seed),
+        seed=seed,
+        cache=cache,
+        alignment_bytes=alignment_bytes,
+        pin=pin,
         progress=progress,
     )
     inside = len(names) - len(outsiders)
@@ -326,9 +312,7 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     first = _checked(kernels)
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
-    conditions = Conditions(64, True, *_arithmetic(kernels))
-    budget: dict[str, Any] = {"batch_ns": _SHORT_BATCH_NS, "rounds": rounds, "seconds": DEFAULT_SECONDS}
-    sampling.take(kernels, inputs, conditions=conditions, **budget, order=random.Random(seed))
+    sampling.take(kernels, inputs, batch_ns=_SHORT_BATCH_NS, rounds=rounds, seconds=DEFAULT_SECONDS, seed=seed)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
@@ -353,12 +337,6 @@ def _measurement(
         is_stable=sampling.stable[index],
         disturbed_rounds=tuple(n for n, _ in sampling.samples[index] if n in sampling.disturbed),
     )
-
-
-def _arithmetic(kernels: Mapping[str, Kernel]) -> tuple[int, bool]:
-    """Return the widest vectors that a kernel computes with, and whether one has fused multiply-adds."""
-    targets = {kernel.target for kernel in kernels.values()}
-    return max(map(code_vector_bits, targets)), any(map(code_has_fma, targets))
 
 
 def _checked(kernels: Mapping[str, Kernel]) -> Kernel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +53,9 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
 
 def _share_of_limit(summary: Summary) -> str:
     """Return the larger share of the core's limits, in words; it is the one that binds."""
-    of_peak, of_copy = summary.of_peak or 0.0, summary.of_copy or 0.0
-    if not of_peak and not of_copy:
-        return ""
-    share, limit = (of_peak, "FMA peak") if of_peak >= of_copy else (of_copy, "copy bandwidth")
-    return f", {format_share(share)} of {limit}"
+    shares = [(summary.of_peak or 0.0, "FMA peak"), (summary.of_copy or 0.0, "copy bandwidth")]
+    share, limit = max(shares, key=lambda s: s[0])
+    return f", {format_share(share)} of {limit}" if share else ""
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
@@ -102,18 +100,10 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An entry at all sizes that it was measured at, in order."""
-
-    label: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ThroughputPlot:
-    """The plot: one line per entry, and the peak at each size as (size, GFLOP/s)."""
+    """The plot: the points of each entry in order of size, and the peak at each size as (size, GFLOP/s)."""
 
-    lines: tuple[Line, ...]
+    lines: Mapping[str, Sequence[Point]]
     peak: tuple[tuple[float, float], ...]
 
 
@@ -133,7 +123,7 @@ def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
             rate = median_interval([comparison.flops / value for value in values_ns(m)])
             of_peak = rate.middle / peak if peak else None
             points.setdefault(m.name, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
-    return ThroughputPlot(tuple(Line(n, tuple(p)) for n, p in points.items()), tuple(peaks))
+    return ThroughputPlot(points, tuple(peaks))
 
 
 def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
@@ -143,9 +133,9 @@ def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
 def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
     """Return GFLOP/s as a table, a row an entry and size."""
     rows = tuple(
-        (line.label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
-        for line in plot.lines
-        for p in line.points
+        (label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
+        for label, points in plot.lines.items()
+        for p in points
     )
     return Table(("", size_label, "GFLOP/s", "95 % interval", "of the peak"), rows)
 
@@ -154,19 +144,10 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     """Return a figure of GFLOP/s against size, the peak dashed."""
     plot = throughput_plot(comparisons)
     figure, axes = new_axes(7.2, 4.2)
-    for i, line in enumerate(plot.lines):
-        sizes, rates = [p.size for p in line.points], [p.gflops for p in line.points]
-        spread = [[p.gflops - p.low for p in line.points], [p.high - p.gflops for p in line.points]]
-        axes.errorbar(
-            sizes,
-            rates,
-            yerr=spread,
-            label=line.label,
-            color=_COLORS[i % len(_COLORS)],
-            marker=_MARKERS[i % len(_MARKERS)],
-            capsize=3,
-            linewidth=1.6,
-        )
+    for i, (label, points) in enumerate(plot.lines.items()):
+        sizes, rates = [p.size for p in points], [p.gflops for p in points]
+        spread = [[p.gflops - p.low for p in points], [p.high - p.gflops for p in points]]
+        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **_look(i))
     if plot.peak:
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)
@@ -179,6 +160,13 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
 
 _COLORS = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE)
 _MARKERS = "osD^vP"
+
+
+def _look(number: int) -> dict[str, Any]:
+    """Return the colour and the marker of an entry."""
+    return {"color": _COLORS[number % len(_COLORS)], "marker": _MARKERS[number % len(_MARKERS)]}
+
+
 # In inches: the figure, the axes in it, the height of a label.
 _WIDTH, _HEIGHT = 7.6, 4.7
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.8, 2.9, 0.85, 0.15
@@ -327,44 +315,21 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     middle = math.sqrt(start * ridge)
     steep = (_HEIGHT - _BOTTOM - _TOP) / math.log10(high / low) * math.log10(right / left)
     turn = math.degrees(math.atan2(steep, _WIDTH - _LEFT - _RIGHT))
-    axes.annotate(
-        f"copy: {plot.copy_gbytes:.3g} GB/s",
-        (middle, middle * plot.copy_gbytes),
-        xytext=(-5, 5),
-        rotation=turn,
-        rotation_mode="anchor",
-        ha="center",
-        **above,
-    )
+    turned: dict[str, Any] = {"rotation": turn, "rotation_mode": "anchor", "ha": "center"}
+    place = (middle, middle * plot.copy_gbytes)
+    axes.annotate(f"copy: {plot.copy_gbytes:.3g} GB/s", place, xytext=(-5, 5), **turned, **above)
 
 
 def _draw_points(axes: Axes, plot: Roofline) -> None:
     _, right = intensity_range(plot)
     for i, (point, height) in enumerate(zip(plot.points, label_places(plot), strict=True)):
-        color, marker = _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
-        spread = [[point.gflops - point.low], [point.high - point.gflops]]
-        axes.errorbar(
-            point.intensity,
-            point.gflops,
-            yerr=spread,
-            color=color,
-            marker=marker,
-            markersize=7,
-            capsize=4,
-            zorder=3,
-        )
-        lead = [point.intensity * 1.1, right, right * 1.02], [point.gflops, height, height]
-        axes.plot(*lead, color=color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
+        look, x, y = _look(i), point.intensity, point.gflops
+        spread = [[y - point.low], [point.high - y]]
+        axes.errorbar(x, y, yerr=spread, markersize=7, capsize=4, zorder=3, **look)
+        lead = [x * 1.1, right, right * 1.02], [y, height, height]
+        axes.plot(*lead, color=look["color"], linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
         name = textwrap.shorten(point.label, _LONGEST_LABEL, placeholder="…")
-        said = f"{name}\n{point.gflops:.3g} GFLOP/s, {format_share(point.of_roof)} of the roof"
-        axes.annotate(
-            said,
-            (right, height),
-            xytext=(14, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            linespacing=1.15,
-            annotation_clip=False,
-        )
-        axes.plot([right], [height], color=color, marker=marker, markersize=5, clip_on=False)
+        said = f"{name}\n{y:.3g} GFLOP/s, {format_share(point.of_roof)} of the roof"
+        beside: dict[str, Any] = {"xytext": (14, 0), "textcoords": "offset points", "annotation_clip": False}
+        axes.annotate(said, (right, height), va="center", fontsize=8, linespacing=1.15, **beside)
+        axes.plot([right], [height], markersize=5, clip_on=False, **look)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import get_args
 
 import numpy as np
 
 from lhkit.exercises.attempt import CHOICES, TRUTHS, Attempt, Finding, allowed_points
-from lhkit.exercises.task import Check, Test
+from lhkit.exercises.task import Check, KernelTest, OtherTest, Test
 from lhkit.kernels.verification import compare_results
 from lhkit.load.old_spellings import with_named_ops
 from lhkit.load.target_choice import code_has_fma
@@ -49,28 +50,21 @@ def count_ops(attempt: Attempt, check: Check) -> Finding:
     """The final payload has a number of ops of a name, optionally inside or outside of others."""
     printed = read_printed(with_named_ops(attempt.trace.last_snapshot_text()))
     found = [op for op in printed.ops if op.name == check.op]
-    fitting = [op for op in found if _lies_right(printed, op, check)]
+    around = [_around(printed, op) for op in found]
+    inside = [names for names in around if check.inside is None or check.inside in names]
+    fitting = [names for names in inside if check.outside is None or check.outside not in names]
     seen = f"{len(found)} {check.op} in the payload"
-    if found and (check.inside or check.outside):
-        inside = sum(check.inside in _around(printed, op) for op in found if check.inside)
-        seen += f", {inside} inside of {check.inside}" if check.inside else ""
+    if found:
+        seen += f", {len(inside)} inside of {check.inside}" if check.inside else ""
         seen += f", {len(fitting)} outside of {check.outside}" if check.outside else ""
     return Finding(check.says, check.allows(len(fitting)), f"{seen}.")
 
 
-def _lies_right(printed: PrintedIr, op: PrintedOp, check: Check) -> bool:
-    around = _around(printed, op)
-    return (check.inside is None or check.inside in around) and (
-        check.outside is None or check.outside not in around
-    )
-
-
 def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
-    names, at = set(), op.parent
-    while at >= 0:
-        names.add(printed.ops[at].name)
-        at = printed.ops[at].parent
-    return names
+    if op.parent < 0:
+        return set()
+    parent = printed.ops[op.parent]
+    return {parent.name, *_around(printed, parent)}
 
 
 def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
@@ -107,11 +101,7 @@ def _first(lines: list[str]) -> list[str]:
 def look_at_handle(attempt: Attempt, check: Check) -> Finding:
     """A handle is live at the end and points to a number of ops of one name only."""
     trace, names = attempt.trace, display_names(attempt.trace)
-    states = [
-        change
-        for handle, change in states_at_end(trace).items()
-        if names[handle].partition(" ")[0] == check.handle
-    ]
+    states = [c for h, c in states_at_end(trace).items() if names[h].partition(" ")[0] == check.handle]
     if not states:
         known = ", ".join(dict.fromkeys(names.values()))
         return Finding(check.says, False, f"No step defined {check.handle}. There are {known}.")
@@ -147,9 +137,8 @@ def compare_speed(attempt: Attempt, check: Check) -> Finding:
         return Finding(check.says, False, "A kernel with wrong numbers is not timed.")
     asked = check.least or 1.0
     name, speed = attempt.speed_against(check.than)
-    return Finding(
-        check.says, speed >= asked, f"It is {speed:.1f} times as fast as {name}; asked for are {asked:g}."
-    )
+    seen = f"It is {speed:.1f} times as fast as {name}; asked for are {asked:g}."
+    return Finding(check.says, speed >= asked, seen)
 
 
 def look_at_memory(attempt: Attempt, check: Check) -> Finding:
@@ -158,9 +147,8 @@ def look_at_memory(attempt: Attempt, check: Check) -> Finding:
     counted = footprint.counted
     peak = counted.peak_bytes if counted is not None else footprint.predicted.peak_bytes.high
     stack = footprint.predicted.stack_bytes.high
-    seen = (
-        f"The heap peaks at {peak:,} bytes; the stack has {'any number of' if stack is None else f'{stack:,}'}."
-    )
+    on_stack = "any number of" if stack is None else f"{stack:,}"
+    seen = f"The heap peaks at {peak:,} bytes; the stack has {on_stack}."
     is_right = peak is not None and check.allows(peak)
     is_right &= check.stack is None or (stack is not None and stack <= check.stack)
     return Finding(check.says, is_right, seen)
@@ -201,41 +189,29 @@ def run_payload(attempt: Attempt, check: Check) -> Finding:
 
 def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> Finding:
     expected = attempt.expected
-    shapes = [e.shape for e in expected], [g.shape for g in given]
-    if shapes[0] != shapes[1]:
-        wanted, have = (", ".join(map(str, each)) or "nothing" for each in shapes)
+    wanted, have = (", ".join(str(a.shape) for a in arrays) or "nothing" for arrays in (expected, given))
+    if have != wanted:
         return Finding(check.says, False, f"It returns shape {have}; asked for is {wanted}.")
-    verdict = compare_results(
-        [g.astype(e.dtype) for g, e in zip(given, expected, strict=True)],
-        expected,
-        reduction_length=64,
-        against="the payload",
-    )
-    return Finding(
-        check.says, verdict.ok, verdict.difference or f"The largest error is {verdict.max_abs_error:.1e}."
-    )
+    converted = [g.astype(e.dtype) for g, e in zip(given, expected, strict=True)]
+    verdict = compare_results(converted, expected, reduction_length=64, against="the payload")
+    seen = verdict.difference or f"The largest error is {verdict.max_abs_error:.1e}."
+    return Finding(check.says, verdict.ok, seen)
 
 
 def look_at_points(attempt: Attempt, check: Check) -> Finding:
     """All points that the constraints allow meet the check's pattern, or the other way round."""
     kept = attempt.kept
     allowed = allowed_points(attempt.exercise.schedule, check.pattern or "")
-    wrong = (
-        [p for p in kept if p not in allowed]
-        if check.truth == "none-else"
-        else [p for p in allowed if p not in kept]
-    )
+    if check.truth == "none-else":
+        what, wrong = "also lets through", [p for p in kept if p not in allowed]
+    else:
+        what, wrong = "leaves out", [p for p in allowed if p not in kept]
     listed = "; ".join(", ".join(f"{k} = {v}" for k, v in p.items()) for p in wrong[:_MOST_POINTS])
-    what = "also lets through" if check.truth == "none-else" else "leaves out"
     seen = f"It {what} {len(wrong)}: {listed}{' …' if len(wrong) > _MOST_POINTS else ''}"
     return Finding(check.says, not wrong, seen if wrong else f"{len(kept)} variants are let through.")
 
 
 Look = Callable[[Attempt, Check], Finding]
-# Tests that do not need a schedule that applies.
-_ANY: frozenset[Test] = frozenset(("passes", "written", "guess", "computes", "same-numbers", "points"))
-# Tests that need a kernel.
-_COMPILED: frozenset[Test] = frozenset(("numbers", "faster", "memory", "hot-loop"))
 
 
 def look_at(attempt: Attempt) -> tuple[Finding, ...]:
@@ -248,9 +224,9 @@ def look_at(attempt: Attempt) -> tuple[Finding, ...]:
 
 def _look(attempt: Attempt, check: Check) -> Finding:
     """Run one check; a compiler error becomes its finding."""
-    if check.test not in _ANY and attempt.unloaded is not None:
+    if check.test not in get_args(OtherTest) and attempt.unloaded is not None:
         return Finding(check.says, False, "The schedule cannot be applied.")
-    if check.test in _COMPILED and not attempt.passes:
+    if check.test in get_args(KernelTest) and not attempt.passes:
         return Finding(check.says, False, "Nothing was run: the schedule fails.")
     try:
         found = _LOOKS[check.test](attempt, check)
@@ -271,9 +247,8 @@ def _guesses(attempt: Attempt, check: Check) -> list[Finding]:
         given = guess.get(key, "")
         word = str(given).strip().lower()
         is_right = word == str(value).lower()
-        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}."
-        if choices and given != "" and word not in choices:
-            said = f"Your guess is {given!r}, which is none of {', '.join(choices)}."
+        none = f", which is none of {', '.join(choices)}" if choices and word not in choices else ""
+        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}{none}."
         seen = "" if is_right else f"{said} {check.advice}".strip()
         found.append(Finding(f"{check.says} {key}", is_right, seen))
     return found

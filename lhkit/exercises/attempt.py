@@ -7,7 +7,7 @@ import html
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 Arrays = tuple[NDArray[Any], ...]
 
 YOURS = "yours"
-_TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
+_TAKEN: Mapping[AnswerKind, tuple[str, tuple[Any, ...]]] = {
     "schedule": ("a schedule: loaded, built, or its text", (Schedule, ScheduleBuilder, str, os.PathLike)),
+    "function": ("a function of NumPy arrays", (Callable,)),
     "guess": ("a dict", (Mapping,)),
     "payload": ("a payload, or its text", (Payload, str, os.PathLike)),
     "constraints": ("a list of constraints", (list, tuple)),
@@ -77,13 +78,8 @@ class Attempt:
 
     def __init__(self, exercise: Problem, answer: Any) -> None:
         self.exercise, self.answer = exercise, answer
-        kind = exercise.task.answer
-        if kind == "function":
-            words, fits = "a function of NumPy arrays", callable(answer)
-        else:
-            words, types = _TAKEN[kind]
-            fits = isinstance(answer, types)
-        if not fits:
+        words, types = _TAKEN[exercise.task.answer]
+        if not isinstance(answer, types):
             message = f"{exercise.name}.check takes {words}; this is {type(answer).__name__}"
             raise usage_error(message, f"print({exercise.name}.stub) shows how the exercise begins.")
 
@@ -146,17 +142,14 @@ class Attempt:
     @functools.cached_property
     def given(self) -> Arrays:
         """The results of the answered function or payload for the inputs."""
-        function = (
-            self.kernel if self.exercise.task.answer == "payload" else cast("Callable[..., Any]", self.answer)
-        )
-        results = as_tuple(function(*(np.array(a) for a in self.inputs)))
-        return tuple(np.asarray(r) for r in results)
+        function = self.kernel if self.exercise.task.answer == "payload" else self.answer
+        results = as_tuple(function(*map(np.array, self.inputs)))
+        return tuple(map(np.asarray, results))
 
     @functools.cached_property
     def kept(self) -> list[dict[str, KnobValue]]:
         """The variants of the exercise's schedule that the answered constraints let through."""
-        space = space_of(self.exercise.schedule, constraints=list(self.answer))
-        return [dict(point) for point in space.points()]
+        return allowed_points(self.exercise.schedule, *self.answer)
 
     def speed_against(self, other: Source | None) -> tuple[str, float]:
         """Return the name of another kernel, default the unscheduled one, and the speedup over it."""
@@ -180,31 +173,19 @@ def _by_handle(exercise: Problem, word: Callable[[str, HandleChange], str]) -> T
     return {names[h]: word(h, change) for h, change in states if trace.handle(h).defined_by >= 0}
 
 
-def state_of_handles(exercise: Problem) -> Truth:
-    """Return handle → final state (live, empty or dead)."""
-    return _by_handle(exercise, lambda _, change: _WORDS[change.state])
-
-
-def cause_of_deaths(exercise: Problem) -> Truth:
-    """Return handle → cause of its invalidation or ``live``."""
+def _cause_of_deaths(exercise: Problem) -> Truth:
     died = deaths(exercise.trace)
     return _by_handle(exercise, lambda h, _: died[h].invalidation.cause if h in died else "live")
 
 
-def payload_counts(exercise: Problem) -> Truth:
-    """Return handle → number of payload ops at the end."""
-    return _by_handle(exercise, lambda _, change: str(len(change.payload)))
-
-
-def names_of_weights(exercise: Problem) -> Truth:
-    """Return constant → name of the argument made from it."""
+def _names_of_weights(exercise: Problem) -> Truth:
     weights = exercise.payload.constants_to_arguments().function().weights
     return {w.resource: w.name for w in sorted(weights, key=lambda w: w.resource)}
 
 
-def allowed_points(schedule: Schedule, rule: str) -> list[dict[str, KnobValue]]:
-    """Return the variants of a schedule's knobs that meet a rule, in the order of a grid."""
-    return [dict(point) for point in space_of(schedule, constraints=[rule]).points()]
+def allowed_points(schedule: Schedule, *rules: Any) -> list[dict[str, KnobValue]]:
+    """Return the variants of a schedule's knobs that meet rules, in the order of a grid."""
+    return [dict(point) for point in space_of(schedule, constraints=list(rules)).points()]
 
 
 # The words among which a guess chooses.
@@ -212,11 +193,12 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "states": tuple(_WORDS.values()),
     "deaths": (*get_args(Cause), "live"),
 }
+# Handle → final state, cause of its invalidation, number of payload ops; constant → argument made from it.
 TRUTHS: Mapping[str, Callable[[Problem], Truth]] = {
-    "states": state_of_handles,
-    "deaths": cause_of_deaths,
-    "counts": payload_counts,
-    "weights": names_of_weights,
+    "states": lambda exercise: _by_handle(exercise, lambda _, change: _WORDS[change.state]),
+    "deaths": _cause_of_deaths,
+    "counts": lambda exercise: _by_handle(exercise, lambda _, change: str(len(change.payload))),
+    "weights": _names_of_weights,
 }
 
 
@@ -302,12 +284,10 @@ _GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a
 def _row(finding: Finding) -> str:
     mark, color = ("✓ right", _GREEN) if finding.is_right else ("✗ not yet", _RED)
     seen = f'<pre style="margin:0;white-space:pre-wrap">{escaped(finding.seen)}</pre>' if finding.seen else ""
-    cells = (
-        f'<td style="color:{color};white-space:nowrap"><b>{mark}</b></td>',
-        f"<td>{escaped(finding.says)}{seen}</td>",
+    return (
+        f'<tr><td style="color:{color};white-space:nowrap"><b>{mark}</b></td>'
+        f'<td style="text-align:left;vertical-align:top">{escaped(finding.says)}{seen}</td></tr>'
     )
-    left = 'style="text-align:left;vertical-align:top"'
-    return f"<tr>{''.join(cell.replace('<td>', f'<td {left}>') for cell in cells)}</tr>"
 
 
 def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bundle] | None:
@@ -318,7 +298,7 @@ def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bu
     """
     kind = attempt.exercise.task.answer
     if kind == "schedule":
-        return None if attempt.unloaded is not None else lambda: _static(_of_trace(attempt.trace))
+        return None if attempt.unloaded else lambda: _static(_of_trace(attempt.trace))
     if kind == "guess":
         if attempt.exercise.task.schedule is None or not all(f.is_right for f in findings):
             return None
@@ -342,8 +322,10 @@ def _static(drawing: Drawing) -> Bundle:
 
 
 def _numbers(attempt: Attempt) -> Bundle:
-    expected, given = _corner(attempt.expected[0]), _corner(attempt.given[0])
-    text = f"asked for:\n{expected}\nyours:\n{given}"
+    return _text(f"asked for:\n{_corner(attempt.expected[0])}\nyours:\n{_corner(attempt.given[0])}")
+
+
+def _text(text: str) -> Bundle:
     return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}
 
 
@@ -353,25 +335,19 @@ def _corner(array: NDArray[Any]) -> str:
     return np.array2string(corner, precision=2, suppress_small=True, max_line_width=96) + whole
 
 
+# By whether a variant is let through, and whether it is allowed.
+_MARKS = {(True, True): "yes", (True, False): "too many", (False, True): "missing", (False, False): "·"}
+
+
 def _grid(attempt: Attempt) -> Bundle:
     """Return a grid of the first two knobs: variants that are allowed and that should be."""
     schedule = attempt.exercise.schedule
     rows, columns = schedule.knobs[:2]
-    rule = attempt.exercise.task.checks[0].pattern or ""
-    allowed = allowed_points(schedule, rule)
-    kept = attempt.kept
-    head = [f"{rows.name} \\ {columns.name}", *map(str, columns.options or ())]
-    table = [head]
+    allowed = allowed_points(schedule, attempt.exercise.task.checks[0].pattern or "")
+    table = [[f"{rows.name} \\ {columns.name}", *map(str, columns.options or ())]]
     for row in rows.options or ():
         points = [{rows.name: row, columns.name: column} for column in columns.options or ()]
-        table.append([str(row), *(_mark(p in kept, p in allowed) for p in points)])
+        table.append([str(row), *(_MARKS[p in attempt.kept, p in allowed] for p in points)])
     width = max(len(cell) for line in table for cell in line)
     text = "\n".join("  ".join(cell.rjust(width) for cell in line) for line in table)
-    text += "\nyes: let through; too many: should not be; missing: should be; ·: rightly left out"
-    return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}
-
-
-def _mark(is_kept: bool, is_allowed: bool) -> str:
-    if is_kept:
-        return "yes" if is_allowed else "too many"
-    return "missing" if is_allowed else "·"
+    return _text(text + "\nyes: let through; too many: should not be; missing: should be; ·: rightly left out")

@@ -41,12 +41,9 @@ def progress() -> pd.DataFrame:
     import pandas as pd
 
     days = solved_exercises()
-    tasks = {name: read_task(name) for name in names()}
-    rows = [
-        {"exercise": name, "notebook": task.notebook, "title": task.title, "solved": days.get(name, "")}
-        for name, task in tasks.items()
-    ]
-    return pd.DataFrame(rows).set_index("exercise")
+    tasks = [(name, read_task(name)) for name in names()]
+    rows = [(name, task.notebook, task.title, days.get(name, "")) for name, task in tasks]
+    return pd.DataFrame(rows, columns=["exercise", "notebook", "title", "solved"]).set_index("exercise")
 
 
 class Exercise(Problem, Showable):
@@ -76,9 +73,8 @@ class Exercise(Problem, Showable):
         """Return the next hint; after the last one, the last again."""
         hints = self.task.hints
         self._opened = min(self._opened + 1, len(hints))
-        return Note(
-            f"**Hint {self._opened} of {len(hints)}.** {hints[self._opened - 1].strip()}\n\n{self._offer()}"
-        )
+        hint = hints[self._opened - 1].strip()
+        return Note(f"**Hint {self._opened} of {len(hints)}.** {hint}\n\n{self._offer()}")
 
     def solution(self) -> Note:
         """Return one way to do it, as code for a cell."""

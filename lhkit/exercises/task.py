@@ -23,22 +23,11 @@ from lhkit.model.schedule import Schedule
 FOLDER = Path(__file__).parent / "tasks"
 
 AnswerKind = Literal["schedule", "guess", "function", "payload", "constraints"]
-Test = Literal[
-    "passes",
-    "quiet",
-    "ops",
-    "text",
-    "handle",
-    "written",
-    "numbers",
-    "faster",
-    "memory",
-    "hot-loop",
-    "guess",
-    "computes",
-    "same-numbers",
-    "points",
-]
+# Tests of a trace, of a compiled kernel, and those that need no schedule that applies.
+TraceTest = Literal["quiet", "ops", "text", "handle"]
+KernelTest = Literal["numbers", "faster", "memory", "hot-loop"]
+OtherTest = Literal["passes", "written", "guess", "computes", "same-numbers", "points"]
+Test = Literal[TraceTest, KernelTest, OtherTest]
 Changes = tuple[tuple[str, str], ...]
 
 

@@ -246,10 +246,8 @@ def lessons_table(
 
 
 def _by_folder(lessons: Sequence[Lesson]) -> str:
-    folders = dict.fromkeys(lesson.path.rpartition("/")[0] for lesson in lessons)
-    parts = []
-    for folder in folders:
-        inside = [lesson for lesson in lessons if lesson.path.rpartition("/")[0] == folder]
-        heading = f"## {folder.capitalize()}\n\n" if folder else ""
-        parts.append(heading + lessons_table(inside))
-    return "\n".join(parts)
+    folders: dict[str, list[Lesson]] = {}
+    for lesson in lessons:
+        folders.setdefault(lesson.path.rpartition("/")[0], []).append(lesson)
+    headings = {folder: f"## {folder.capitalize()}\n\n" if folder else "" for folder in folders}
+    return "\n".join(headings[folder] + lessons_table(inside) for folder, inside in folders.items())

@@ -45,7 +45,8 @@ class LhkitMagics(Magics):
         """Load the cell as payload IR."""
         given = parse_argstring(self.payload, line)
         name = _checked_name(given.name)
-        self._keep(name, load_payload(_as_in_cell(cell), name=f"<{name}>", reference=given.reference))
+        loaded = load_payload(_as_in_cell(cell), name=f"<{name}>", reference=given.reference)
+        self._shell.user_ns[name] = loaded
 
     @magic_arguments()
     @argument("name", help="The variable that the schedule goes to.")
@@ -64,11 +65,8 @@ class LhkitMagics(Magics):
             _as_in_cell(cell), entry=given.entry, bind=given.bind, libraries=given.libraries, name=f"<{name}>"
         )
         schedule = schedule.with_knobs(parse_settings(schedule.knobs, given.settings))
-        self._keep(name, schedule)
+        self._shell.user_ns[name] = schedule
         return None if payload is None else trace_schedule(payload, schedule)
-
-    def _keep(self, name: str, value: object) -> None:
-        self._shell.user_ns[name] = value
 
     def _payload_named(self, name: str) -> Payload:
         value = self._shell.user_ns.get(name)

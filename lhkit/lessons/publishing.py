@@ -98,8 +98,6 @@ def _exported(notebook: Any, title: str) -> str:
 
 
 def _title(notebook: Any) -> str:
-    for cell in notebook.cells:
-        for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
-            if line.startswith("# "):
-                return str(line.removeprefix("# ").strip())
-    return ""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    lines = (line for text in texts for line in text.splitlines())
+    return next((str(line[2:].strip()) for line in lines if line.startswith("# ")), "")

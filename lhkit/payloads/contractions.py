@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.payloads.mlir_pieces import (
-    check_extents,
-    contraction,
-    element_type,
-    filled,
-    function,
-    generate,
-    tensor,
-)
+from lhkit.payloads.mlir_pieces import FunctionText, check_extents, element_type, tensor
 
 
 def matmul(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") -> Payload:
@@ -25,8 +17,8 @@ def matmul(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") -> 
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
     e = element_type(dtype, m, n, k)
-    text = _product("matmul", "matmul", (m, k), (k, n), (m, n), (e, e), f"{m}x{k} times {k}x{n}.")
-    return generate("matmul", text, f"{m}x{n}x{k} {dtype}")
+    text = _product("matmul", tensor(e, m, k), tensor(e, k, n), tensor(e, m, n), e)
+    return text.payload("matmul", f"{m}x{n}x{k} {dtype}", f"{m}x{k} times {k}x{n}.", "product")
 
 
 def batch_matmul(b: int = 8, m: int = 128, n: int = 128, k: int = 128, dtype: str = "float32") -> Payload:
@@ -40,9 +32,9 @@ def batch_matmul(b: int = 8, m: int = 128, n: int = 128, k: int = 128, dtype: st
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
     e = element_type(dtype, b, m, n, k)
+    text = _product("batch_matmul", tensor(e, b, m, k), tensor(e, b, k, n), tensor(e, b, m, n), e)
     comment = f"{b} products of {m}x{k} and {k}x{n}."
-    text = _product("batch_matmul", "batch_matmul", (b, m, k), (b, k, n), (b, m, n), (e, e), comment)
-    return generate("batch_matmul", text, f"{b}x{m}x{n}x{k} {dtype}")
+    return text.payload("batch_matmul", f"{b}x{m}x{n}x{k} {dtype}", comment, "product")
 
 
 def matvec(m: int = 1024, k: int = 1024, dtype: str = "float32") -> Payload:
@@ -54,8 +46,8 @@ def matvec(m: int = 1024, k: int = 1024, dtype: str = "float32") -> Payload:
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
     e = element_type(dtype, m, k)
-    text = _product("matvec", "matvec", (m, k), (k,), (m,), (e, e), f"{m}x{k} times a vector of {k}.")
-    return generate("matvec", text, f"{m}x{k} {dtype}")
+    text = _product("matvec", tensor(e, m, k), tensor(e, k), tensor(e, m), e)
+    return text.payload("matvec", f"{m}x{k} {dtype}", f"{m}x{k} times a vector of {k}.", "product")
 
 
 def matmul_i8_i32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
@@ -67,9 +59,9 @@ def matmul_i8_i32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
         k: Length of the reduction; sums stay exact up to 2^17 terms.
     """
     check_extents(m, n, k)
+    text = _product("matmul", tensor("i8", m, k), tensor("i8", k, n), tensor("i32", m, n), "i32")
     comment = f"{m}x{k} times {k}x{n}: 8-bit integers, summed in 32 bits."
-    text = _product("matmul_i8_i32", "matmul", (m, k), (k, n), (m, n), ("i8", "i32"), comment)
-    return generate("matmul_i8_i32", text, f"{m}x{n}x{k}")
+    return text.payload("matmul_i8_i32", f"{m}x{n}x{k}", comment, "product")
 
 
 def matmul_bf16_f32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
@@ -81,9 +73,9 @@ def matmul_bf16_f32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
         k: Length of the reduction.
     """
     check_extents(m, n, k)
+    text = _product("matmul", tensor("bf16", m, k), tensor("bf16", k, n), tensor("f32", m, n), "f32")
     comment = f"{m}x{k} times {k}x{n}: bfloat16, summed in float32."
-    text = _product("matmul_bf16_f32", "matmul", (m, k), (k, n), (m, n), ("bf16", "f32"), comment)
-    return generate("matmul_bf16_f32", text, f"{m}x{n}x{k}")
+    return text.payload("matmul_bf16_f32", f"{m}x{n}x{k}", comment, "product")
 
 
 def matmul_dynamic(dtype: str = "float32") -> Payload:
@@ -94,41 +86,20 @@ def matmul_dynamic(dtype: str = "float32") -> Payload:
     """
     e = element_type(dtype)
     any_size = tensor(e, "?", "?")
-    body = f"""\
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %m = tensor.dim %lhs, %c0 : {any_size}
-  %n = tensor.dim %rhs, %c1 : {any_size}
-  %zero = arith.constant 0.0 : {e}
-  %init_empty = tensor.empty(%m, %n) : {any_size}
-  %init = linalg.fill ins(%zero : {e}) outs(%init_empty : {any_size}) -> {any_size}
-  %product = linalg.matmul ins(%lhs, %rhs : {any_size}, {any_size}) outs(%init : {any_size}) -> {any_size}
-  return %product : {any_size}
-"""
-    arguments = {"lhs": any_size, "rhs": any_size}
-    text = function("matmul_dynamic", arguments, any_size, body, "A matrix product of any size.")
-    return generate("matmul_dynamic", text, dtype)
+    text = FunctionText(e, lhs=any_size, rhs=any_size)
+    text.sizes("lhs", "rhs")
+    text.constant("zero")
+    text.filled("init", any_size, "zero")
+    text.op("product", "matmul", ("lhs", "rhs"), "init", any_size)
+    return text.payload("matmul_dynamic", dtype, "A matrix product of any size.", "product")
 
 
-def _product(
-    name: str,
-    op: str,
-    lhs_shape: tuple[int, ...],
-    rhs_shape: tuple[int, ...],
-    out_shape: tuple[int, ...],
-    elements: tuple[str, str],
-    comment: str,
-) -> str:
-    """Return a contraction that starts from zeros; ``elements`` are the types of operands and result."""
-    operand, result = elements
-    lhs, rhs, out = tensor(operand, *lhs_shape), tensor(operand, *rhs_shape), tensor(result, *out_shape)
-    zero = "0" if result.startswith("i") else "0.0"
-    body = (
-        f"  %zero = arith.constant {zero} : {result}\n"
-        + contraction("product", op, "%lhs", lhs, "%rhs", rhs, out, result)
-        + f"  return %product : {out}\n"
-    )
-    return function(name, {"lhs": lhs, "rhs": rhs}, out, body, comment)
+def _product(op: str, lhs: str, rhs: str, out: str, element: str) -> FunctionText:
+    """Return a contraction that starts from zeros; ``element`` is that of the result."""
+    text = FunctionText(element, lhs=lhs, rhs=rhs)
+    text.constant("zero", "0" if element.startswith("i") else "0.0")
+    text.contraction("product", op, "lhs", "rhs", out)
+    return text
 
 
 # Convolutions of images: batch, height, width, channels.
@@ -168,8 +139,8 @@ def conv2d_nhwc(
     image = tensor(e, n, (h - 1) * stride + k, (w - 1) * stride + k, c)
     filters, out = tensor(e, k, k, c, f), tensor(e, n, h, w, f)
     name = "conv2d_nhwc" if stride == 1 else "conv2d_nhwc_stride2"
-    text = _convolution(name, "conv_2d_nhwc_hwcf", image, filters, out, e, stride)
-    return generate(name, text, f"{n}x{h}x{w}x{c} {f} filters {k}x{k} {dtype}")
+    text = _convolution("conv_2d_nhwc_hwcf", image, filters, out, e, stride)
+    return text.payload(name, f"{n}x{h}x{w}x{c} {f} filters {k}x{k} {dtype}", _CONVOLUTION, "result")
 
 
 def depthwise_conv2d_nhwc(
@@ -189,18 +160,19 @@ def depthwise_conv2d_nhwc(
     """
     e = element_type(dtype, n, h, w, c, k)
     image, filters, out = tensor(e, n, h + k - 1, w + k - 1, c), tensor(e, k, k, c), tensor(e, n, h, w, c)
-    text = _convolution("depthwise_conv2d_nhwc", "depthwise_conv_2d_nhwc_hwc", image, filters, out, e)
-    return generate("depthwise_conv2d_nhwc", text, f"{n}x{h}x{w}x{c} {k}x{k} {dtype}")
+    text = _convolution("depthwise_conv_2d_nhwc_hwc", image, filters, out, e)
+    sizes = f"{n}x{h}x{w}x{c} {k}x{k} {dtype}"
+    return text.payload("depthwise_conv2d_nhwc", sizes, _CONVOLUTION, "result")
 
 
-def _convolution(name: str, op: str, image: str, filters: str, out: str, element: str, stride: int = 1) -> str:
-    body = (
-        f"  %zero = arith.constant 0.0 : {element}\n"
-        + filled("init", out, "%zero", element)
-        + f"  %result = linalg.{op}\n"
-        + f"    {{dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}\n"
-        + f"    ins(%image, %filter : {image}, {filters}) outs(%init : {out}) -> {out}\n"
-        + f"  return %result : {out}\n"
-    )
-    comment = "A convolution; the image comes with its border."
-    return function(name, {"image": image, "filter": filters}, out, body, comment)
+_CONVOLUTION = "A convolution; the image comes with its border."
+
+
+def _convolution(op: str, image: str, filters: str, out: str, element: str, stride: int = 1) -> FunctionText:
+    text = FunctionText(element, image=image, filter=filters)
+    text.constant("zero")
+    text.filled("init", out, "zero")
+    steps = f"{{dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}"
+    operands = f"ins(%image, %filter : {image}, {filters}) outs(%init : {out}) -> {out}"
+    text.define("result", out, f"linalg.{op}\n    {steps}\n    {operands}")
+    return text

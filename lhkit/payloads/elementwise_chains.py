@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from lhkit.model.payload import Payload
-from lhkit.payloads.mlir_pieces import element_type, elementwise, filled, function, generate, tensor
+from lhkit.payloads.mlir_pieces import FunctionText, element_type, tensor
 
 # The reference has the same number.
 _CHAIN_OPS = 1000
@@ -21,17 +21,14 @@ def elementwise_chain(m: int = 1024, n: int = 1024, dtype: str = "float32") -> P
     """
     e = element_type(dtype, m, n)
     out = tensor(e, m, n)
-    body = (
-        f"  %zero = arith.constant 0.0 : {e}\n"
-        + elementwise("product", "mul", out, "%a", "%b")
-        + elementwise("sum", "add", out, "%product", "%c")
-        + filled("zeros", out, "%zero", e)
-        + elementwise("relu", "max", out, "%sum", "%zeros")
-        + f"  return %relu : {out}\n"
-    )
+    text = FunctionText(e, a=out, b=out, c=out)
+    text.constant("zero")
+    text.elementwise("product", "mul", "a", "b")
+    text.elementwise("sum", "add", "product", "c")
+    text.filled("zeros", out, "zero")
+    text.elementwise("relu", "max", "sum", "zeros")
     comment = "Three elementwise ops in a row: max(a * b + c, 0)."
-    text = function("elementwise_chain", {"a": out, "b": out, "c": out}, out, body, comment)
-    return generate("elementwise_chain", text, f"{m}x{n} {dtype}")
+    return text.payload("elementwise_chain", f"{m}x{n} {dtype}", comment, "relu")
 
 
 def op_chain(n: int = 512, dtype: str = "float32") -> Payload:
@@ -47,16 +44,15 @@ def op_chain(n: int = 512, dtype: str = "float32") -> Payload:
     """
     e = element_type(dtype, n)
     out = tensor(e, n)
-    stage = (("add", "%shift"), ("mul", "%scale"), ("max", "%low"), ("min", "%high"))
-    body, value = "", "%source"
+    text = FunctionText(e, source=out, shift=out, scale=out, low=out, high=out)
+    stage = (("add", "shift"), ("mul", "scale"), ("max", "low"), ("min", "high"))
+    value = "source"
     for i, (op, operand) in enumerate(itertools.islice(itertools.cycle(stage), _CHAIN_OPS - 1)):
-        body += elementwise(f"{op}{i}", op, out, value, operand)
-        value = f"%{op}{i}"
-    body += elementwise("magnitude", "abs", out, value) + f"  return %magnitude : {out}\n"
+        text.elementwise(f"{op}{i}", op, value, operand)
+        value = f"{op}{i}"
+    text.elementwise("magnitude", "abs", value)
     comment = f"{_CHAIN_OPS} ops in a row: min(max((x + shift) * scale, low), high) over and over, then abs."
-    arguments = dict.fromkeys(("source", "shift", "scale", "low", "high"), out)
-    text = function("op_chain", arguments, out, body, comment)
-    return generate("op_chain", text, f"{n} {dtype}")
+    return text.payload("op_chain", f"{n} {dtype}", comment, "magnitude")
 
 
 def transpose(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:
@@ -68,14 +64,11 @@ def transpose(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
     e = element_type(dtype, m, n)
-    source, out = tensor(e, m, n), tensor(e, n, m)
-    body = f"""\
-  %empty = tensor.empty() : {out}
-  %transposed = linalg.transpose ins(%source : {source}) outs(%empty : {out}) permutation = [1, 0]
-  return %transposed : {out}
-"""
-    text = function("transpose", {"source": source}, out, body, "Rows become columns.")
-    return generate("transpose", text, f"{m}x{n} {dtype}")
+    out = tensor(e, n, m)
+    text = FunctionText(e, source=tensor(e, m, n))
+    text.define("empty", out, f"tensor.empty() : {out}")
+    text.op("transposed", "transpose", ("source",), "empty", out, "permutation = [1, 0]")
+    return text.payload("transpose", f"{m}x{n} {dtype}", "Rows become columns.", "transposed")
 
 
 def strided_window(m: int = 512, n: int = 512, dtype: str = "float32") -> Payload:
@@ -88,14 +81,11 @@ def strided_window(m: int = 512, n: int = 512, dtype: str = "float32") -> Payloa
     """
     e = element_type(dtype, m, n)
     source, out = tensor(e, 2 * m, 2 * n), tensor(e, m, n)
-    body = (
-        f"  %window = tensor.extract_slice %source[1, 0] [{m}, {n}] [2, 2] : {source} to {out}\n"
-        + elementwise("doubled", "add", out, "%window", "%window")
-        + f"  return %doubled : {out}\n"
-    )
+    text = FunctionText(e, source=source)
+    text.define("window", out, f"tensor.extract_slice %source[1, 0] [{m}, {n}] [2, 2] : {source} to {out}")
+    text.elementwise("doubled", "add", "window", "window")
     comment = "Every second row and column, read with strides, and doubled."
-    text = function("strided_window", {"source": source}, out, body, comment)
-    return generate("strided_window", text, f"{m}x{n} {dtype}")
+    return text.payload("strided_window", f"{m}x{n} {dtype}", comment, "doubled")
 
 
 def relu_dynamic(dtype: str = "float32") -> Payload:
@@ -106,20 +96,12 @@ def relu_dynamic(dtype: str = "float32") -> Payload:
     """
     e = element_type(dtype)
     any_size = tensor(e, "?", "?")
-    body = f"""\
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %m = tensor.dim %source, %c0 : {any_size}
-  %n = tensor.dim %source, %c1 : {any_size}
-  %zero = arith.constant 0.0 : {e}
-  %zeros_empty = tensor.empty(%m, %n) : {any_size}
-  %zeros = linalg.fill ins(%zero : {e}) outs(%zeros_empty : {any_size}) -> {any_size}
-  %relu_empty = tensor.empty(%m, %n) : {any_size}
-  %relu = linalg.max ins(%source, %zeros : {any_size}, {any_size}) outs(%relu_empty : {any_size}) -> {any_size}
-  return %relu : {any_size}
-"""
-    text = function("relu_dynamic", {"source": any_size}, any_size, body, "max(x, 0), whatever the size.")
-    return generate("relu_dynamic", text, dtype)
+    text = FunctionText(e, source=any_size)
+    text.sizes("source", "source")
+    text.constant("zero")
+    text.filled("zeros", any_size, "zero")
+    text.elementwise("relu", "max", "source", "zeros")
+    return text.payload("relu_dynamic", dtype, "max(x, 0), whatever the size.", "relu")
 
 
 # Payloads about the layout of data: what is transposed, packed, and used in both forms.
@@ -148,35 +130,31 @@ def transpose_pack(m: int = 256, n: int = 256, k: int = 512, dtype: str = "float
     """
     e = element_type(dtype, m, n, k)
     weights, inputs, rows, product = tensor(e, k, m), tensor(e, n, k), tensor(e, m, k), tensor(e, m, n)
-    body = "".join(
-        [
-            f"  %zero = arith.constant 0.0 : {e}\n",
-            _generic("transposed", (_COPIED, _TURNED), "%weights", weights, rows, e, "%in"),
-            filled("product_init", product, "%zero", e),
-            "  %product = linalg.matmul\n",
-            f"      indexing_maps = [{_PRODUCT}]\n",
-            f"      ins(%transposed, %inputs : {rows}, {inputs})",
-            f" outs(%product_init : {product}) -> {product}\n",
-            _generic("doubled", (_COPIED, _COPIED), "%transposed", rows, rows, e, "arith.addf %in, %in"),
-            f"  return %product, %transposed, %doubled : {product}, {rows}, {rows}\n",
-        ]
-    )
-    results = f"({product}, {rows}, {rows})"
-    text = function("transpose_pack", {"weights": weights, "inputs": inputs}, results, body, _COMMENT)
-    return generate("transpose_pack", text, f"{m}x{n}x{k} {dtype}")
+    text = FunctionText(e, weights=weights, inputs=inputs)
+    text.constant("zero")
+    _generic(text, "transposed", (_COPIED, _TURNED), "weights", rows, "%in")
+    text.filled("product_init", product, "zero")
+    operands = f"ins(%transposed, %inputs : {rows}, {inputs}) outs(%product_init : {product}) -> {product}"
+    maps = f"indexing_maps = [{_PRODUCT}]"
+    text.define("product", product, f"linalg.matmul\n      {maps}\n      {operands}")
+    _generic(text, "doubled", (_COPIED, _COPIED), "transposed", rows, "arith.addf %in, %in")
+    results = ("product", "transposed", "doubled")
+    return text.payload("transpose_pack", f"{m}x{n}x{k} {dtype}", _COMMENT, *results)
 
 
 def _generic(
-    name: str, maps: tuple[str, str], operand: str, from_type: str, to_type: str, element: str, value: str
-) -> str:
-    is_copy = value == "%in"
+    text: FunctionText, name: str, maps: tuple[str, str], operand: str, type_: str, value: str
+) -> None:
+    is_copy, element = value == "%in", text.element
     body = "" if is_copy else f"    %value = {value} : {element}\n"
-    return (
-        f"  %{name}_empty = tensor.empty() : {to_type}\n"
-        f"  %{name} = linalg.generic {{indexing_maps = [{', '.join(maps)}],"
+    text.define(f"{name}_empty", type_, f"tensor.empty() : {type_}")
+    text.define(
+        name,
+        type_,
+        f"linalg.generic {{indexing_maps = [{', '.join(maps)}],"
         ' iterator_types = ["parallel", "parallel"]}\n'
-        f"      ins({operand} : {from_type}) outs(%{name}_empty : {to_type}) {{\n"
+        f"      ins(%{operand} : {text.types[operand]}) outs(%{name}_empty : {type_}) {{\n"
         f"  ^bb0(%in: {element}, %out: {element}):\n{body}"
         f"    linalg.yield {'%in' if is_copy else '%value'} : {element}\n"
-        f"  }} -> {to_type}\n"
+        f"  }} -> {type_}",
     )

@@ -6,17 +6,8 @@ import itertools
 import math
 
 from lhkit.model.payload import Payload
-from lhkit.payloads.mlir_pieces import (
-    broadcast,
-    contraction,
-    element_type,
-    elementwise,
-    filled,
-    function,
-    generate,
-    tensor,
-)
-from lhkit.payloads.row_reductions import softmax_lines
+from lhkit.payloads.mlir_pieces import FunctionText, element_type, tensor
+from lhkit.payloads.row_reductions import add_softmax
 
 
 def fc_relu(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") -> Payload:
@@ -31,18 +22,15 @@ def fc_relu(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") ->
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
     e = element_type(dtype, m, n, k)
-    lhs, rhs, out = tensor(e, m, k), tensor(e, k, n), tensor(e, m, n)
-    body = (
-        f"  %zero = arith.constant 0.0 : {e}\n"
-        + contraction("product", "matmul", "%lhs", lhs, "%rhs", rhs, out, e)
-        + elementwise("sum", "add", out, "%product", "%bias")
-        + filled("zeros", out, "%zero", e)
-        + elementwise("relu", "max", out, "%sum", "%zeros")
-        + f"  return %relu : {out}\n"
-    )
+    out = tensor(e, m, n)
+    text = FunctionText(e, lhs=tensor(e, m, k), rhs=tensor(e, k, n), bias=out)
+    text.constant("zero")
+    text.contraction("product", "matmul", "lhs", "rhs", out)
+    text.elementwise("sum", "add", "product", "bias")
+    text.filled("zeros", out, "zero")
+    text.elementwise("relu", "max", "sum", "zeros")
     comment = "A fully connected layer with bias and ReLU: max(lhs * rhs + bias, 0)."
-    text = function("fc_relu", {"lhs": lhs, "rhs": rhs, "bias": out}, out, body, comment)
-    return generate("fc_relu", text, f"{m}x{n}x{k} {dtype}")
+    return text.payload("fc_relu", f"{m}x{n}x{k} {dtype}", comment, "relu")
 
 
 def mlp(
@@ -58,22 +46,23 @@ def mlp(
     """
     e = element_type(dtype, batch, *sizes)
     arguments = {"x": tensor(e, batch, sizes[0])}
-    body = f"  %zero = arith.constant 0.0 : {e}\n"
-    value, value_type = "%x", arguments["x"]
     for i, (k, n) in enumerate(itertools.pairwise(sizes)):
-        weights, bias, out = tensor(e, k, n), tensor(e, n), tensor(e, batch, n)
-        arguments |= {f"w{i}": weights, f"b{i}": bias}
-        body += contraction(f"product{i}", "matmul", value, value_type, f"%w{i}", weights, out, e)
-        body += broadcast(f"bias{i}", f"%b{i}", bias, out, 0)
-        body += elementwise(f"sum{i}", "add", out, f"%product{i}", f"%bias{i}")
-        value, value_type = f"%sum{i}", out
+        arguments |= {f"w{i}": tensor(e, k, n), f"b{i}": tensor(e, n)}
+    text = FunctionText(e, **arguments)
+    text.constant("zero")
+    value = "x"
+    for i, n in enumerate(sizes[1:]):
+        out = tensor(e, batch, n)
+        text.contraction(f"product{i}", "matmul", value, f"w{i}", out)
+        text.broadcast(f"bias{i}", f"b{i}", out, 0)
+        text.elementwise(f"sum{i}", "add", f"product{i}", f"bias{i}")
+        value = f"sum{i}"
         if i < len(sizes) - 2:
-            body += filled(f"zeros{i}", out, "%zero", e)
-            body += elementwise(f"relu{i}", "max", out, value, f"%zeros{i}")
-            value = f"%relu{i}"
-    body += f"  return {value} : {value_type}\n"
-    text = function("mlp", arguments, value_type, body, "Three fully connected layers, ReLU between them.")
-    return generate("mlp", text, f"{batch}x{'x'.join(map(str, sizes))} {dtype}")
+            text.filled(f"zeros{i}", out, "zero")
+            text.elementwise(f"relu{i}", "max", value, f"zeros{i}")
+            value = f"relu{i}"
+    comment = "Three fully connected layers, ReLU between them."
+    return text.payload("mlp", f"{batch}x{'x'.join(map(str, sizes))} {dtype}", comment, value)
 
 
 def attention(s: int = 128, d: int = 64, dtype: str = "float32") -> Payload:
@@ -86,18 +75,14 @@ def attention(s: int = 128, d: int = 64, dtype: str = "float32") -> Payload:
     """
     e = element_type(dtype, s, d)
     rows, turned, scores = tensor(e, s, d), tensor(e, d, s), tensor(e, s, s)
-    body = (
-        f"  %zero = arith.constant 0.0 : {e}\n"
-        f"  %scale = arith.constant {1 / math.sqrt(d)!r} : {e}\n"
-        f"  %turned_empty = tensor.empty() : {turned}\n"
-        f"  %turned = linalg.transpose ins(%k : {rows}) outs(%turned_empty : {turned}) permutation = [1, 0]\n"
-        + contraction("raw", "matmul", "%q", rows, "%turned", turned, scores, e)
-        + filled("scales", scores, "%scale", e)
-        + elementwise("scores", "mul", scores, "%raw", "%scales")
-        + softmax_lines("%scores", s, s, e)
-        + contraction("result", "matmul", "%softmax", scores, "%v", rows, rows, e)
-        + f"  return %result : {rows}\n"
-    )
+    text = FunctionText(e, q=rows, k=rows, v=rows)
+    text.constant("zero")
+    text.constant("scale", 1 / math.sqrt(d))
+    text.new("turned", "transpose", ("k",), turned, "permutation = [1, 0]")
+    text.contraction("raw", "matmul", "q", "turned", scores)
+    text.filled("scales", scores, "scale")
+    text.elementwise("scores", "mul", "raw", "scales")
+    add_softmax(text, "scores", tensor(e, s))
+    text.contraction("result", "matmul", "softmax", "v", rows)
     comment = "One head of attention: softmax(q * transposed k / sqrt(d)) * v."
-    text = function("attention", {"q": rows, "k": rows, "v": rows}, rows, body, comment)
-    return generate("attention", text, f"{s}x{d} {dtype}")
+    return text.payload("attention", f"{s}x{d} {dtype}", comment, "result")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
@@ -39,9 +40,6 @@ class Footprint:
         """First index and one past the last, along each axis; (0, 0) where there is none."""
         return tuple((p[0], p[-1] + 1) if len(p) else (0, 0) for p in self.axes)
 
-    def __contains__(self, index: Sequence[int]) -> bool:
-        return all(i in points for i, points in zip(index, self.axes, strict=True))
-
 
 def footprint(
     operand: TiledOperand, extents: Sequence[int], values: TermValues, iteration: Mapping[int, int]
@@ -52,40 +50,30 @@ def footprint(
     an offset or stride does not follow from sizes.
     """
     axes: list[Points] = []
-    seen: set[int] = set()
-    is_exact = True
+    used: list[int] = []
     for index in operand.map:
-        points, dimensions = _indexed(index, extents, values)
-        if points is None:
+        linear = values.linear(index, "dimension")
+        if linear is None:
             return None
-        is_exact = is_exact and not seen & dimensions
-        seen |= dimensions
+        constant, factors = linear
+        points: Points = range(constant, constant + 1)
+        for dimension, factor in sorted(factors, key=lambda f: abs(f[1])):
+            points = spread(points, range(0, factor * extents[dimension], factor))
+        used += [d for d, _ in factors if extents[d] != 1]
         axes.append(points)
     for view in operand.views:
         outer = _through(view, axes, values, iteration)
         if outer is None:
             return None
         axes = outer
-    return Footprint(tuple(axes), is_exact)
-
-
-def _indexed(index: int, extents: Sequence[int], values: TermValues) -> tuple[Points | None, set[int]]:
-    """Return the values of one result of an indexing map, and the dimensions that it uses."""
-    linear = values.linear(index, "dimension")
-    if linear is None:
-        return None, set()
-    constant, factors = linear
-    points: Points = range(constant, constant + 1)
-    for dimension, factor in sorted(factors, key=lambda f: abs(f[1])):
-        points = spread(points, range(0, factor * extents[dimension], factor))
-    return points, {d for d, _ in factors if extents[d] != 1}
+    return Footprint(tuple(axes), is_exact=len(used) == len(set(used)))
 
 
 def spread(points: Points, shifts: Points) -> Points:
     """Return every sum of a point and a shift, ascending; evenly spaced ones as a range."""
     if not len(points) or not len(shifts):
         return range(0)
-    points, shifts = _ascending(points), _ascending(shifts)
+    points, shifts = (p[::-1] if isinstance(p, range) and p.step < 0 else p for p in (points, shifts))
     if len(points) > 1 and len(shifts) == 1:
         points, shifts = shifts, points
     if len(points) == 1:
@@ -99,12 +87,6 @@ def spread(points: Points, shifts: Points) -> Points:
     if len(points) * len(shifts) > _MOST_POINTS:
         return range(points[0] + shifts[0], points[-1] + shifts[-1] + 1)
     return _as_points({a + b for a in points for b in shifts})
-
-
-def _ascending(points: Points) -> Points:
-    if isinstance(points, range) and points.step < 0:
-        return points[::-1]
-    return points
 
 
 def _as_points(found: set[int]) -> Points:
@@ -121,36 +103,25 @@ def _through(
     view: View, axes: Sequence[Points], values: TermValues, iteration: Mapping[int, int]
 ) -> list[Points] | None:
     """Map the points of a view to its source."""
-    offsets = [values.value(t, iteration) for t in view.offsets]
-    strides = [values.value(t, iteration) for t in view.strides]
     found: list[Points] = []
     inner = dict(zip(view.kept, axes, strict=True))
-    for dimension, (offset, stride) in enumerate(zip(offsets, strides, strict=True)):
+    for dimension, terms in enumerate(zip(view.offsets, view.strides, view.source_shape, strict=True)):
+        offset, stride, extent = (values.value(t, iteration) for t in terms)
         if offset is None or stride is None:
             return None
-        points = inner.get(dimension, range(1))
-        moved = _moved(points, offset, stride)
+        points = _moved(inner.get(dimension, range(1)), offset, stride)
         if view.op == "tensor.pad":
-            extent = values.value(view.source_shape[dimension], iteration)
             if extent is None:
                 return None
-            moved = _inside(moved, extent)
-        found.append(moved)
+            points = points[bisect.bisect_left(points, 0) : bisect.bisect_left(points, extent)]
+        found.append(points)
     return found
 
 
 def _moved(points: Points, offset: int, stride: int) -> Points:
     if isinstance(points, range) and stride > 0 and len(points):
-        last = offset + stride * points[-1]
-        return range(offset + stride * points[0], last + 1, stride * points.step)
-    return tuple(offset + stride * p for p in points)
-
-
-def _inside(points: Points, extent: int) -> Points:
-    if not isinstance(points, range):
-        return tuple(p for p in points if 0 <= p < extent)
-    skipped = max(0, -(-(0 - points.start) // points.step))
-    return range(points.start + skipped * points.step, min(points.stop, extent), points.step)
+        return range(offset + stride * points[0], offset + stride * points[-1] + 1, stride * points.step)
+    return tuple(sorted(offset + stride * p for p in points))
 
 
 def union(parts: Sequence[Footprint]) -> Footprint:
@@ -166,23 +137,16 @@ def union(parts: Sequence[Footprint]) -> Footprint:
 
 def _joined(several: Sequence[Points]) -> Points:
     distinct = sorted(set(several), key=lambda p: (p[0] if len(p) else 0, len(p)))
-    joined: Points = range(0)
-    for points in distinct:
-        joined = _with(joined, points)
-    return joined
+    nothing: Points = range(0)
+    return functools.reduce(_with, distinct, nothing)
 
 
 def _with(a: Points, b: Points) -> Points:
     if not len(a) or not len(b):
         return a if len(a) else b
-    if (
-        isinstance(a, range)
-        and isinstance(b, range)
-        and a.step == b.step == 1
-        and b[0] <= a.stop
-        and a[0] <= b.stop
-    ):
-        return range(min(a.start, b.start), max(a.stop, b.stop))
+    are_runs = all(isinstance(p, range) and p.step == 1 for p in (a, b))
+    if are_runs and b[0] <= a[-1] + 1 and a[0] <= b[-1] + 1:
+        return range(min(a[0], b[0]), max(a[-1], b[-1]) + 1)
     return _as_points({*a, *b})
 
 
@@ -202,22 +166,21 @@ class LoopNest:
     def __init__(self, loops: Sequence[int], variables: Sequence[LoopVariable], values: TermValues) -> None:
         self.loops = tuple(loops)
         self._variables, self._values = variables, values
-        self._needs = [self._needed(at) for at in range(len(self.loops))]
+        # For each place: the outer loops that the bounds of the loop there and of those inside depend on.
+        self._needs = [self._bounded_by(loops[at:]) & set(loops[:at]) for at in range(len(loops) + 1)]
+        self._counts: dict[tuple[int, ...], int] = {}
 
-    def _needed(self, at: int) -> frozenset[int]:
-        """Return the outer loops that the bounds of a loop and of loops inside depend on."""
-        found: set[int] = set()
-        for loop in self.loops[at:]:
-            variable = self._variables[loop]
-            for term in (variable.lower, variable.upper, variable.step):
-                found |= self._values.loops_of(term)
-        return frozenset(found & set(self.loops[:at]))
+    def _bounded_by(self, loops: Iterable[int]) -> set[int]:
+        """Return the loops that the bounds of some loops depend on."""
+        variables = [self._variables[loop] for loop in loops]
+        terms = [term for v in variables for term in (v.lower, v.upper, v.step)]
+        return set().union(*map(self._values.loops_of, terms))
 
     def range_of(self, loop: int, around: Mapping[int, int]) -> range:
         """Return the values of a loop variable, given those of the loops around it."""
         variable = self._variables[loop]
-        bounds = [self._values.value(t, around) for t in (variable.lower, variable.upper, variable.step)]
-        lower, upper, step = bounds
+        terms = (variable.lower, variable.upper, variable.step)
+        lower, upper, step = (self._values.value(t, around) for t in terms)
         if lower is None or upper is None or step is None or step <= 0:
             message = f"the trip count of {variable.op} {variable.name} cannot be computed from sizes"
             raise usage_error(message, "A tile picture needs bounds that are numbers or extents of arguments.")
@@ -225,22 +188,19 @@ class LoopNest:
 
     def count(self) -> int:
         """Return the number of iterations."""
-        return self._count(0, {}, {})
+        return self._count(0, {})
 
-    def _count(self, at: int, around: Iteration, known: dict[tuple[int, ...], int]) -> int:
+    def _count(self, at: int, around: Iteration) -> int:
         if at == len(self.loops):
             return 1
         key = (at, *(around[n] for n in sorted(self._needs[at])))
-        if key not in known:
+        if key not in self._counts:
             loop = self.loops[at]
             values = self.range_of(loop, around)
-            if at + 1 < len(self.loops) and loop in self._needs[at + 1]:
-                known[key] = sum(self._count(at + 1, {**around, loop: v}, known) for v in values)
-            elif not values:
-                known[key] = 0
-            else:
-                known[key] = len(values) * self._count(at + 1, {**around, loop: values[0]}, known)
-        return known[key]
+            varies = loop in self._needs[at + 1]
+            inside = sum(self._count(at + 1, {**around, loop: v}) for v in (values if varies else values[:1]))
+            self._counts[key] = inside if varies else inside * len(values)
+        return self._counts[key]
 
     def iteration(self, number: int) -> Iteration:
         """Return the n-th iteration, from 0; UsageError if there are not so many."""
@@ -248,17 +208,16 @@ class LoopNest:
         if not 0 <= number < total:
             raise usage_error(f"there is no iteration {number}: the loops have {total}, counted from 0")
         found: Iteration = {}
-        known: dict[tuple[int, ...], int] = {}
         for at, loop in enumerate(self.loops):
             values = self.range_of(loop, found)
-            if at + 1 < len(self.loops) and loop in self._needs[at + 1]:
+            if loop in self._needs[at + 1]:
                 for value in values:
-                    inside = self._count(at + 1, {**found, loop: value}, known)
+                    inside = self._count(at + 1, {**found, loop: value})
                     if number < inside:
                         break
                     number -= inside
             else:
-                inside = self._count(at + 1, {**found, loop: values[0]}, known)
+                inside = self._count(at + 1, {**found, loop: values[0]})
                 value, number = values[number // inside], number % inside
             found[loop] = value
         return found
@@ -272,7 +231,7 @@ class LoopNest:
             yield dict(around)
             return
         loop, *inner = loops
-        for value in first.get(loop) if loop in first else self.range_of(loop, around):  # type: ignore[union-attr]
+        for value in first.get(loop) or self.range_of(loop, around):
             yield from self.walk(inner, {**around, loop: value}, first)
 
     def with_needed(self, loops: frozenset[int]) -> tuple[int, ...]:
@@ -280,9 +239,7 @@ class LoopNest:
         found = set(loops)
         for at in reversed(range(len(self.loops))):
             if self.loops[at] in found:
-                variable = self._variables[self.loops[at]]
-                for term in (variable.lower, variable.upper, variable.step):
-                    found |= self._values.loops_of(term)
+                found |= self._bounded_by([self.loops[at]])
         return tuple(n for n in self.loops if n in found)
 
 
@@ -313,26 +270,19 @@ class RegionTracker:
 
     def __init__(self, operand: TiledOperand, op: StructuredOp, nest: LoopNest, values: TermValues) -> None:
         self._operand, self._op, self._nest, self._values = operand, op, nest, values
-        axes = range(len(operand.base_shape))
-        self._factors = [loop_factors(operand, axis, values) for axis in axes]
-        self._relevant = frozenset(self._moving_loops() & set(nest.loops))
-
-    def _moving_loops(self) -> set[int]:
-        terms = [t for view in self._operand.views for t in (*view.offsets, *view.strides)]
-        found: set[int] = set()
-        for term in (*terms, *self._op.extents):
-            found |= self._values.loops_of(term)
-        return found
+        self._factors = [loop_factors(operand, axis, values) for axis in range(len(operand.base_shape))]
+        terms = [t for view in operand.views for t in (*view.offsets, *view.strides)]
+        moving = frozenset[int]().union(*map(values.loops_of, (*terms, *op.extents)))
+        self._relevant = moving & set(nest.loops)
 
     def at(self, iteration: Mapping[int, int]) -> Footprint:
         """Return the elements that an iteration touches."""
-        extents = [self._values.value(e, iteration) for e in self._op.extents]
-        known = [n for n in extents if n is not None]
-        found = footprint(self._operand, known, self._values, iteration) if len(known) == len(extents) else None
+        extents = [n for e in self._op.extents if (n := self._values.value(e, iteration)) is not None]
+        is_known = len(extents) == len(self._op.extents)
+        found = footprint(self._operand, extents, self._values, iteration) if is_known else None
         if found is None:
-            raise usage_error(
-                f"the position of an operand of {self._op.name} cannot be computed from sizes and loops"
-            )
+            message = f"the position of an operand of {self._op.name} cannot be computed from sizes and loops"
+            raise usage_error(message)
         return found
 
     def visited(self, iteration: Mapping[int, int]) -> list[Footprint]:
@@ -401,12 +351,9 @@ class RegionTracker:
         self, iteration: Mapping[int, int], shown: Sequence[int]
     ) -> tuple[Sweep | None, tuple[Sweep, ...], Sweep | None, tuple[Sweep, ...]]:
         """Return the path of the tile along the shown axes: its row, all rows, the trend, outer rows."""
-        factors = [self._factors[axis] or {} for axis in shown]
-        moving = [
-            n
-            for n in self._nest.loops
-            if any(n in f for f in factors) and len(self._nest.range_of(n, iteration)) > 1
-        ]
+        moved_by = {n for axis in shown for n in self._factors[axis] or ()}
+        loops = [n for n in self._nest.loops if n in moved_by]
+        moving = [n for n in loops if len(self._nest.range_of(n, iteration)) > 1]
         if not moving:
             return None, (), None, ()
         row = self._row(iteration, moving[-1])
@@ -419,11 +366,11 @@ class RegionTracker:
         return row, rows, (first, last), coarse
 
     def _rows(self, loops: list[int], iteration: Mapping[int, int], *, whole: bool) -> tuple[Sweep, ...]:
-        *outer, inner = loops
-        if not outer:
+        outer, inner = loops[0], loops[-1]
+        if outer == inner:
             return (self._row(iteration, inner, whole=whole),)
-        values = self._nest.range_of(outer[0], iteration)[:_MOST_ROWS]
-        return tuple(self._row({**iteration, outer[0]: v}, inner, whole=whole) for v in values)
+        values = self._nest.range_of(outer, iteration)[:_MOST_ROWS]
+        return tuple(self._row({**iteration, outer: v}, inner, whole=whole) for v in values)
 
     def _row(self, iteration: Mapping[int, int], inner: int, *, whole: bool = False) -> Sweep:
         runs = self._nest.range_of(inner, iteration) or range(iteration[inner], iteration[inner] + 1)
@@ -431,21 +378,19 @@ class RegionTracker:
         return first, last
 
     def _middle(self, at: Mapping[int, int], inner: int, *, whole: bool) -> tuple[float, ...]:
-        if whole:  # of all that the loops inside touch
-            outer = self._nest.loops[: self._nest.loops.index(inner) + 1]
-            found = self.region({n: at[n] for n in outer}, {})
-        else:
-            found = self.at(at)
+        # The whole is what all loops inside touch.
+        outer = self._nest.loops[: self._nest.loops.index(inner) + 1]
+        found = self.region({n: at[n] for n in outer}, {}) if whole else self.at(at)
         return tuple((low + high) / 2 for low, high in found.box)
 
 
 def _is_held(part: Footprint, at: int, parts: list[Footprint]) -> bool:
     """Return True if another part contains one; of equal parts the first is kept."""
-    for i, other in enumerate(parts):
-        holds = all(_lie_in(p, q) for p, q in zip(part.axes, other.axes, strict=True))
-        if i != at and holds and (part.axes != other.axes or i < at):
-            return True
-    return False
+    return any(
+        all(map(_lie_in, part.axes, other.axes)) and (part.axes != other.axes or i < at)
+        for i, other in enumerate(parts)
+        if i != at
+    )
 
 
 def _lie_in(points: Points, others: Points) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import UsageError, usage_error
@@ -49,17 +48,25 @@ def tile_picture(
         raise usage_error(f"{op.name} never runs: one of the loops around it has no iteration")
     nest.iteration(first)
     start = nest.iteration(0)
-    extents = _numbers(op.extents, values, start, op, given)
-    loops = _loops(op, tilings, nest, values, start)
-    around = dict(zip(op.loops, loops, strict=True))
-    letters = operand_letters(op)
+
+    def numbers(terms: Sequence[int]) -> tuple[int, ...]:
+        known = tuple(n for t in terms if (n := values.value(t, start)) is not None)
+        if len(known) < len(terms):
+            raise _unknown(op, given)
+        return known
+
+    extents = numbers(op.extents)
+    loops: dict[int, PicturedLoop] = {}
+    for number, label in zip(op.loops, _loop_labels(op, tilings.loops, values), strict=True):
+        variable, runs = tilings.loops[number], nest.range_of(number, start)
+        loops[number] = PicturedLoop(label, variable.name, variable.op, runs.start, runs.step, len(runs))
     operands = tuple(
-        _operand(o, letter, around, values, argument_names, _numbers(o.base_shape, values, start, op, given))
-        for o, letter in zip(op.operands, letters, strict=True)
+        _operand(o, letter, loops, values, argument_names, numbers(o.base_shape))
+        for o, letter in zip(op.operands, _operand_letters(op), strict=True)
     )
     return TilePicture(
         op=op.name,
-        loops=loops,
+        loops=tuple(loops.values()),
         operands=operands,
         iterations=total,
         extents=extents,
@@ -82,11 +89,9 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
         _tile(RegionTracker(o, op, nest, values), iteration, pictured.shown)
         for o, pictured in zip(op.operands, picture.operands, strict=True)
     )
-    labels = ["tile", *(loop.label for loop in reversed(picture.loops))]
-    sets = []
-    for i, label in enumerate(labels):
-        parts = [t.tile if i == 0 else t.passes[-i] for t in tiles]
-        sets.append(_working_set(label, parts, picture))
+    sets = [_working_set("tile", [t.tile for t in tiles], picture)]
+    for i, loop in reversed(list(enumerate(picture.loops))):
+        sets.append(_working_set(loop.label, [t.passes[i] for t in tiles], picture))
     return TileFrame(number, tuple(iteration[n] for n in op.loops), tiles, tuple(sets))
 
 
@@ -94,11 +99,8 @@ def work_of(
     tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None
 ) -> tuple[int, int]:
     """Return an op's arithmetic and its points, over all iterations; unknown extents count as 1."""
-    function = _function(tilings, op)
-    given = (
-        shapes if shapes is not None and not function.misfit(shapes) else [a.shape for a in function.arguments]
-    )
-    values = TermValues(tilings.terms, given)
+    is_given = shapes is not None and not _function(tilings, op).misfit(shapes)
+    values = TermValues(tilings.terms, argument_shapes(tilings, op, shapes if is_given else None))
     nest = LoopNest(op.loops, tilings.loops, values)
     try:
         iterations = nest.count()
@@ -125,16 +127,6 @@ def _function(tilings: Tilings, op: StructuredOp) -> Function:
     return next(f for f in tilings.functions if f.name == op.function)
 
 
-def _numbers(
-    terms: Sequence[int], values: TermValues, start: Mapping[int, int], op: StructuredOp, given: Sequence[Shape]
-) -> tuple[int, ...]:
-    numbers = [values.value(t, start) for t in terms]
-    known = [n for n in numbers if n is not None]
-    if len(known) < len(numbers):
-        raise _unknown(op, given)
-    return tuple(known)
-
-
 def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
     message = f"the extents of {op.name} in @{op.function} cannot be computed from known sizes"
     dynamic = [i for i, shape in enumerate(given) if None in shape]
@@ -142,17 +134,6 @@ def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
         return usage_error(message, "They depend on data: no picture can be drawn.")
     which = ", ".join(f"argument {i}" for i in dynamic)
     return usage_error(f"{message}: {which} of dynamic shape", "Say how large: shapes=((512, 512), …).")
-
-
-def _loops(
-    op: StructuredOp, tilings: Tilings, nest: LoopNest, values: TermValues, start: Mapping[int, int]
-) -> tuple[PicturedLoop, ...]:
-    found = []
-    labels = loop_labels(op, tilings.loops, values)
-    for number, label in zip(op.loops, labels, strict=True):
-        variable, runs = tilings.loops[number], nest.range_of(number, start)
-        found.append(PicturedLoop(label, variable.name, variable.op, runs.start, runs.step, len(runs)))
-    return tuple(found)
 
 
 def _operand(
@@ -172,10 +153,10 @@ def _operand(
     new_in = [loops[n].label for n in operand.base_loops if n in order]
     return PicturedOperand(
         letter=letter,
-        name=operand_name(operand, argument_names),
+        name=_operand_name(operand, argument_names),
         is_output=operand.is_output,
         shape=shape,
-        axes=axis_labels(operand, values),
+        axes=_axis_labels(operand, values),
         element_bytes=operand.element_bytes,
         shown=_shown(shape, [bool(m) for m in moving]),
         stays=math.prod(counts[n] for n in order[last + 1 :]),
@@ -199,16 +180,8 @@ def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
 
 
 def _tile(sweeper: RegionTracker, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
-    row, rows, trend, coarse = sweeper.way(iteration, shown)
-    return OperandTile(
-        tile=_part(sweeper.at(iteration)),
-        visited=tuple(_part(p) for p in sweeper.visited(iteration)),
-        passes=tuple(_part(p) for p in sweeper.passes(iteration)),
-        row=row,
-        rows=rows,
-        trend=trend,
-        coarse_rows=coarse,
-    )
+    visited, passes = (tuple(map(_part, found(iteration))) for found in (sweeper.visited, sweeper.passes))
+    return OperandTile(_part(sweeper.at(iteration)), visited, passes, *sweeper.way(iteration, shown))
 
 
 def _part(found: Footprint) -> Part:
@@ -224,7 +197,7 @@ def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> Wor
     ]
     # The same of the same argument is in a cache once.
     arguments = [o.base if o.base_op == "argument" else i for i, o in enumerate(picture.structured_op.operands)]
-    distinct = {(argument, part): n for argument, part, n in zip(arguments, parts, sizes, strict=True)}
+    distinct = dict(zip(zip(arguments, parts, strict=True), sizes, strict=True))
     total = sum(n for n in distinct.values() if n is not None)
     fits = next((c for c in picture.caches if total <= c.size_bytes), None)
     return WorkingSet(label, tuple(sizes), total, fits)
@@ -234,27 +207,20 @@ _DIMENSIONS = "ijklmnpqrs"
 _INPUTS = "ABDEFGHJKLMN"
 
 
-def dimension_letter(dimension: int) -> str:
-    """Return the letter of a dimension of an op's iteration space."""
+def _dimension_letter(dimension: int) -> str:
     return _DIMENSIONS[dimension] if dimension < len(_DIMENSIONS) else f"d{dimension}"
 
 
-def operand_letters(op: StructuredOp) -> tuple[str, ...]:
+def _operand_letters(op: StructuredOp) -> list[str]:
     """Return a letter for each operand: C for the output, A, B, D, E, … for inputs."""
     inputs = iter(_INPUTS)
-    several = sum(o.is_output for o in op.operands) > 1
-    letters: list[str] = []
-    outputs = 0
-    for i, operand in enumerate(op.operands):
-        if operand.is_output:
-            letters.append(f"C{outputs}" if several else "C")
-            outputs += 1
-        else:
-            letters.append(next(inputs, f"X{i}"))
-    return tuple(letters)
+    outputs = [i for i, operand in enumerate(op.operands) if operand.is_output]
+    names = ["C"] if len(outputs) == 1 else [f"C{n}" for n in range(len(outputs))]
+    named = dict(zip(outputs, names, strict=True))
+    return [named.get(i) or next(inputs, f"X{i}") for i in range(len(op.operands))]
 
 
-def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
+def _operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
     """Return the name of an operand's value, or its origin."""
     if operand.base_op == "argument":
         written = operand.base.removeprefix("%arg")
@@ -267,14 +233,12 @@ def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
     return "result" if operand.is_output else f"from {operand.base_op}"
 
 
-def axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:
+def _axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:
     """Return the dimensions of the op along each axis of an operand's whole value."""
     labels = [_expression(index, values) for index in operand.map]
     for view in operand.views:
-        outer = [""] * len(view.offsets)
-        for inner, dimension in enumerate(view.kept):
-            outer[dimension] = labels[inner]
-        labels = outer
+        kept = dict(zip(view.kept, labels, strict=True))
+        labels = [kept.get(dimension, "") for dimension in range(len(view.offsets))]
     return tuple(labels)
 
 
@@ -283,36 +247,30 @@ def _expression(index: int, values: TermValues) -> str:
     if linear is None:
         return ""
     constant, factors = linear
-    parts = [f"{'' if f == 1 else f}{dimension_letter(d)}" for d, f in factors]
+    parts = [f"{'' if f == 1 else f}{_dimension_letter(d)}" for d, f in factors]
     if constant or not parts:
         parts.append(str(constant))
     return " + ".join(parts)
 
 
-def loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> tuple[str, ...]:
+def _loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> list[str]:
     """Return a label for each loop: the letter of the dimension that it tiles, or its name.
 
     Several loops along one dimension are numbered, the outer first.
     """
-    letters = {number: _moved_dimension(number, op, values) for number in op.loops}
-    count = Counter(letter for letter in letters.values() if letter)
-    used: Counter[str] = Counter()
+    letters = [_moved_dimension(number, op, values) for number in op.loops]
     labels = []
-    for number in op.loops:
-        letter = letters[number]
-        if not letter:
-            labels.append(loops[number].name.removeprefix("%"))
-        else:
-            labels.append(f"{letter}{used[letter]}" if count[letter] > 1 else letter)
-            used[letter] += 1
-    return tuple(labels)
+    for at, (number, letter) in enumerate(zip(op.loops, letters, strict=True)):
+        order = letters[:at].count(letter) if letters.count(letter) > 1 else ""
+        labels.append(f"{letter}{order}" if letter else loops[number].name.removeprefix("%"))
+    return labels
 
 
 def _moved_dimension(loop: int, op: StructuredOp, values: TermValues) -> str:
-    """Return the letter of a dimension that is alone on an axis that a loop moves along."""
-    letters = {dimension_letter(d) for d in range(len(op.extents))}
+    """Return the letter of a dimension that is alone on an axis that a loop moves along, or ""."""
+    letters = {_dimension_letter(d) for d in range(len(op.extents))}
     for operand in reversed(op.operands):  # the output's axes are the plainest
-        for axis, label in enumerate(axis_labels(operand, values)):
+        for axis, label in enumerate(_axis_labels(operand, values)):
             factors = loop_factors(operand, axis, values)
             if label in letters and factors and loop in factors:
                 return label

@@ -168,8 +168,7 @@ def _in_rows(blocks: list[_Block], top: float, *, small: bool) -> TileLayout:
         caption = max(b.caption_height for b in row)
         x = axis
         for block in row:
-            wide = max(block.size(scale)[0], block.caption_width) if block.lines else block.size(scale)[0]
-            wide = min(wide, room)
+            wide = min(max(block.size(scale)[0], block.caption_width), room)
             sheets.append(block.placed(x, y + caption, scale, wide))
             x += wide + gap + axis
         width = max(width, x - gap - axis)

@@ -6,13 +6,13 @@ import dataclasses
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import StructuredOp, TilePicture, Tilings
-from lhkit.model.trace_record import PayloadOp, Trace
+from lhkit.model.trace_record import HandleChange, PayloadOp, Trace
 from lhkit.tiles.tile_facts import tile_picture, work_of
 from lhkit.traces.explain.handle_explanation import find_handle
 from lhkit.traces.record.handle_history import PayloadHistory
@@ -21,20 +21,8 @@ from lhkit.worker.requests import ReadTilings, Source
 from lhkit.worker.timing_conditions import cache_levels
 
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel", "affine.for")
-
-
-def most_work(
-    tilings: Tilings, ops: Iterable[StructuredOp], shapes: Sequence[Sequence[int]] | None = None
-) -> StructuredOp | None:
-    """Return the op with most arithmetic, then most points, then the first."""
-    ranked = sorted(ops, key=lambda o: (work_of(tilings, o, shapes), -o.number), reverse=True)
-    return ranked[0] if ranked else None
-
-
-def total_work(tilings: Tilings, shapes: Sequence[Sequence[int]] | None = None) -> tuple[int, int]:
-    """Return the arithmetic and the points of all live ops."""
-    works = [work_of(tilings, o, shapes) for o in tilings.ops if o.is_live]
-    return sum(w[0] for w in works), sum(w[1] for w in works)
+# What both a trace and a text say of an op: its name, and the ops of the loops around it.
+_Key = tuple[str, tuple[str, ...]]
 
 
 def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, StructuredOp]:
@@ -44,11 +32,11 @@ def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, Structured
     """
     history = PayloadHistory(trace)
     now = _next_step(trace, step)
-    recorded: dict[tuple[str, tuple[str, ...]], list[PayloadOp]] = defaultdict(list)
+    recorded: dict[_Key, list[PayloadOp]] = defaultdict(list)
     for op in history.alive_before(now):
         if op.name.startswith("linalg."):
             recorded[op.name, _path(trace, op)].append(op)
-    written: dict[tuple[str, tuple[str, ...]], list[StructuredOp]] = defaultdict(list)
+    written: dict[_Key, list[StructuredOp]] = defaultdict(list)
     for each in tilings.ops:
         written[each.name, each.path].append(each)
     found: dict[str, StructuredOp] = {}
@@ -64,25 +52,20 @@ def _next_step(trace: Trace, step: int) -> int:
     if step < 0:
         return trace.step_records[0].index if trace.step_records else 0
     ended = [s.index for s in trace.steps_by_end()]
-    at = ended.index(step) + 1
-    return ended[at] if at < len(ended) else len(ended)
+    return [*ended, len(ended)][ended.index(step) + 1]
 
 
 def _path(trace: Trace, op: PayloadOp) -> tuple[str, ...]:
-    names: list[str] = []
-    at = op.parent
-    while at is not None:
-        around = trace.op(at)
-        if around.name in _LOOPS:
-            names.append(around.name)
-        at = around.parent
-    return tuple(reversed(names))
+    if op.parent is None:
+        return ()
+    around = trace.op(op.parent)
+    return (*_path(trace, around), *([around.name] if around.name in _LOOPS else []))
 
 
-def handles_to(trace: Trace, step: int, op_id: str) -> tuple[str, ...]:
-    """Return the ids of the live handles to an op after a step."""
-    states = trace.states_after(step)
-    return tuple(h for h, c in states.items() if c.state == "live" and op_id in c.payload)
+def _structured_op(trace: Trace, change: HandleChange) -> str | None:
+    """Return the id of the first structured op that a live handle points to, or None."""
+    ids = [r for r in change.payload if isinstance(r, str)] if change.state == "live" else []
+    return next((r for r in ids if trace.op(r).name.startswith("linalg.")), None)
 
 
 def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
@@ -92,10 +75,7 @@ def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
     for step in trace.steps_by_end():
         for change in step.changes:
             if change.handle == handle_id:
-                ops = [
-                    r for r in change.payload if isinstance(r, str) and trace.op(r).name.startswith("linalg.")
-                ]
-                held = ops[0] if change.state == "live" and ops else None
+                held = _structured_op(trace, change)
         if held is not None:
             found = step.index, held
     return found
@@ -104,10 +84,8 @@ def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
 def last_step_of_op(trace: Trace, op_id: str) -> int:
     """Return the last step after which a payload op existed; -1 for the payload as given."""
     died = trace.op(op_id).died
-    ended = [s.index for s in trace.steps_by_end() if s.status != "not-run"]
-    if died is not None:
-        ended = ended[: ended.index(died)]
-    return ended[-1] if ended else -1
+    ended = [-1, *(s.index for s in trace.steps_by_end() if s.status != "not-run")]
+    return ended[-1] if died is None else ended[ended.index(died) - 1]
 
 
 def steps_to_look_at(trace: Trace) -> list[int]:
@@ -118,9 +96,8 @@ def steps_to_look_at(trace: Trace) -> list[int]:
     steps = [s.step for s in trace.snapshots]
     erased = {o.died for o in trace.op_records if o.name.startswith("linalg.")}
     if len(trace.op_records):
-        steps = [
-            s for s, following in zip(steps, [*steps[1:], None], strict=True) if following in erased | {None}
-        ]
+        pairs = zip(steps, [*steps[1:], None], strict=True)
+        steps = [s for s, following in pairs if following in erased | {None}]
     return steps[::-1]
 
 
@@ -129,15 +106,14 @@ def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
     match = re.search(rf'@"?{re.escape(function)}"?\s*\(', text)
     if match is None:
         return ()
-    depth, at = 1, match.end()
-    names = []
-    while at < len(text) and depth:
-        if depth == 1 and (name := re.compile(r"(%[\w$.-]+)\s*:").match(text, at)):
-            names.append(name[1])
-            at = name.end()
-            continue
-        depth += {"(": 1, "<": 1, "{": 1, "[": 1, ")": -1, ">": -1, "}": -1, "]": -1}.get(text[at], 0)
-        at += 1
+    depth, names = 1, []
+    for token in re.finditer(r"(%[\w$.-]+)\s*:|[(<{[]|[)>}\]]", text[match.end() :]):
+        if token[1] and depth == 1:
+            names.append(token[1])
+        elif not token[1]:
+            depth += 1 if token[0] in "(<{[" else -1
+        if not depth:
+            break
     return tuple(names) if len(names) == count else ()
 
 
@@ -190,9 +166,11 @@ def tile_picture_of(
     )
     if not isinstance(shown, Trace):
         return picture
-    handles = handles_to(shown, at, op_id) if op_id else ()
-    ids = (op_id,) if op_id else ()
-    return dataclasses.replace(picture, step=at, op_ids=ids, handles=handles, notes=notes)
+    if op_id is None:
+        return dataclasses.replace(picture, step=at, notes=notes)
+    states = shown.states_after(at).items()
+    handles = tuple(h for h, c in states if c.state == "live" and op_id in c.payload)
+    return dataclasses.replace(picture, step=at, op_ids=(op_id,), handles=handles, notes=notes)
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
@@ -259,10 +237,7 @@ class _Source:
         record = find_handle(trace, op)
         if step is not None:
             change = trace.states_after(step).get(record.id)
-            held = (
-                [r for r in change.payload if isinstance(r, str)] if change and change.state == "live" else []
-            )
-            found = next((r for r in held if trace.op(r).name.startswith("linalg.")), None)
+            found = _structured_op(trace, change) if change else None
             if found is None:
                 raise usage_error(f"{record.name} points to no structured op after step {step}", _MISSING)
             return step, found
@@ -273,44 +248,48 @@ class _Source:
 
     def _pick(self, tilings: Tilings, op: str | int | None, where: str) -> StructuredOp:
         if isinstance(op, int):
-            numbered = [o for o in tilings.ops if o.number == op]
-            if not numbered:
+            numbered = {o.number: o for o in tilings.ops}
+            if op not in numbered:
                 known = ", ".join(f"{o.number} ({o.name})" for o in tilings.ops[:12]) or "none"
                 raise usage_error(f"there is no structured op {op} {where}", f"There are: {known}.")
-            return numbered[0]
+            return numbered[op]
         named = [o for o in tilings.ops if op in (None, o.name)]
-        found = most_work(tilings, [o for o in named if o.is_live] or named, self._shapes)
-        if found is None:
+        if not named:
             raise usage_error(f"there is no {op or 'structured op'} {where}", _MISSING)
-        return found
+        candidates = [o for o in named if o.is_live] or named
+        return max(candidates, key=lambda o: (work_of(tilings, o, self._shapes), -o.number))
 
     def _last_step(self, trace: Trace, op: str | int | None) -> int:
         """Return the last step after which half of the payload's work, or a named op, was left."""
         if isinstance(op, int):
             return trace.snapshots[-1].step
-        given = self.read(trace.snapshots[0].step)
-        work = total_work(given, self._shapes)
+        first = trace.snapshots[0].step
+        flops, points = self._live_work(first)
         for step in steps_to_look_at(trace):
             if "linalg." not in (trace.snapshot_text(step) or ""):
                 continue
-            tilings = self.read(step)
-            if op is not None and any(o.is_live and o.name == op for o in tilings.ops):
+            if op is None:
+                is_found = self._live_work(step) >= (flops / 2, 0 if flops else points / 2)
+            else:
+                is_found = any(o.is_live and o.name == op for o in self.read(step).ops)
+            if is_found:
                 return step
-            if op is None and total_work(tilings, self._shapes) >= (
-                work[0] / 2,
-                work[1] / 2 if not work[0] else 0,
-            ):
-                return step
-        return trace.snapshots[0].step
+        return first
+
+    def _live_work(self, step: int) -> tuple[int, int]:
+        """Return the arithmetic and the points of all live ops after a step."""
+        tilings = self.read(step)
+        works = [work_of(tilings, o, self._shapes) for o in tilings.ops if o.is_live]
+        return sum(flops for flops, _ in works), sum(points for _, points in works)
 
     @staticmethod
     def _gone_note(trace: Trace, step: int) -> tuple[str, ...]:
         steps = [s.step for s in trace.snapshots]
-        following = steps[steps.index(step) + 1 :]
-        if not following:
+        if step == steps[-1]:
             return ()
-        name = trace.step_records[following[0]].op
+        following = steps[steps.index(step) + 1]
+        name = trace.step_records[following].op
         is_left = "linalg." in (trace.snapshot_text(steps[-1]) or "")
         left = "this op is not left" if is_left else "no structured op is left"
         where = "the payload as given" if step < 0 else f"the payload after step {step}"
-        return (f"At the end {left}: shown is {where}, before step {following[0]} ({name}).",)
+        return (f"At the end {left}: shown is {where}, before step {following} ({name}).",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
@@ -48,8 +48,11 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     in_corner = _loops_fit(picture, frame, layout)
     if not in_corner and picture.loops:
         layout = lay_out(picture, frame, top=top + LINE * len(picture.loops) + 8)
-    loops = _loops(picture, frame, *((layout.corner[0], top) if in_corner and layout.corner else (0.0, top)))
-    body = "".join(draw_sheet(s, picture, frame, hatch) for s in layout.sheets)
+    x = layout.corner[0] if in_corner and layout.corner else 0.0
+    look: dict[str, Any] = {"font_size": _CODE, "font_family": MONO, "fill": "faint"}
+    lines = enumerate(_loop_lines(picture, frame))
+    loops = "".join(_words(line, x, top + 10 + LINE * n, **look) for n, line in lines)
+    body = "".join(_sheet(s, picture, frame, hatch) for s in layout.sheets)
     bars, height = _working_sets(picture, frame, layout.height + 14)
     legend = _legend(height + 14, layout, hatch)
     inner = element("g", head, loops, body, bars, legend, transform=f"translate({_MARGIN} {_MARGIN})")
@@ -58,15 +61,23 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     return svg(wide, height + 14 + LINE + 2 * _MARGIN, _hatch(hatch), inner, label=label, themed=themed)
 
 
+def _words(text: str, x: float | None, y: float, **look: Any) -> str:
+    return element("text", escaped(text), x=x, y=y, **look)
+
+
 def tiles_frames(picture: TilePicture, count: int = 16, *, themed: bool = True) -> tuple[tuple[str, str], ...]:
     """Return (iteration in words, SVG) of at most ``count`` first iterations."""
-    frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
+    frames = _first_frames(picture, count)
     return tuple((iteration_text(picture, f), _drawn(picture, f, "frame", themed=themed)) for f in frames)
+
+
+def _first_frames(picture: TilePicture, count: int) -> list[TileFrame]:
+    return [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
 
 
 def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = True) -> str:
     """Return at most ``count`` first iterations side by side, small."""
-    frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
+    frames = _first_frames(picture, count)
     layouts = [lay_out(picture, frame, top=LINE + 8, small=True) for frame in frames]
     values = [" ".join(f"{x.label}={v}" for x, v in zip(picture.loops, f.values, strict=True)) for f in frames]
     labels = [f"{f.number + 1}: {v}" if v else picture.op for f, v in zip(frames, values, strict=True)]
@@ -76,8 +87,8 @@ def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = 
     hatch = _hatch_id(picture, frames[0], "multiples")
     parts = []
     for n, (frame, layout, label) in enumerate(zip(frames, layouts, labels, strict=True)):
-        title = element("text", escaped(label), y=FONT, font_size=FONT - 1, font_family=MONO, fill="ink")
-        body = "".join(draw_sheet(s, picture, frame, hatch, small=True) for s in layout.sheets)
+        title = _words(label, None, FONT, font_size=FONT - 1, font_family=MONO, fill="ink")
+        body = "".join(_sheet(s, picture, frame, hatch, small=True) for s in layout.sheets)
         place = f"translate({_MARGIN + n % columns * wide:.1f} {_MARGIN + n // columns * tall:.1f})"
         parts.append(element("g", title, body, transform=place, data_frame=n))
     rows = math.ceil(len(frames) / columns)
@@ -94,20 +105,19 @@ def _hatch_id(picture: TilePicture, frame: TileFrame, role: str) -> str:
 def _hatch(name: str) -> str:
     line = element("path", d="M0 6 L6 0", stroke="read", stroke_width=1, opacity=0.45)
     ground = element("rect", width=6, height=6, fill="read", opacity=0.13)
-    return element(
-        "defs", element("pattern", ground, line, id=name, width=6, height=6, patternUnits="userSpaceOnUse")
-    )
+    pattern = element("pattern", ground, line, id=name, width=6, height=6, patternUnits="userSpaceOnUse")
+    return element("defs", pattern)
 
 
 def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
-    lines = [element("text", escaped(picture.op), y=FONT, font_size=15, font_weight=700, fill="ink")]
     y = FONT + LINE + 3
     where = fitted(iteration_text(picture, frame), WIDTH, FONT, mono=False)
-    lines.append(element("text", escaped(where), y=y, fill="ink"))
+    title = _words(picture.op, None, FONT, font_size=15, font_weight=700, fill="ink")
+    lines = [title, _words(where, None, y, fill="ink")]
     for note in picture.notes:
         for line in _broken(note, WIDTH):
             y += LINE
-            lines.append(element("text", escaped(line), y=y, fill="dead"))
+            lines.append(_words(line, None, y, fill="dead"))
     return "".join(lines), y + 14
 
 
@@ -135,15 +145,6 @@ def _loop_lines(picture: TilePicture, frame: TileFrame) -> list[str]:
     return ["\u00a0\u00a0" * depth + loop_text(loop, value) for depth, (loop, value) in enumerate(pairs)]
 
 
-def _loops(picture: TilePicture, frame: TileFrame, x: float, y: float) -> str:
-    return "".join(
-        element(
-            "text", escaped(line), x=x, y=y + 10 + LINE * n, font_size=_CODE, font_family=MONO, fill="faint"
-        )
-        for n, line in enumerate(_loop_lines(picture, frame))
-    )
-
-
 def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str, float]:
     """Return the bytes of a tile and of each pass as bars beside the caches, and their lower edge."""
     shown = working_sets_shown(picture, frame)
@@ -156,39 +157,31 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
     def place(count: int) -> float:
         return _BAR_WIDTH * (math.log2(count) - low) / (high - low) if count else 0.0
 
-    parts = [element("text", "bytes touched", y=y + 10, fill="ink", font_weight=700)]
+    parts = [_words("bytes touched", None, y + 10, fill="ink", font_weight=700)]
     bottom = y + LINE + 6 + len(shown) * (LINE + 3)
     for n, cache in enumerate(picture.caches):
         x = _BAR_X + place(cache.size_bytes)
         anchor = "end" if n == len(picture.caches) - 1 else "middle"
         said = f"{cache.name} {format_bytes(cache.size_bytes)}"
-        parts.append(
-            element("path", d=f"M{x:.1f} {y + 14:.1f}V{bottom:.1f}", stroke="faint", stroke_dasharray="2 2")
-        )
+        line = f"M{x:.1f} {y + 14:.1f}V{bottom:.1f}"
+        parts.append(element("path", d=line, stroke="faint", stroke_dasharray="2 2"))
         at = x + 6 if anchor == "end" else x
-        parts.append(element("text", said, x=at, y=y + 10, text_anchor=anchor, font_size=10, fill="faint"))
+        parts.append(_words(said, at, y + 10, text_anchor=anchor, font_size=10, fill="faint"))
     for n, each in enumerate(shown):
         top = y + LINE + 4 + n * (LINE + 3)
-        role = "changed" if n == 0 else "read"
-        parts.append(element("text", escaped(pass_text(each)), y=top + 10, fill="ink"))
-        bar = element(
-            "rect",
-            x=_BAR_X,
-            y=top,
-            width=max(place(each.total_bytes), 1.0),
-            height=_BAR_HEIGHT,
-            fill=role,
-            opacity=0.8,
-        )
+        length = max(place(each.total_bytes), 1.0)
+        look = {"fill": "changed" if n == 0 else "read", "opacity": 0.8}
         said = f"{format_bytes(each.total_bytes)}: {fits_text(each, picture)}"
-        words = element("text", escaped(said), x=_BAR_X + _BAR_WIDTH + 14, y=top + 10, fill="ink")
-        parts += [bar, words]
+        parts += [
+            _words(pass_text(each), None, top + 10, fill="ink"),
+            element("rect", x=_BAR_X, y=top, width=length, height=_BAR_HEIGHT, **look),
+            _words(said, _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
+        ]
     return "".join(parts), bottom
 
 
 def _legend(y: float, layout: TileLayout, hatch: str) -> str:
-    parts = []
-    x = 0.0
+    parts, x = [], 0.0
     signs = (
         ("this tile", {"fill": "changed", "stroke": "ink"}),
         ("visited before", {"fill": f"url(#{hatch})", "stroke": "line"}),
@@ -196,11 +189,10 @@ def _legend(y: float, layout: TileLayout, hatch: str) -> str:
     )
     for text, look in signs:
         parts.append(element("rect", x=x, y=y, width=14, height=10, **look))
-        parts.append(element("text", text, x=x + 20, y=y + 9, font_size=11, fill="faint"))
+        parts.append(_words(text, x + 20, y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)
     if not all(s.is_to_scale for s in layout.sheets):
-        said = "short edges are not to scale"
-        parts.append(element("text", said, x=x, y=y + 9, font_size=11, fill="faint"))
+        parts.append(_words("short edges are not to scale", x, y + 9, font_size=11, fill="faint"))
     return "".join(parts)
 
 
@@ -216,30 +208,22 @@ class _Scale:
 
     def __init__(self, sheet: Sheet, operand: PicturedOperand) -> None:
         self._sheet = sheet
-        self._axes = (None, *operand.shown) if len(operand.shown) == 1 else (*operand.shown, None)[:2]
+        self._down, self._across = (None, None, *operand.shown)[-2:]
         self._shape = operand.shape
 
-    def _along(self, axis: int | None, at: float, start: float, length: float) -> float:
-        return start + (length * at / self._shape[axis] if axis is not None and self._shape[axis] else 0.0)
+    def _part(self, axis: int, index: Sequence[float]) -> float:
+        return index[axis] / self._shape[axis] if self._shape[axis] else 0.0
 
-    def point(self, index: tuple[float, ...]) -> tuple[float, float]:
-        down, across = self._axes
-        y = self._sheet.y + self._sheet.height / 2
-        if down is not None:
-            y = self._along(down, index[down], self._sheet.y, self._sheet.height)
-        x = (
-            self._sheet.x
-            if across is None
-            else self._along(across, index[across], self._sheet.x, self._sheet.width)
-        )
-        return x, y
+    def point(self, index: Sequence[float]) -> tuple[float, float]:
+        right = 0.0 if self._across is None else self._part(self._across, index)
+        below = 0.5 if self._down is None else self._part(self._down, index)
+        return self._sheet.x + self._sheet.width * right, self._sheet.y + self._sheet.height * below
 
     def box(self, box: Box, least: float = 0.0) -> dict[str, float]:
-        x0, y0 = self.point(tuple(float(low) for low, _ in box))
-        x1, y1 = self.point(tuple(float(high) for _, high in box))
-        if self._axes[0] is None:
+        (x0, y0), (x1, y1) = (self.point(corner) for corner in zip(*box, strict=True))
+        if self._down is None:
             y0, y1 = self._sheet.y, self._sheet.y + self._sheet.height
-        if self._axes[1] is None:
+        if self._across is None:
             x1 = self._sheet.x + self._sheet.width
         width, height = max(x1 - x0, least), max(y1 - y0, least)
         x0 = min(x0, self._sheet.x + self._sheet.width - width)
@@ -247,7 +231,7 @@ class _Scale:
         return {"x": x0, "y": y0, "width": width, "height": height}
 
 
-def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, small: bool = False) -> str:
+def _sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, small: bool = False) -> str:
     """Return an operand at an iteration; ``hatch`` is the pattern of visited parts.
 
     Small sheets have no passes, path and caption.
@@ -269,8 +253,7 @@ def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str,
     parts += layers if min(place["width"], place["height"]) > _LARGE_TILE else layers[::-1]
     if small:
         x, y = sheet.x + sheet.width - 4, sheet.y + sheet.height - 5
-        letter = escaped(operand.letter)
-        parts.append(element("text", letter, x=x, y=y, text_anchor="end", font_size=10, fill="faint"))
+        parts.append(_words(operand.letter, x, y, text_anchor="end", font_size=10, fill="faint"))
     else:
         parts += [_caption(sheet), _axis_names(sheet)]
     return element("g", *parts)
@@ -291,16 +274,10 @@ def _passes(tile: OperandTile, scale: _Scale, operand: PicturedOperand) -> list[
     """Return outlines of the passes of loops that differ from the tile and the whole."""
     whole = tuple((0, n) for n in operand.shape)
     seen = {_on_sheet(whole, operand.shown), _on_sheet(tile.tile.box, operand.shown)}
-    found: list[str] = []
-    for part in reversed(tile.passes):
-        box = _on_sheet(part.box, operand.shown)
-        if box not in seen and len(found) < _MOST_OUTLINES:
-            seen.add(box)
-            outline = scale.box(part.box, _LEAST_TILE)
-            found.append(
-                element("rect", fill="none", stroke="ink", stroke_width=1, stroke_dasharray="5 3", **outline)
-            )
-    return found
+    distinct = {_on_sheet(part.box, operand.shown): part.box for part in reversed(tile.passes)}
+    boxes = [box for seen_as, box in distinct.items() if seen_as not in seen]
+    look: dict[str, Any] = {"fill": "none", "stroke": "ink", "stroke_width": 1, "stroke_dasharray": "5 3"}
+    return [element("rect", **look, **scale.box(box, _LEAST_TILE)) for box in boxes[:_MOST_OUTLINES]]
 
 
 def _on_sheet(box: Box, shown: tuple[int, ...]) -> Box:
@@ -325,11 +302,10 @@ def _way(tile: OperandTile, scale: _Scale) -> str:
     starts = [scale.point(start) for start, _ in tile.rows]
     apart = min((math.dist(a, b) for a, b in itertools.pairwise(starts)), default=_ROWS_APART)
     if tile.rows and apart >= _ROWS_APART:
-        parts.append(_rows(tile.rows, scale, width=1.2, opacity=0.75))
+        paths = [tile.rows]
     else:
-        parts.append(_rows((tile.row,), scale, width=1.2, opacity=0.75))
-        if tile.trend is not None:
-            parts.append(_rows((tile.trend,), scale, width=1.2, opacity=0.75))
+        paths = [(row,) for row in (tile.row, tile.trend) if row is not None]
+    parts += [_rows(rows, scale, width=1.2, opacity=0.75) for rows in paths]
     return element("g", *parts, fill="none", pointer_events="none")
 
 
@@ -339,7 +315,7 @@ def _rows(rows: tuple[Sweep, ...], scale: _Scale, *, width: float, opacity: floa
     for start, end in rows:
         a, b = scale.point(start), scale.point(end)
         if before is not None and math.dist(before, a) > 1:
-            jump = f"M{before[0]:.1f} {before[1]:.1f}L{a[0]:.1f} {a[1]:.1f}"
+            jump = _line(before, a)
             parts.append(element("path", d=jump, stroke="ink", stroke_width=0.7, stroke_dasharray="1.5 3"))
         parts.append(element("path", d=_arrow(a, b), stroke="ink", stroke_width=width))
         before = b
@@ -348,40 +324,36 @@ def _rows(rows: tuple[Sweep, ...], scale: _Scale, *, width: float, opacity: floa
 
 def _arrow(a: tuple[float, float], b: tuple[float, float]) -> str:
     length = math.dist(a, b)
-    line = f"M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}"
     if length < 6:
-        return line
+        return _line(a, b)
     dx, dy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
     wings = [(b[0] - 5 * dx - s * 2.6 * dy, b[1] - 5 * dy + s * 2.6 * dx) for s in (1, -1)]
-    return (
-        f"{line}M{wings[0][0]:.1f} {wings[0][1]:.1f}L{b[0]:.1f} {b[1]:.1f}L{wings[1][0]:.1f} {wings[1][1]:.1f}"
-    )
+    return _line(a, b) + _line(wings[0], b, wings[1])
+
+
+def _line(*points: tuple[float, float]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def _caption(sheet: Sheet) -> str:
-    lines = []
-    first = sheet.y - 4 - sheet.behind * 4 - LINE * (len(sheet.caption) - 1)
-    for n, line in enumerate(sheet.caption):
-        y = first + LINE * n
-        if n == 0:
-            letter, _, name = line.partition(" ")
-            rest = element("tspan", escaped(name), dx=6, font_weight=400, font_family=MONO, fill="faint")
-            lines.append(element("text", escaped(letter), rest, x=sheet.x, y=y, font_weight=700, fill="ink"))
-        else:
-            lines.append(element("text", escaped(line), x=sheet.x, y=y, fill="ink" if n == 2 else "faint"))
+    title, *others = sheet.caption
+    y = sheet.y - 4 - sheet.behind * 4 - LINE * len(others)
+    letter, _, name = title.partition(" ")
+    rest = element("tspan", escaped(name), dx=6, font_weight=400, font_family=MONO, fill="faint")
+    lines = [element("text", escaped(letter), rest, x=sheet.x, y=y, font_weight=700, fill="ink")]
+    for n, line in enumerate(others, 1):
+        lines.append(_words(line, sheet.x, y + LINE * n, fill="ink" if n == 2 else "faint"))
     return "".join(lines)
 
 
 def _axis_names(sheet: Sheet) -> str:
     common = {"text_anchor": "middle", "font_style": "italic", "fill": "faint"}
-    x, y = sheet.x + sheet.width / 2, sheet.y + sheet.height + 14
-    across = element("text", escaped(sheet.across), x=x, y=y, **common)
+    across = _words(sheet.across, sheet.x + sheet.width / 2, sheet.y + sheet.height + 14, **common)
     if not sheet.down:
         return across
     x, y = sheet.x - 8, sheet.y + sheet.height / 2
     turned = f"rotate(-90 {x:.1f} {y:.1f})" if len(sheet.down) > 1 else None
-    y = y if turned else y + 4
-    return across + element("text", escaped(sheet.down), x=x, y=y, **common, transform=turned)
+    return across + _words(sheet.down, x, y if turned else y + 4, **common, transform=turned)
 
 
 _MULTIPLES = 8
@@ -394,15 +366,13 @@ def tiles_html(picture: TilePicture, count: int = _FRAMES) -> str:
     Up to ``count`` frames are hidden in elements with ``data-frame`` for a script to step through; without a
     script the first iterations are shown side by side, folded.
     """
-    still = element(
-        "div", tiles_svg(picture, themed=False), class_="lh-tiles-still", data_iteration=picture.first
-    )
+    still = tiles_svg(picture, themed=False)
     frames = "".join(
         element("div", frame, data_frame=n, hidden="hidden")
         for n, (_, frame) in enumerate(tiles_frames(picture, count, themed=False))
     )
     parts = [
-        still,
+        element("div", still, class_="lh-tiles-still", data_iteration=picture.first),
         element("div", frames, class_="lh-tiles-frames", data_frames=min(count, picture.iterations)),
     ]
     if picture.iterations > 1:

@@ -37,11 +37,15 @@ def loop_text(loop: PicturedLoop, value: int) -> str:
 
 def tile_text(operand: PicturedOperand, part: Part) -> str:
     """Return the tile's size: ``64×64, 16 KiB``."""
-    size = "" if operand.element_bytes is None else f", {format_bytes(part.elements * operand.element_bytes)}"
     most = "" if part.is_exact else " at most"
     pairs = zip(part.counts, part.steps, strict=True)
     gaps = ", with gaps" if any(count > 1 and step != 1 for count, step in pairs) else ""
-    return f"{extents_text(part.counts)}{most}{gaps}{size}"
+    return f"{extents_text(part.counts)}{most}{gaps}{_bytes_text(operand, part)}"
+
+
+def _bytes_text(operand: PicturedOperand, part: Part) -> str:
+    size = operand.element_bytes
+    return "" if size is None else f", {format_bytes(part.elements * size)}"
 
 
 def place_text(part: Part) -> str:
@@ -71,14 +75,10 @@ def hidden_text(operand: PicturedOperand, tile: OperandTile) -> str:
     for axis, (low, high) in enumerate(tile.tile.box):
         if axis in operand.shown or operand.shape[axis] == 1:
             continue
-        name = operand.axes[axis] or f"axis {axis}"
         extent = operand.shape[axis]
-        if high - low == extent:
-            said.append(f"{name}: all {extent}")
-        elif high - low == 1:
-            said.append(f"{name}: {low} of {extent}")
-        else:
-            said.append(f"{name}: {low}…{high - 1} of {extent}")
+        run = f"{low} of {extent}" if high - low == 1 else f"{low}…{high - 1} of {extent}"
+        place = f"all {extent}" if high - low == extent else run
+        said.append(f"{operand.axes[axis] or f'axis {axis}'}: {place}")
     return ", ".join(said)
 
 
@@ -115,17 +115,10 @@ def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
     for depth, (loop, value) in enumerate(zip(picture.loops, frame.values, strict=True)):
         lines.append(f"{'  ' * (depth + 1)}{loop_text(loop, value)}")
     for operand, tile in zip(picture.operands, frame.tiles, strict=True):
-        at = place_text(tile.tile)
-        size = (
-            ""
-            if operand.element_bytes is None
-            else f", {format_bytes(tile.tile.elements * operand.element_bytes)}"
-        )
         most = "" if tile.tile.is_exact else "at most "
         what = f"tile of {operand.letter}: {most}{extents_text(tile.tile.counts, 'x')} of"
-        lines.append(
-            f"{what} {extents_text(operand.shape, 'x')}{size}  {operand.name}[{at}], {reuse_text(operand)}"
-        )
+        size = f"{extents_text(operand.shape, 'x')}{_bytes_text(operand, tile.tile)}"
+        lines.append(f"{what} {size}  {operand.name}[{place_text(tile.tile)}], {reuse_text(operand)}")
     for each in working_sets_shown(picture, frame):
         lines.append(f"{pass_text(each)}: {format_bytes(each.total_bytes)}, {fits_text(each, picture)}")
     return "\n".join(lines)

@@ -43,8 +43,8 @@ def test_a_bar_names_the_limit_that_is_nearer():
 
 def test_lines_hold_gflops_with_intervals_in_order_of_size():
     plot = throughput_plot({512: comparison(512, 8000, 4.0), 256: comparison(256, 1000)})
-    assert [line.label for line in plot.lines] == ["NumPy", "k"]
-    points = plot.lines[1].points
+    assert list(plot.lines) == ["NumPy", "k"]
+    points = plot.lines["k"]
     assert [p.size for p in points] == [256, 512]
     assert points[0].gflops == pytest.approx(1000 / 10.35, rel=1e-4)
     assert points[0].low < points[0].gflops < points[0].high

@@ -107,10 +107,9 @@ def _without_gaps(value: Any) -> Any:
         return value
     index = ir.IndexType.get()
     sizes = []
-    for i in range(wanted.rank):
-        if wanted.is_dynamic_dim(i):
-            number = ir.Operation.create("arith.constant", [index], [], {"value": ir.IntegerAttr.get(index, i)})
-            sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
+    for i in filter(wanted.is_dynamic_dim, range(wanted.rank)):
+        number = ir.Operation.create("arith.constant", [index], [], {"value": ir.IntegerAttr.get(index, i)})
+        sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])}
     copy = ir.Operation.create("memref.alloc", [wanted], sizes, segments).result
     ir.Operation.create("memref.copy", operands=[value, copy])

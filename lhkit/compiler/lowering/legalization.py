@@ -19,12 +19,24 @@ _MARK = "lhkit:copy"
 
 
 def lowering_error(
-    sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "", advice: str | None = None
+    sources: Sequence[Source], reason: str, diagnostics: Sequence[Diagnostic], stage: str
 ) -> LhkitError:
-    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
+    """Return the error of a payload that cannot be lowered."""
     message = f"{sources[0].name} cannot be lowered: {reason} (stage: {stage})"
-    diagnostics = (Diagnostic("error", what or reason, span_of(at.location)),)
-    return error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage, advice=advice))
+    return error_for(failure_in(sources, "lowering", message, tuple(diagnostics), stage=stage))
+
+
+def refused_op(sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "") -> LhkitError:
+    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
+    return lowering_error(sources, reason, [Diagnostic("error", what or reason, span_of(at.location))], stage)
+
+
+def renamed(op: Any, name: str) -> None:
+    """Replace an op of one result by one of another name with the same operands, attributes and type."""
+    with ir.InsertionPoint(op), op.location:
+        new = ir.Operation.create(name, [op.results[0].type], list(op.operands), _attributes(op))
+    op.results[0].replace_all_uses_with(new.result)
+    op.erase()
 
 
 def is_bufferization_copy(op: Any) -> bool:
@@ -72,7 +84,7 @@ def keep_stack_small(module: Any) -> None:
         for op in [o for o in walk(function) if o.name == "memref.alloca"]:
             size = _bytes_of(op.results[0].type)
             if _is_in_loop(op) or used + size > _MOST_BYTES:
-                _move_to_heap(op)
+                renamed(op, "memref.alloc")
             else:
                 used += size
 
@@ -86,22 +98,13 @@ def _bytes_of(type_: Any) -> int:
 
 def _is_in_loop(op: Any) -> bool:
     parent = op.parent
-    while parent is not None and parent.name != "func.func":
-        if parent.name in _LOOPS:
-            return True
+    while parent is not None and parent.name not in ("func.func", *_LOOPS):
         parent = parent.parent
-    return False
+    return parent is not None and parent.name in _LOOPS
 
 
 def _attributes(op: Any) -> dict[str, Any]:
     return {name: op.attributes[name] for name in op.attributes}
-
-
-def _move_to_heap(op: Any) -> None:
-    with ir.InsertionPoint(op), op.location:
-        heap = ir.Operation.create("memref.alloc", [op.results[0].type], list(op.operands), _attributes(op))
-    op.results[0].replace_all_uses_with(heap.result)
-    op.erase()
 
 
 _LOADS = ("llvm.load", "llvm.intr.masked.load")
@@ -118,7 +121,7 @@ def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
             _widen_store(op)
         elif "xi1>" in _type_in_memory(op):
             what = "vectors of i1 are not moved this way; vectorize in one dimension, or use i8"
-            raise lowering_error(sources, f"{op.name}: {what}", op, "lower")
+            raise refused_op(sources, f"{op.name}: {what}", op, "lower")
 
 
 def _is_bits(type_: Any) -> bool:

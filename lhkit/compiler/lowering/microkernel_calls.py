@@ -105,10 +105,10 @@ def _struct_name(argument: ArrayType) -> str:
 
 def _refusal(slot: Slot, microkernel: Microkernel, output: str) -> UsageError:
     file = microkernel.file
-    found = []
-    for path, line, column, severity, message in _MESSAGE.findall(output):
-        place = Span(file, int(line), int(column)) if path == file else None
-        found.append(Diagnostic(severity, message, place))
+    found = [
+        Diagnostic(severity, message, Span(file, int(line), int(column)) if path == file else None)
+        for path, line, column, severity, message in _MESSAGE.findall(output)
+    ]
     said = tuple(d for d in found if d.severity == "error") or tuple(found)
     types = ", ".join(a.text for a in slot.arguments)
     return UsageError(
@@ -165,10 +165,8 @@ class LinkedMicrokernels:
         by_name = {m.name: m for m in given}
         names = [s.name for s in slots]
         if unknown := sorted(set(by_name) - set(names)):
-            known = ", ".join(names) or "none"
-            raise usage_error(
-                f"nothing calls a microkernel {unknown[0]}", f"Microkernels that are called: {known}."
-            )
+            advice = f"Microkernels that are called: {', '.join(names) or 'none'}."
+            raise usage_error(f"nothing calls a microkernel {unknown[0]}", advice)
         self._compile_c = compile_c
         self._raised: list[LhkitError] = []
         self._target = target
@@ -181,14 +179,12 @@ class LinkedMicrokernels:
             self.addresses[slot.symbol] = self._load(slot, by_name[slot.name])
 
     def _load(self, slot: Slot, microkernel: Microkernel) -> int:
+        """Return the address of C code; a Python function is called by it with NumPy arrays."""
         if microkernel.function is None:
             library, address = _load_c(slot, microkernel, self._compile_c, self._target)
             self._keep.append(library)
             return address
-        return self._callback(slot, microkernel, _python_function(microkernel))
-
-    def _callback(self, slot: Slot, microkernel: Microkernel, function: Callable[..., Any]) -> int:
-        """Return the address of a C function that calls a Python function with NumPy arrays."""
+        function = _python_function(microkernel)
         types = []
         for argument in slot.arguments:
             if argument.kind == "scalar" and argument.dtype not in _C_TYPES:
@@ -200,10 +196,8 @@ class LinkedMicrokernels:
                 return
             try:
                 pairs = zip(slot.arguments, values, strict=True)
-                returned = function(
-                    *[v if t.kind == "scalar" else array_at(v, t.shape, _dtype(t)) for t, v in pairs]
-                )
-                if returned is not None:
+                arguments = [v if t.kind == "scalar" else array_at(v, t.shape, _dtype(t)) for t, v in pairs]
+                if function(*arguments) is not None:
                     raise TypeError("it returned something; a microkernel writes to its arguments")
             except BaseException as error:  # noqa: BLE001 - must not unwind through compiled code
                 self._raised.append(_python_error(microkernel, error))

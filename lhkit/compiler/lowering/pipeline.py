@@ -11,7 +11,6 @@ from typing import Any
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
 from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import (
-    failure_in,
     from_flattened,
     from_structured,
     names_and_types,
@@ -26,10 +25,11 @@ from lhkit.compiler.lowering.legalization import (
     expand_strided_copies,
     keep_stack_small,
     lowering_error,
+    refused_op,
     widen_bool_vectors,
 )
 from lhkit.compiler.lowering.target_attributes import set_target
-from lhkit.model.errors import Diagnostic, error_for
+from lhkit.model.errors import Diagnostic
 from lhkit.worker.requests import Source
 
 _ANY = "!transform.any_op"
@@ -67,14 +67,12 @@ def _steps(name: str) -> str:
 def _decompose(module: Any) -> None:
     """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``."""
     for name in op_names(module.operation) & (_TRANSFORMS.keys() | _PATTERNS.keys()):
-        sequence = (
+        schedule = ir.Module.parse(
             f"module attributes {{{SEQUENCE_MARK}}} {{\n"
             f"transform.named_sequence @decompose(%root: {_ANY} {{transform.readonly}}) {{\n"
             f"{_steps(name)}transform.yield\n}}}}"
         )
-        schedule = ir.Module.parse(sequence)
-        entry = next(iter(sequence_ops(schedule)))
-        interpreter.apply_named_sequence(module.operation, entry, schedule)
+        interpreter.apply_named_sequence(module.operation, next(iter(sequence_ops(schedule))), schedule)
 
 
 def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
@@ -93,13 +91,12 @@ def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     try:
         _decompose(module)
     except ValueError as error:
-        message = f"{sources[0].name} cannot be lowered: an op cannot be written out (stage: bufferize)"
         diagnostics = from_flattened(str(error))
-        raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="bufferize")) from None
+        raise lowering_error(sources, "an op cannot be written out", diagnostics, "bufferize") from None
 
 
-def _run_passes(module: Any, name: str) -> None:
-    passmanager.PassManager.parse(f"builtin.module({name})").run(module.operation)
+def _run_passes(module: Any, *passes: str) -> None:
+    passmanager.PassManager.parse(f"builtin.module({','.join(passes)})").run(module.operation)
 
 
 def _give_poison_a_buffer(module: Any) -> None:
@@ -119,15 +116,12 @@ def _give_poison_a_buffer(module: Any) -> None:
 
 def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
     external = {symbol_name(f) for f in function_ops(module) if not f.regions[0].blocks}
-    for op in walk(module.operation):
-        for name in external & {_callee(op)}:
+    attributes = {"func.call": "callee", "func.constant": "value"}
+    for op in [o for o in walk(module.operation) if o.name in attributes]:
+        name = ir.FlatSymbolRefAttr(op.attributes[attributes[op.name]]).value
+        if name in external:
             what = f"{op.name} of @{name}, which is declared and has no body"
-            raise lowering_error(sources, what, op, "bufferize")
-
-
-def _callee(op: Any) -> str:
-    attribute = {"func.call": "callee", "func.constant": "value"}.get(op.name)
-    return ir.FlatSymbolRefAttr(op.attributes[attribute]).value if attribute else ""
+            raise refused_op(sources, what, op, "bufferize")
 
 
 # Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
@@ -240,7 +234,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         # Translation to LLVM IR would only say that it cannot.
         op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
         what = "no lowering for this op"
-        raise lowering_error(sources, f"{what}: {op.name}", op, "lower", what=f"{op.name}: {what}")
+        raise refused_op(sources, f"{what}: {op.name}", op, "lower", what=f"{op.name}: {what}")
     set_target(module, target)
 
 
@@ -252,22 +246,19 @@ def pipeline_sha256() -> str:
 
 def add_line_tables(module: Any) -> None:
     """Have the locations of a module in the LLVM dialect written to the object file; its code is the same."""
-    scope = "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}"
-    passmanager.PassManager.parse(f"builtin.module({scope})").run(module.operation)
+    _run_passes(module, "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}")
 
 
 def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Source]) -> None:
-    pipeline = f"builtin.module({','.join(passes)})"
     try:
-        passmanager.PassManager.parse(pipeline).run(module.operation)
+        _run_passes(module, *passes)
     except ir.MLIRError as error:
         diagnostics = _naming_ops(from_structured(error), module)
-        message = f"{sources[0].name} cannot be lowered: {_reason(diagnostics[0].message)} (stage: {stage})"
-        raise error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage)) from None
+        raise lowering_error(sources, _reason(diagnostics[0].message), diagnostics, stage) from None
 
 
 def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:
-    """Return diagnostics whose messages start with the name of the op that stands at their place."""
+    """Return diagnostics whose messages start with the name of the op at their place."""
     first, *others = diagnostics
     if first.span is None or re.search(r"\b[a-z_]+\.[a-z_]", first.message):
         return diagnostics

@@ -13,6 +13,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.lowering.legalization import renamed
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS, available_cores, cpu_flags
@@ -72,12 +73,7 @@ def _set_attributes(module: Any, name: str) -> None:
 def _split_vector_fmas(module: Any) -> None:
     fused = [op for op in walk(module.operation) if op.name == "llvm.intr.fma"]
     for op in [op for op in fused if str(op.results[0].type).startswith("vector<")]:
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        with ir.InsertionPoint(op), op.location:
-            types, operands = [op.results[0].type], list(op.operands)
-            split = ir.Operation.create("llvm.intr.fmuladd", types, operands, attributes)
-        op.results[0].replace_all_uses_with(split.results[0])
-        op.erase()
+        renamed(op, "llvm.intr.fmuladd")
 
 
 _DISTRIBUTION = "intel-openmp"

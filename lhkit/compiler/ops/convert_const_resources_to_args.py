@@ -7,7 +7,7 @@ Each constant has a role: the contraction or convolution (anchor) that it leads 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,21 +80,15 @@ def _multiplied(block: Any, maps: Sequence[Any]) -> tuple[int, int] | None:
     into = len(maps) - 1
     summed = _through_casts(list(block.operations)[-1].operands[0])
     op = _defining(summed, block)
-    if op is None:
+    if op is None or op.name not in (*_SUMS, _FUSED):
         return None
     if op.name == _FUSED:
-        added, product = op.operands[2], op
-    elif op.name in _SUMS:
-        sides = [_through_casts(v) for v in op.operands]
-        at = next((i for i, v in enumerate(sides) if _argument(v, block) == into), None)
-        if at is None:
-            return None
-        added, product = sides[at], _defining(sides[1 - at], block)
+        sums = [(_through_casts(op.operands[2]), op)]
     else:
-        return None
-    if _argument(_through_casts(added), block) != into or product is None:
-        return None
-    if product.name not in (*_PRODUCTS, _FUSED):
+        left, right = (_through_casts(v) for v in op.operands)
+        sums = [(left, _defining(right, block)), (right, _defining(left, block))]
+    product = next((product for added, product in sums if _argument(added, block) == into), None)
+    if product is None or product.name not in (*_PRODUCTS, _FUSED):
         return None
     first, second = (_widest(_reads(v, block), maps) for v in list(product.operands)[:2])
     if first is None or second is None or first == second or into in (first, second):
@@ -125,14 +119,10 @@ def _argument(value: Any, block: Any) -> int | None:
 
 def _reads(value: Any, block: Any) -> set[int]:
     """Return the arguments of a block that a value is computed from."""
-    found, open_values = set(), [value]
-    while open_values:
-        at = open_values.pop()
-        if (number := _argument(at, block)) is not None:
-            found.add(number)
-        elif (op := _defining(at, block)) is not None:
-            open_values.extend(op.operands)
-    return found
+    if (number := _argument(value, block)) is not None:
+        return {number}
+    op = _defining(value, block)
+    return set().union(*(_reads(v, block) for v in op.operands)) if op is not None else set()
 
 
 def _widest(arguments: set[int], maps: Sequence[Any]) -> int | None:
@@ -144,7 +134,7 @@ def _kind(first: Any, second: Any, result: Any) -> tuple[str | None, bool]:
     """Return the kind of an anchor by the maps of its factors and its result; True if they are swapped."""
     plain = ir.AffineDimExpr | ir.AffineConstantExpr
     windows = [any(not isinstance(e, plain) for e in m.results) for m in (first, second)]
-    one, two, out = (_dimensions(m) for m in (first, second, result))
+    one, two, out = (_dimensions(m.results) for m in (first, second, result))
     if not {*one, *two} - {*out}:
         return None, False  # nothing is added up
     if any(windows):
@@ -158,17 +148,15 @@ def _kind(first: Any, second: Any, result: Any) -> tuple[str | None, bool]:
     return ("batch_matmul" if batch else "matmul"), min(own[1]) < min(own[0])
 
 
-def _dimensions(map_: Any) -> list[int]:
-    """Return the dimensions that a map uses, in order."""
+def _dimensions(expressions: Iterable[Any]) -> list[int]:
+    """Return the dimensions that affine expressions use, in order."""
     found: list[int] = []
-    open_expressions = list(map_.results)
-    while open_expressions:
-        at = open_expressions.pop(0)
-        if isinstance(at, ir.AffineDimExpr):
-            found.append(ir.AffineDimExpr(at).position)
-        elif isinstance(at, ir.AffineBinaryExpr):
-            binary = ir.AffineBinaryExpr(at)
-            open_expressions[:0] = [binary.lhs, binary.rhs]
+    for each in expressions:
+        if isinstance(each, ir.AffineDimExpr):
+            found.append(ir.AffineDimExpr(each).position)
+        elif isinstance(each, ir.AffineBinaryExpr):
+            binary = ir.AffineBinaryExpr(each)
+            found += _dimensions([binary.lhs, binary.rhs])
     return found
 
 
@@ -197,24 +185,14 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function as those who call it see it: what each argument is called in it, and if it has anchors."""
+    """A function as its callers see it: the name of each argument, and whether it has anchors."""
 
     names: tuple[str | None, ...]
     has_anchors: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Upstream:
-    """What a value is computed from: the last anchor before it, and if anything but constants takes part."""
-
-    anchor: int = -1
-    has_data: bool = False
-
-    def __or__(self, other: _Upstream) -> _Upstream:
-        return _Upstream(max(self.anchor, other.anchor), self.has_data or other.has_data)
-
-
-_NOTHING = _Upstream()
+# What a value is computed from: the position of the last anchor before it, or one of these if there is none.
+_CONSTANTS, _DATA = -2, -1
 
 
 class Roles:
@@ -225,15 +203,15 @@ class Roles:
         self._ops = list(walk(function))
         self._positions = {op: i for i, op in enumerate(self._ops)}
         self._anchors: dict[int, tuple[str, Anchor]] = {}
-        self._upstream: dict[Any, _Upstream] = {}
+        self._upstream: dict[Any, int] = {}
         counts: Counter[str] = Counter()
         for i, op in enumerate(self._ops):
-            if (anchor := find_anchor(op)) is not None:
+            if anchor := find_anchor(op):
                 self._anchors[i] = (f"{anchor.kind}_{counts[anchor.kind]}", anchor)
                 counts[anchor.kind] += 1
         for block in function.regions[0].blocks:
             for argument in block.arguments:
-                self._upstream[argument] = _Upstream(has_data=not _is_shape(argument))
+                self._upstream[argument] = _CONSTANTS if _is_shape(argument) else _DATA
             self._look_at(block)
 
     @property
@@ -271,38 +249,37 @@ class Roles:
             return Role(position, operand, position, f"{called_by(user)}_{inner}"), False
         if len(user.successors) or _is_structured(user) or _is_terminator(user):
             return None, False  # its operands are not combined with each other
-        others = _NOTHING
-        for i, value in enumerate(user.operands):
-            others |= _NOTHING if i == operand else self._upstream.get(value, _NOTHING)
-        if others.anchor >= 0:
-            named = self._anchors.get(others.anchor)
-            name = named[0] if named else str(called_by(self._ops[others.anchor]))
-            return Role(others.anchor, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
-        return None, others.has_data
+        others = self._upstream_of(value for i, value in enumerate(user.operands) if i != operand)
+        if others > _DATA:
+            named = self._anchors.get(others)
+            name = named[0] if named else str(called_by(self._ops[others]))
+            return Role(others, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
+        return None, others == _DATA
 
     def _callee(self, op: Any) -> Callee | None:
         return self._callees.get(called_by(op) or "")
 
-    def _look_at(self, block: Any) -> _Upstream:
+    def _upstream_of(self, values: Iterable[Any]) -> int:
+        return max((self._upstream.get(v, _CONSTANTS) for v in values), default=_CONSTANTS)
+
+    def _look_at(self, block: Any) -> int:
         """Note what the values of a block are computed from; return what all of them are together."""
-        together = _NOTHING
+        together = _CONSTANTS
         for view in block.operations:
             op = view.operation
-            into = _NOTHING
-            for value in op.operands:
-                into |= self._upstream.get(value, _NOTHING)
+            into = self._upstream_of(op.operands)
             for region in op.regions:
                 for inner in region.blocks:
                     for argument in inner.arguments:
-                        self._upstream[argument] = _NOTHING if _is_shape(argument) else into
-                    into |= self._look_at(inner)
-            out = _NOTHING if op.name in _SHAPES else into
+                        self._upstream[argument] = _CONSTANTS if _is_shape(argument) else into
+                    into = max(into, self._look_at(inner))
+            out = _CONSTANTS if op.name in _SHAPES else into
             callee = self._callee(op)
             if self._positions[op] in self._anchors or (callee is not None and callee.has_anchors):
-                out = _Upstream(self._positions[op], True)
+                out = self._positions[op]
             for result in op.results:
-                self._upstream[result] = _NOTHING if _is_shape(result) else out
-            together |= out
+                self._upstream[result] = _CONSTANTS if _is_shape(result) else out
+            together = max(together, out)
         return together
 
 
@@ -331,7 +308,7 @@ def _leads_to(op: Any, operand: int) -> Sequence[Any]:
         inside = _carried(around, operand - len(results)) if _is_structured(around) else []
         return [*(results[operand : operand + 1] or results), *inside]
     if _is_structured(op):
-        # What is carried comes last among the operands, and the results are what becomes of it.
+        # Carried values come last among the operands; the results are their final values.
         back = operand - len(op.operands)
         return [*(list(op.results)[back:][:1] or op.results), *_carried(op, back)]
     return list(op.results)
@@ -340,10 +317,8 @@ def _leads_to(op: Any, operand: int) -> Sequence[Any]:
 def _carried(op: Any, back: int) -> list[Any]:
     """Return the arguments in the body of an op that stand so many places from the end, or all others' too."""
     found: list[Any] = []
-    for region in op.regions:
-        for block in region.blocks:
-            arguments = list(block.arguments)
-            found += [arguments[back]] if -len(arguments) <= back < 0 else arguments
+    for arguments in [list(block.arguments) for region in op.regions for block in region.blocks]:
+        found += [arguments[back]] if -len(arguments) <= back < 0 else arguments
     return found
 
 
@@ -396,15 +371,15 @@ def _check(ordered: Sequence[Any], recursive: Sequence[Any], append_untied: bool
             raise SilenceableError(f"@{name} calls itself, and cannot be given arguments", at=function)
         if others := other_references(function):
             notes = [(f"{op.name} refers to it", op) for op in others]
-            raise SilenceableError(
-                f"@{name} is not only called, and cannot be given arguments", function, notes
-            )
+            message = f"@{name} is not only called, and cannot be given arguments"
+            raise SilenceableError(message, function, notes)
     callees: dict[str, Callee] = {}
     for function in ordered:
         roles = Roles(function, callees)
         callees[symbol_name(function)] = _as_callee(function, roles)
-        if not append_untied:
-            _refuse_untied(function, [c for c in _constants(function) if roles.role_of(c.results[0]) is None])
+        untied = [c for c in _constants(function) if roles.role_of(c.results[0]) is None]
+        if untied and not append_untied:
+            raise _untied_error(function, untied)
 
 
 def _that_get_arguments(functions: Sequence[Any]) -> list[Any]:
@@ -416,13 +391,9 @@ def _that_get_arguments(functions: Sequence[Any]) -> list[Any]:
     return [f for f in functions if symbol_name(f) in getting]
 
 
-def _refuse_untied(function: Any, constants: Sequence[Any]) -> None:
-    if not constants:
-        return
+def _untied_error(function: Any, constants: Sequence[Any]) -> SilenceableError:
     first = constants[0]
-    users: list[Any] = []
-    for use in first.results[0].uses:
-        users += [] if use.owner.operation in users else [use.owner.operation]
+    users = list(dict.fromkeys(use.owner.operation for use in first.results[0].uses))
     named = ", ".join(_with_line(op) for op in users[:_MOST_NAMED]) or "nothing"
     more = f" and {len(users) - _MOST_NAMED} more" if len(users) > _MOST_NAMED else ""
     message = (
@@ -432,7 +403,7 @@ def _refuse_untied(function: Any, constants: Sequence[Any]) -> None:
     )
     notes = [(f"used here by {op.name}", op) for op in users[:_MOST_NAMED]]
     notes += [(f"the constant {resource_of(c)} leads to none either", c) for c in constants[1:]]
-    raise SilenceableError(message, first, notes)
+    return SilenceableError(message, first, notes)
 
 
 def _with_line(op: Any) -> str:
@@ -447,9 +418,8 @@ def _constants(function: Any) -> list[Any]:
 
 
 def _as_callee(function: Any, roles: Roles) -> Callee:
-    marked = _marks(function)
     names: list[str | None] = []
-    for argument, marks in zip(function.regions[0].blocks[0].arguments, marked, strict=True):
+    for argument, marks in zip(function.regions[0].blocks[0].arguments, _marks(function), strict=True):
         role = None if NAME_MARK in marks else roles.role_of(argument)
         names.append(role.name if role else _name_in(marks))
     return Callee(tuple(names), roles.has_anchors)
@@ -471,8 +441,7 @@ def _convert(function: Any, roles: Roles, rewriter: Rewriter) -> None:
     tied: list[tuple[Role, list[Any]]] = []
     untied: list[list[Any]] = []
     for ops in shared.values():
-        found = [r for op in ops if (r := roles.role_of(op.results[0])) is not None]
-        if found:
+        if found := [role for op in ops if (role := roles.role_of(op.results[0]))]:
             tied.append((min(found), ops))
         else:
             untied.append(ops)
@@ -489,10 +458,8 @@ def _append(function: Any, named: Sequence[tuple[str, Sequence[Any]]], rewriter:
     marks = _marks(function)
     taken = {_name_in(m) for m in marks}
     for wanted, ops in named:
-        name, number = wanted, 0
-        while name in taken:
-            number += 1
-            name = f"{wanted}_{number}"
+        names = (wanted, *(f"{wanted}_{number}" for number in range(1, len(taken) + 1)))
+        name = next(n for n in names if n not in taken)
         taken.add(name)
         place = ir.Location.name(name, childLoc=ops[0].location)
         argument = block.add_argument(ops[0].results[0].type, place)
@@ -521,8 +488,6 @@ def _hand_on(call: Any, values: Sequence[Any], rewriter: Rewriter) -> None:
     with rewriter.before(call):
         made = [ir.Operation.create("arith.constant", [v.type], [], {"value": v}) for v in values]
         attributes = {n: call.attributes[n] for n in call.attributes}
-        results = [r.type for r in call.results]
-        new = ir.Operation.create(
-            "func.call", results, [*call.operands, *(op.result for op in made)], attributes
-        )
+        operands = [*call.operands, *(op.result for op in made)]
+        new = ir.Operation.create("func.call", [r.type for r in call.results], operands, attributes)
     rewriter.replace(call, new)

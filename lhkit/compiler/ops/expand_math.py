@@ -1,14 +1,12 @@
-"""``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial, also of vectors.
-
-Coefficients are minimax fits, made in 50 digits by reweighted least squares and Remez's exchange, of what is
-left when the first terms of the series, which stay exact, are taken off; then rounded to the type.
-"""
+"""``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial, also of vectors."""
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
@@ -18,6 +16,10 @@ from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 _arith: Any = host_module("dialects.arith")
 _math: Any = host_module("dialects.math")
 
+# The coefficients of each function.
+_FITS: Mapping[str, list[float]] = tomllib.loads(
+    Path(__file__).with_name("polynomials.toml").read_text(encoding="utf-8")
+)
 _FLOATS = {32: ("f", "I", 23, 127), 64: ("d", "Q", 52, 1023)}
 
 
@@ -32,18 +34,16 @@ class FloatCode:
         self._element = element
         self._whole = ir.IntegerType.get_signless(self.bits)
         self._whole_type = like(type_, self._whole)
-        self._constants: dict[tuple[str, bytes], Any] = {}
+        self._constants: dict[Any, Any] = {}
 
     def number(self, value: float) -> Any:
         """Return a constant, rounded to the type."""
-        packed = struct.pack(self._packed, value)
-        exact = struct.unpack(self._packed, packed)[0]
-        return self._constant("float", packed, self.type, lambda: ir.FloatAttr.get(self._element, exact))
+        (exact,) = struct.unpack(self._packed, struct.pack(self._packed, value))
+        return self._constant(ir.FloatAttr.get(self._element, exact), self.type)
 
     def whole(self, value: int) -> Any:
         """Return a constant integer with as many bits as a float."""
-        packed = struct.pack("q", value)
-        return self._constant("whole", packed, self._whole_type, lambda: ir.IntegerAttr.get(self._whole, value))
+        return self._constant(ir.IntegerAttr.get(self._whole, value), self._whole_type)
 
     def bits_of(self, value: float) -> int:
         """Return the bits of a number of the type as an integer."""
@@ -69,14 +69,12 @@ class FloatCode:
         """Return integers as the floats with those bits."""
         return _arith.bitcast(self.type, a)
 
-    def _constant(self, kind: str, packed: bytes, type_: Any, attribute: Any) -> Any:
-        key = (kind, packed)
-        if key not in self._constants:
-            value = attribute()
-            if isinstance(type_, ir.ShapedType):
-                value = ir.DenseElementsAttr.get_splat(type_, value)
-            self._constants[key] = _arith.constant(type_, value)
-        return self._constants[key]
+    def _constant(self, value: Any, type_: Any) -> Any:
+        if value not in self._constants:
+            is_shaped = isinstance(type_, ir.ShapedType)
+            filled = ir.DenseElementsAttr.get_splat(type_, value) if is_shaped else value
+            self._constants[value] = _arith.constant(type_, filled)
+        return self._constants[value]
 
 
 def like(type_: Any, element: Any) -> Any:
@@ -92,73 +90,11 @@ def like(type_: Any, element: Any) -> Any:
 _LOG2_E = 1 / math.log(2)
 # ln 2 as the number of the type nearest to it, and the rest.
 _LN_2 = {32: (0.693147182464599609375, -1.904654299957768e-09), 64: (math.log(2), 2.3190468138462996e-17)}
-# (exp(r) - 1 - r) / r**2 for |r| up to ln(2) / 2.
-_EXP = {
-    32: (
-        0.4999999403953552,
-        0.1666651964187622,
-        0.041668396443128586,
-        0.008368785493075848,
-        0.0013814418343827128,
-    ),
-    64: (
-        0.5000000000000011,
-        0.16666666666666416,
-        0.041666666666529004,
-        0.008333333333491828,
-        0.0013888888943965083,
-        0.0001984126951339312,
-        2.4801492725602447e-05,
-        2.7557579431409505e-06,
-        2.763038972368051e-07,
-        2.5002504125504957e-08,
-    ),
-}
 # Of exp: below the first all is 0, below the second results may be subnormal, above the third infinite.
 _EXP_BOUNDS = {32: (-104.0, -86.0, 88.72283172607422), 64: (-746.0, -707.0, 709.782712893384)}
-# (log(1 + f) - f + f**2 / 2) / f**3 for 1 + f from sqrt(1/2) to sqrt(2).
-_LOG = (
-    0.3333333134651184,
-    -0.250008225440979,
-    0.2000122219324112,
-    -0.1662333607673645,
-    0.14201873540878296,
-    -0.13160493969917297,
-    0.12760871648788452,
-    -0.07632789015769958,
-)
-# (tanh(x) / x - 1) / x**2 as a polynomial of x**2, for |x| up to 0.625.
-_TANH = (
-    -0.3333328068256378,
-    0.13331441581249237,
-    -0.05373971164226532,
-    0.020639078691601753,
-    -0.005704977549612522,
-)
-_TANH_SMALL = 0.625
 # tanh is 1 in f32 from 9.02 on.
-_TANH_LARGEST = 10.0
-# erf(x) / x - 1 as a polynomial of x**2, for |x| up to 0.95.
-_ERF = (
-    0.12837916612625122,
-    -0.37612631916999817,
-    0.11283663660287857,
-    -0.026857703924179077,
-    0.005196951329708099,
-    -0.0008097698446363211,
-    8.185076148947701e-05,
-)
-_ERF_SMALL = 0.9375
-# -log(1 - erf(x)) / x for x from 0.9 to 4; from 3.92 on erf is 1 in f32.
-_ERF_TAIL = (
-    1.1285165548324585,
-    0.6357112526893616,
-    0.10527049750089645,
-    -0.022895121946930885,
-    0.0032164501026272774,
-    -0.0002141536824638024,
-)
-_ERF_LARGEST = 4.0
+_TANH_SMALL, _TANH_LARGEST = 0.625, 10.0
+_ERF_SMALL, _ERF_LARGEST = 0.9375, 4.0
 
 
 def exp(code: FloatCode, x: Any) -> Any:
@@ -186,7 +122,7 @@ def _exp_parts(code: FloatCode, x: Any) -> tuple[Any, Any]:
     shifted = _math.fma(x, code.number(_LOG2_E), shifter)
     n = _arith.subf(shifted, shifter)
     r = _math.fma(n, code.number(-low), _math.fma(n, code.number(-high), x))
-    value = code.polynomial(r, (1.0, 1.0, *_EXP[code.bits]))
+    value = code.polynomial(r, (1.0, 1.0, *_FITS[f"exp_f{code.bits}"]))
     return value, _arith.shli(code.as_whole(shifted), code.whole(code.mantissa_bits))
 
 
@@ -209,7 +145,7 @@ def log(code: FloatCode, x: Any) -> Any:
     e = _arith.addf(_arith.sitofp(code.type, exponent), lift)
     f = _arith.subf(mantissa, code.number(1.0))
     square = _arith.mulf(f, f)
-    tail = _arith.mulf(_arith.mulf(f, square), code.polynomial(f, _LOG))
+    tail = _arith.mulf(_arith.mulf(f, square), code.polynomial(f, _FITS["log"]))
     high, low = _LN_2[code.bits]
     tail = _math.fma(e, code.number(low), tail)
     tail = _math.fma(square, code.number(-0.5), tail)
@@ -225,7 +161,7 @@ def tanh(code: FloatCode, x: Any) -> Any:
     """Return the hyperbolic tangent: x + x³ · P(x²) where |x| is small, else 1 - 2 / (exp(2 |x|) + 1)."""
     a = _math.absf(x)
     square = _arith.mulf(a, a)
-    small = _math.fma(a, _arith.mulf(square, code.polynomial(square, _TANH)), a)
+    small = _math.fma(a, _arith.mulf(square, code.polynomial(square, _FITS["tanh"])), a)
     largest = code.number(_TANH_LARGEST)
     clamped = code.where("olt", largest, a, largest, a)
     one = code.number(1.0)
@@ -238,11 +174,11 @@ def tanh(code: FloatCode, x: Any) -> Any:
 def erf(code: FloatCode, x: Any) -> Any:
     """Return the error function: x + x · P(x²) where |x| is small, else 1 - exp(-|x| · Q(|x|))."""
     a = _math.absf(x)
-    small = _math.fma(a, code.polynomial(_arith.mulf(a, a), _ERF), a)
+    small = _math.fma(a, code.polynomial(_arith.mulf(a, a), _FITS["erf"]), a)
     largest = code.number(_ERF_LARGEST)
     clamped = code.where("olt", largest, a, largest, a)
     minus = code.number(-1.0)
-    power = _arith.mulf(_arith.mulf(clamped, minus), code.polynomial(clamped, _ERF_TAIL))
+    power = _arith.mulf(_arith.mulf(clamped, minus), code.polynomial(clamped, _FITS["erf_tail"]))
     large = _arith.subf(code.number(1.0), _plain_exp(code, power))
     return _math.copysign(code.where("oge", a, code.number(_ERF_SMALL), large, small), x)
 

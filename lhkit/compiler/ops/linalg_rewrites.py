@@ -143,8 +143,8 @@ def detach_elementwise(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]:
     changed, sums = [], []
     for op in target:
         start = op.operation.operands[len(op.operation.operands) - 1]
-        owner = start.owner
-        if isinstance(owner, ir.Operation | ir.OpView) and owner.operation.name == "linalg.fill":
+        producer = _producer(start)
+        if producer is not None and producer.name == "linalg.fill":
             changed.append(op.operation)
         else:
             product, total = _detach(op.operation, start, rewriter)
@@ -206,35 +206,29 @@ def _has_no_dimension(type_: Any) -> bool:
 def _is_scalar(op: Any) -> bool:
     """Return True where all tensors of an op have no dimension, and it gives at least one."""
     tensors = [v.type for v in op.operands if isinstance(v.type, ir.ShapedType)]
-    asks = any(o.operation.name == "linalg.index" for o in op.regions[0].blocks[0].operations)
-    return bool(list(op.results)) and all(map(_has_no_dimension, tensors)) and not asks
+    return bool(list(op.results)) and all(map(_has_no_dimension, tensors)) and not _reads_index(op)
+
+
+def _reads_index(op: Any) -> bool:
+    return any(o.operation.name == "linalg.index" for o in op.regions[0].blocks[0].operations)
 
 
 def _scalar(value: Any) -> Any:
     return _tensor.extract(value, []) if _has_no_dimension(value.type) else value
 
 
-def _tensor_of(value: Any, type_: Any) -> Any:
-    return _tensor.from_elements(type_, [value])
-
-
 def _inline(op: Any, rewriter: Rewriter) -> None:
     block = op.regions[0].blocks[0]
     with rewriter.before(op):
-        known = [(a, _scalar(v)) for a, v in zip(block.arguments, op.operands, strict=True)]
+        known = dict(zip(block.arguments, map(_scalar, op.operands), strict=True))
         *body, last = [o.operation for o in block.operations]
         for each in body:
             new = each.clone()
             for i, operand in enumerate(each.operands):
-                new.operands[i] = _mapped(known, operand)
-            known += zip(each.results, new.results, strict=True)
-        types = [r.type for r in op.results]
-        values = [_tensor_of(_mapped(known, v), t) for v, t in zip(last.operands, types, strict=True)]
+                new.operands[i] = known.get(operand, operand)
+            known |= zip(each.results, new.results, strict=True)
+        values = _as_carried([known.get(v, v) for v in last.operands], op.results)
     rewriter.replace(op, values)
-
-
-def _mapped(known: list[tuple[Any, Any]], value: Any) -> Any:
-    return next((new for old, new in known if old == value), value)
 
 
 def _carry_scalars(loop: Any, rewriter: Rewriter) -> None:
@@ -259,7 +253,7 @@ def _carry_scalars(loop: Any, rewriter: Rewriter) -> None:
 def _as_carried(values: Any, before: Any) -> list[Any]:
     """Return scalars as tensors where the values before them were tensors."""
     return [
-        _tensor_of(value, old.type) if _has_no_dimension(old.type) else value
+        _tensor.from_elements(old.type, [value]) if _has_no_dimension(old.type) else value
         for value, old in zip(values, before, strict=True)
     ]
 
@@ -297,7 +291,7 @@ def fold_transpose_into_pack(
         raise SilenceableError("single_use is the stricter of the two conditions: leave goes_away out")
     folded = []
     for pack in [op for root in target for op in walk(root.operation) if op.name == "linalg.pack"]:
-        transpose = _transpose_of(pack)
+        transpose = _producer(pack.operands[0])
         permutation = None if transpose is None else _permutation_of(transpose)
         if permutation is None or not _may_fold(transpose, single_use=single_use, goes_away=goes_away):
             continue
@@ -333,17 +327,18 @@ def _loops(affine_map: Any) -> list[int]:
     return [ir.AffineDimExpr(r).position for r in results]
 
 
-def _transpose_of(pack: Any) -> Any:
-    """Return the op that computes what a pack reads, None for an argument of a block."""
-    owner = pack.operands[0].owner
-    return owner.operation if isinstance(owner, ir.Operation | ir.OpView) else None
+def _producer(value: Any) -> Any:
+    """Return the op that computes a value, None for an argument of a block."""
+    return value.owner.operation if isinstance(value.owner, ir.Operation | ir.OpView) else None
 
 
 def _may_fold(transpose: Any, *, single_use: bool, goes_away: bool) -> bool:
     users = [use.owner.operation for use in transpose.results[0].uses]
     if single_use:
         return len(users) == 1
-    return not goes_away or all(u.name == "linalg.pack" and _transpose_of(u) == transpose for u in users)
+    return not goes_away or all(
+        u.name == "linalg.pack" and _producer(u.operands[0]) == transpose for u in users
+    )
 
 
 def _fold(pack: Any, transpose: Any, permutation: Sequence[int], rewriter: Rewriter) -> Any:
@@ -389,7 +384,7 @@ def interchange_reductions(target: Ops, *, rewriter: Rewriter) -> Ops:
     for op in target:
         if op.operation.name != "linalg.generic":
             raise SilenceableError("only the loops of a linalg.generic can be ordered", at=op)
-        if any(o.operation.name == "linalg.index" for o in op.operation.regions[0].blocks[0].operations):
+        if _reads_index(op.operation):
             raise SilenceableError("its body asks for loop numbers (linalg.index), which would change", at=op)
     return [_ordered(op.operation, rewriter) for op in target]
 

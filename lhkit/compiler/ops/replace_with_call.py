@@ -11,7 +11,7 @@ from typing import Any
 
 from lhkit.compiler.interpreter.effects import module_around
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.functions import function_type, symbol_name
+from lhkit.compiler.ir.functions import called_by, function_type, symbol_name
 from lhkit.compiler.ir.parsing import walk
 from lhkit.model.own_op_definition import DefiniteError, Ops, Rewriter, SilenceableError, transform_op
 
@@ -48,9 +48,9 @@ def replace_with_call(call: Ops, *, microkernel: str, signature: Any = None, rew
 
 
 def _called_function(call: Any) -> Any:
-    if call.name != "func.call":
+    name = called_by(call)
+    if name is None:
         raise SilenceableError("only a func.call can become the call of a microkernel", at=call)
-    name = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
     function = _find(module_around(call), name)
     if function is None or not len(function.regions[0].blocks):
         what = "which has no body that says what it reads and writes"
@@ -61,10 +61,8 @@ def _called_function(call: Any) -> Any:
 def _check(call: Any, function: Any, microkernel: str, signature: Any) -> None:
     type_ = function_type(function)
     if signature is not None and ir.TypeAttr(signature).value != type_:
-        message = (
-            f"the signature of {microkernel} is {ir.TypeAttr(signature).value}, and @{symbol_name(function)}"
-            f" has {type_}"
-        )
+        wanted = ir.TypeAttr(signature).value
+        message = f"the signature of {microkernel} is {wanted}, and @{symbol_name(function)} has {type_}"
         raise SilenceableError(message, at=call)
     other = _find(module_around(call), microkernel)
     if other is None or other == function:
@@ -92,7 +90,7 @@ def _take_over(call: Any, function: Any, microkernel: str, rewriter: Rewriter) -
     with call.context:
         callee = ir.FlatSymbolRefAttr.get(microkernel)
         for op in walk(module):
-            if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == before:
+            if called_by(op) == before:
                 op.attributes["callee"] = callee
         if other is not None:
             rewriter.erase(function)
@@ -108,7 +106,5 @@ def _text(function: Any) -> str:
 
 
 def _find(module: Any, name: str) -> Any:
-    for op in module.regions[0].blocks[0].operations:
-        if op.operation.name == "func.func" and symbol_name(op.operation) == name:
-            return op.operation
-    return None
+    ops = [op.operation for op in module.regions[0].blocks[0].operations]
+    return next((op for op in ops if op.name == "func.func" and symbol_name(op) == name), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ _KINDS: dict[TermKind, tuple[str, ...]] = {
     **{"min": ("minsi", "minui"), "max": ("maxsi", "maxui")},
 }
 _ARITHMETIC = {f"arith.{name}": kind for kind, names in _KINDS.items() for name in names}
+_EXTREMES: dict[str, TermKind] = {"affine.min": "min", "affine.max": "max"}
 _AFFINE: dict[Any, TermKind] = {
     **{ir.AffineAddExpr: "add", ir.AffineMulExpr: "mul", ir.AffineModExpr: "mod"},
     **{ir.AffineFloorDivExpr: "floordiv", ir.AffineCeilDivExpr: "ceildiv"},
@@ -52,7 +54,8 @@ def same_value(value: Any) -> Any:
     if isinstance(value, ir.BlockArgument):
         argument = ir.BlockArgument(value)
         owner = argument.owner.owner.operation
-        return _carried(owner, argument.arg_number - _variables(owner)) if is_loop(owner) else None
+        # What is carried comes last among the arguments.
+        return _carried(owner, argument.arg_number - len(argument.owner.arguments)) if is_loop(owner) else None
     result = ir.OpResult(value)
     op = result.owner.operation
     if op.name in _SAME:
@@ -65,18 +68,9 @@ def same_value(value: Any) -> Any:
     return _carried(op, result.result_number) if is_loop(op) else None
 
 
-def _carried_values(loop: Any) -> list[Any]:
-    return [] if loop.name == "scf.parallel" else initial_values(loop)
-
-
 def _carried(loop: Any, number: int) -> Any:
-    initial = _carried_values(loop)
-    return initial[number] if 0 <= number < len(initial) else None
-
-
-def _variables(loop: Any) -> int:
-    """Return how many induction variables a loop has."""
-    return len(loop.regions[0].blocks[0].arguments) - len(_carried_values(loop))
+    initial = [] if loop.name == "scf.parallel" else initial_values(loop)
+    return initial[number] if -len(initial) <= number < len(initial) else None
 
 
 class IndexTerms:
@@ -85,15 +79,15 @@ class IndexTerms:
     def __init__(self) -> None:
         self.terms: list[Term] = []
         self._known: dict[Term, int] = {}
-        self._values: dict[Any, int] = {}
+        self.values: dict[Any, int] = {}
 
     def term(self, kind: TermKind, operands: Sequence[int] = (), value: int = 0) -> int:
         """Return the position of a term, simplified where that is plain."""
-        term = Term(kind, tuple(operands), value)
         if len(operands) == 2 and kind != "extent":
-            folded = self._folded(kind, operands[0], operands[1])
+            folded = self._folded(kind, *operands)
             if folded is not None:
                 return folded
+        term = Term(kind, tuple(operands), value)
         if term not in self._known:
             self._known[term] = len(self.terms)
             self.terms.append(term)
@@ -107,15 +101,11 @@ class IndexTerms:
         """Return the position of a new term that nothing is known of."""
         return self.term("unknown", value=len(self.terms))
 
-    def bind(self, value: Any, term: int) -> None:
-        """Say which term a value is."""
-        self._values[value] = term
-
     def number(self, value: Any) -> int:
         """Return the position of the term of an index value."""
-        if value not in self._values:
-            self._values[value] = self.unknown() if isinstance(value, ir.BlockArgument) else self._result(value)
-        return self._values[value]
+        if value not in self.values:
+            self.values[value] = self.unknown() if isinstance(value, ir.BlockArgument) else self._result(value)
+        return self.values[value]
 
     def mixed(self, op: Any, attribute: str, operands: Sequence[Any]) -> list[int]:
         """Return mixed offsets or sizes: an attribute whose dynamic entries are the operands, in order."""
@@ -154,10 +144,7 @@ class IndexTerms:
 
     def all_of(self, kind: TermKind, numbers: Sequence[int]) -> int:
         """Return the minimum, maximum, sum or product of terms."""
-        at = numbers[0]
-        for each in numbers[1:]:
-            at = self.term(kind, (at, each))
-        return at
+        return functools.reduce(lambda a, b: self.term(kind, (a, b)), numbers)
 
     def _folded(self, kind: TermKind, a: int, b: int) -> int | None:
         left, right = self.terms[a], self.terms[b]
@@ -183,9 +170,8 @@ class IndexTerms:
             return shape[at.value] if at.kind == "constant" and at.value < len(shape) else self.unknown()
         if op.name == "affine.apply":
             return self.map_results(op.attributes["map"], operands)[0]
-        if op.name in ("affine.min", "affine.max"):
-            kind: TermKind = "min" if op.name == "affine.min" else "max"
-            return self.all_of(kind, self.map_results(op.attributes["map"], operands))
+        if op.name in _EXTREMES:
+            return self.all_of(_EXTREMES[op.name], self.map_results(op.attributes["map"], operands))
         if op.name == "affine.delinearize_index":
             return self._delinearized(op, ir.OpResult(value).result_number)
         if op.name in _ARITHMETIC:
@@ -206,28 +192,22 @@ class IndexTerms:
         same = same_value(value)
         if same is not None:
             return self.shape(same)
+        extents = static_shape(value.type)
         if isinstance(value, ir.BlockArgument):
-            argument = ir.BlockArgument(value)
-            if argument.owner.owner.operation.name != "func.func":
-                return []
-            rank = len(static_shape(value.type))
-            return [self.term("extent", (argument.arg_number, d)) for d in range(rank)]
+            number = ir.BlockArgument(value).arg_number
+            is_argument = value.owner.owner.operation.name == "func.func"
+            return [self.term("extent", (number, d)) for d in range(len(extents))] if is_argument else []
         op = ir.OpResult(value).owner.operation
         if op.name in _ALLOCATIONS:
             dynamic = iter(op.operands)
-            extents = static_shape(value.type)
             return [self.number(next(dynamic)) if n is None else self.constant(n) for n in extents]
         if op.name in _SLICES:
             sizes = self.mixed(op, "static_sizes", operand_groups(op)[2])
             return [sizes[d] for d in kept_dimensions(op, value)]
         if op.name == "tensor.pad":
             source, low, high = operand_groups(op)
-            parts = (
-                self.shape(source[0]),
-                self.mixed(op, "static_low", low),
-                self.mixed(op, "static_high", high),
-            )
-            return [self.all_of("add", each) for each in zip(*parts, strict=True)]
+            padding = self.mixed(op, "static_low", low), self.mixed(op, "static_high", high)
+            return [self.all_of("add", each) for each in zip(self.shape(source[0]), *padding, strict=True)]
         if op.name in ("tensor.expand_shape", "memref.expand_shape"):
             return self.mixed(op, "static_output_shape", list(op.operands)[1:])
         return []
@@ -277,9 +257,7 @@ class _Reader:
         self.loops: list[LoopVariable] = []
         self.found: list[tuple[Any, StructuredOp]] = []
         self._names = names
-        self._written: dict[Any, str] = {}
         self._variables: dict[Any, tuple[int, ...]] = {}
-        self._loop_ops = 0
         self._count = 0
 
     def read(self, block: Any, function: str, loops: tuple[int, ...], path: tuple[str, ...]) -> None:
@@ -299,11 +277,11 @@ class _Reader:
     def _loop(self, op: Any) -> tuple[int, ...]:
         bounds = list(self._bounds(op))
         first = len(self.loops)
-        for variable, (lower, upper, step) in zip(op.regions[0].blocks[0].arguments, bounds, strict=False):
-            self.terms.bind(variable, self.terms.term("loop", value=len(self.loops)))
-            name = self._names.argument(variable)
-            self.loops.append(LoopVariable(name, op.name, self._loop_ops, lower, upper, step))
-        self._loop_ops += 1
+        for variable, ends in zip(op.regions[0].blocks[0].arguments, bounds, strict=False):
+            self.terms.values[variable] = self.terms.term("loop", value=len(self.loops))
+            self.loops.append(
+                LoopVariable(self._names.argument(variable), op.name, len(self._variables), *ends)
+            )
         self._variables[op] = tuple(range(first, len(self.loops)))
         return self._variables[op]
 
@@ -311,13 +289,13 @@ class _Reader:
         """Yield lower bound, upper bound and step of each variable of a loop."""
         terms, operands = self.terms, list(op.operands)
         if op.name == "scf.for":
-            yield tuple(terms.number(o) for o in operands[:3])
+            yield tuple(map(terms.number, operands[:3]))
         elif op.name == "scf.forall":
             groups = operand_groups(op)
             mixed = ("staticLowerBound", "staticUpperBound", "staticStep")
             yield from zip(*(terms.mixed(op, m, g) for m, g in zip(mixed, groups, strict=False)), strict=True)
         elif op.name == "scf.parallel":
-            yield from zip(*([terms.number(o) for o in g] for g in operand_groups(op)[:3]), strict=True)
+            yield from zip(*(map(terms.number, group) for group in operand_groups(op)[:3]), strict=True)
         else:  # affine.for
             lower, upper, _ = operand_groups(op)
             low = terms.all_of("max", terms.map_results(op.attributes["lowerBoundMap"], lower))
@@ -334,10 +312,9 @@ class _Reader:
         if extents is None:
             return
         first_output = len(operands) - len(outputs_of(op))
-        dimensions = [self.terms.term("dimension", value=d) for d in range(affine_maps[0].n_dims)]
         results = [None] * first_output + (list(op.results) or [None] * len(operands))
         described = [
-            self._operand(value, affine_map, dimensions, i >= first_output, result)
+            self._operand(value, affine_map, i >= first_output, result)
             for i, (value, affine_map, result) in enumerate(zip(operands, affine_maps, results, strict=False))
             if len(affine_map.results)
         ]
@@ -365,10 +342,9 @@ class _Reader:
         count = maps[0].n_dims
         return tuple(found[d] for d in range(count)) if len(found) == count else None
 
-    def _operand(
-        self, value: Any, affine_map: Any, dimensions: Sequence[int], is_output: bool, result: Any
-    ) -> TiledOperand:
+    def _operand(self, value: Any, affine_map: Any, is_output: bool, result: Any) -> TiledOperand:
         """Return an operand; ``result`` is the op's result that it is the destination of, if there is one."""
+        dimensions = [self.terms.term("dimension", value=d) for d in range(affine_map.n_dims)]
         indices = tuple(self.terms.affine(e, dimensions) for e in affine_map.results)
         base, views, writer = self._followed(value)
         if result is not None:
@@ -377,7 +353,8 @@ class _Reader:
             is_output=is_output,
             map=indices,
             views=tuple(views),
-            base=self._name(base),
+            # The name of what an op makes tells less than the op, and takes longer.
+            base=self._names.argument(base) if isinstance(base, ir.BlockArgument) else "",
             base_op=_maker(base),
             base_shape=tuple(self.terms.shape(base)),
             base_loops=self._loops_around(base),
@@ -436,18 +413,11 @@ class _Reader:
         if isinstance(value, ir.BlockArgument):
             return ()
         around: tuple[int, ...] = ()
-        op = ir.OpResult(value).owner.operation.parent
+        op = value.owner.parent
         while op is not None and op.name != "func.func":
             around = (*self._variables.get(op.operation, ()), *around)
             op = op.operation.parent
         return around
-
-    def _name(self, value: Any) -> str:
-        """Return the name of an argument; that of what an op makes tells less than the op, and takes longer."""
-        if value not in self._written:
-            is_argument = isinstance(value, ir.BlockArgument)
-            self._written[value] = self._names.argument(value) if is_argument else ""
-        return self._written[value]
 
 
 def _maker(value: Any) -> str:
@@ -459,7 +429,7 @@ def _maker(value: Any) -> str:
 
 def _writer(value: Any) -> str:
     """Return the linalg op that a value is the result of, the last one where a loop made it; else nothing."""
-    while not isinstance(value, ir.BlockArgument):
+    while value is not None and not isinstance(value, ir.BlockArgument):
         result = ir.OpResult(value)
         op = result.owner.operation
         if op.name.startswith("linalg."):
@@ -467,12 +437,9 @@ def _writer(value: Any) -> str:
         if op.name == "tensor.cast":
             value = op.operands[0]
         elif op.name in ("scf.for", "scf.forall"):
-            yielded = _yielded(op, result.result_number)
-            if yielded is None:
-                return ""
-            value = yielded
+            value = _yielded(op, result.result_number)
         else:
-            return ""
+            break
     return ""
 
 
@@ -483,30 +450,21 @@ def _yielded(loop: Any, number: int) -> Any:
         value = last.operands[number]
         owner = None if isinstance(value, ir.BlockArgument) else ir.OpResult(value).owner.operation
         return owner.operands[0] if owner is not None and owner.name in _WRITE_SLICES else value
-    inserts = [o.operation for o in last.regions[0].blocks[0].operations]
+    inserts = list(last.regions[0].blocks[0].operations)
     return inserts[number].operands[0] if number < len(inserts) else None
 
 
 def _body_flops(op: Any) -> int:
     """Return the arithmetic of an op's body at one point."""
     extents = Extents()
-    return sum(op_flops(each, extents) or 0 for region in op.regions for each in _inside(region))
-
-
-def _inside(region: Any) -> Iterator[Any]:
-    """Yield the ops of a region, and what is inside of them."""
-    for block in region.blocks:
-        for each in block.operations:
-            if each.operation.name not in _TERMINATORS:
-                yield each.operation
-            yield from walk(each.operation)
+    return sum(op_flops(each, extents) or 0 for each in walk(op))
 
 
 def _live_ops(module: Any) -> set[Any]:
     """Return the ops that something lasting depends on: what is returned, or a buffer that is written to."""
     live: set[Any] = set()
-    waiting = [op for op in walk(module.operation) if not len(op.results) and op.name not in _TERMINATORS]
-    waiting = [op for op in waiting if op.name not in _WRITE_SLICES]
+    passing_on = {*_TERMINATORS, *_WRITE_SLICES}
+    waiting = [op for op in walk(module.operation) if not len(op.results) and op.name not in passing_on]
     while waiting:
         op = waiting.pop()
         if op in live:
