@@ -23,7 +23,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
-from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
@@ -174,7 +174,7 @@ def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list
         if kernel.schedule is not None and not kernel.schedule.libraries:
             file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
             trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
-            write_text(out / file, trace_page(trace, known_help(), page_facts(trace)))
+            write_text(out / file, trace_page(trace, known_help(), detail_panes(trace)))
             written.append((name, file))
     return written
 

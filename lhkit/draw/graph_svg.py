@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -78,11 +79,14 @@ def _outline(place: NodePlace, *, is_marked: bool = True) -> str:
     drawn = element("rect", *title, **rect, **(_marks(node) if is_marked else {}))
     inner = {**rect, "x": place.x + 3, "y": place.y + 3, "width": place.width - 6, "height": place.height - 6}
     if node.heat is not None:
-        strength = _LIGHTEST + node.heat * (_DARKEST - _LIGHTEST)
-        drawn += element("rect", **{**inner, "stroke": "none", "fill": _HEAT_ROLE, "fill_opacity": strength})
+        drawn += element("rect", **{**inner, "stroke": "none", **_heat(node.heat)})
     if node.is_folded:
         drawn += element("rect", **{**inner, "fill": "none", "stroke_width": 0.8, "rx": 3.0})
     return drawn
+
+
+def _heat(share: float) -> dict[str, object]:
+    return {"fill": _HEAT_ROLE, "fill_opacity": _LIGHTEST + share * (_DARKEST - _LIGHTEST)}
 
 
 def _paper(place: NodePlace) -> str:
@@ -130,8 +134,9 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     role = edge.role or "faint"
     handles = dict.fromkeys(h for e in served for h in e.handles)
     ops = dict.fromkeys(o for e in served for o in e.ops)
-    end = route.points[-1]
-    shown = [*route.points[:-1], (end[0], end[1] + (-_ARROW if _goes_down(route) else _ARROW))]
+    (_, y_before), (x, y) = route.points[-2:]
+    back = -_ARROW if y >= y_before else _ARROW
+    shown = [*route.points[:-1], (x, y + back)]
     line = element(
         "path",
         d=_path(shown if route.arrives else route.points),
@@ -142,17 +147,12 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     )
     inside = [element("title", escaped(edge.hover)), line] if edge.hover else [line]
     if route.arrives:
-        inside.append(_arrow_head(route, role))
+        inside.append(element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role))
     if edge.is_dead:
         inside.append(_strike(route, role))
     if edge.sign and route.arrives:
-        x, y = end
         inside.append(element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role))
     return element("g", *inside, **marks(handles=handles, ops=ops))
-
-
-def _goes_down(route: Route) -> bool:
-    return route.points[-1][1] >= route.points[-2][1]
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
@@ -169,17 +169,10 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def _arrow_head(route: Route, role: str) -> str:
-    x, y = route.points[-1]
-    back = -_ARROW if _goes_down(route) else _ARROW
-    return element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role)
-
-
 def _strike(route: Route, role: str) -> str:
     """Return two short strokes across the middle of a route: the mark of an invalid value."""
-    points = route.points
-    longest = max(range(len(points) - 1), key=lambda i: abs(points[i + 1][1] - points[i][1]))
-    (x1, y1), (x2, y2) = points[longest], points[longest + 1]
+    segments = itertools.pairwise(route.points)
+    (x1, y1), (x2, y2) = max(segments, key=lambda ends: abs(ends[1][1] - ends[0][1]))
     x, y = (x1 + x2) / 2, (y1 + y2) / 2
     d = "".join(f"M{x - 5:.6g} {y + by + 3:.6g}l10 -6" for by in (-2, 2))
     return element("path", d=d, stroke=role, stroke_width=1.4, fill="none")
@@ -206,8 +199,7 @@ def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
     for entry in entries:
         swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
         if entry.heat is not None:
-            strength = _LIGHTEST + entry.heat * (_DARKEST - _LIGHTEST)
-            drawn.append(element("rect", **swatch, fill=_HEAT_ROLE, fill_opacity=strength, stroke="faint"))
+            drawn.append(element("rect", **swatch, **_heat(entry.heat), stroke="faint"))
             x += 17
         elif entry.sign:
             drawn.append(

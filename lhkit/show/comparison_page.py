@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lhkit.bench.speed_charts import draw_speed_bars
@@ -48,7 +48,7 @@ def render_page(parts: PageParts) -> str:
         "<h2>Texts</h2>",
         *[_folded(heading, text) for heading, text in parts.texts],
         "<h2>How this was made</h2>",
-        f'<div class="facts">{table_html(_facts(made))}</div>',
+        f'<div class="facts">{table_html(Table(("", ""), tuple(made.items())))}</div>',
     ]
     return html_document(parts.title, sections)
 
@@ -76,12 +76,11 @@ def _figure(comparison: Comparison) -> str:
 
 def _sweep(result: SweepResult) -> list[str]:
     caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
-    table = sweep_table(result)
     lines = "\n".join(sweep_lines(result))
     return [
         "<h2>Tile sizes</h2>",
         f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
-        table_html(table),
+        table_html(sweep_table(result)),
         f'<pre class="notes">{escaped(lines)}</pre>',
     ]
 
@@ -93,12 +92,10 @@ def _folded(heading: str, text: str) -> str:
 
 
 def _inputs(comparison: Comparison) -> dict[str, str]:
-    hashes = {f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256}
-    payload = {"payload": comparison.payload, "sha256 of the payload": comparison.payload_sha256}
-    environment = {"sha256 of the environment": comparison.environment_sha256}
-    return {**environment, **payload, **hashes, "seed": str(comparison.seed)}
-
-
-def _facts(facts: Mapping[str, str]) -> Table:
-    rows: Sequence[tuple[str, str]] = tuple(facts.items())
-    return Table(("", ""), tuple(rows))
+    return {
+        "sha256 of the environment": comparison.environment_sha256,
+        "payload": comparison.payload,
+        "sha256 of the payload": comparison.payload_sha256,
+        **{f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256},
+        "seed": str(comparison.seed),
+    }

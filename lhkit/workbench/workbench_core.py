@@ -19,6 +19,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
+from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
@@ -150,22 +151,9 @@ class LivePane:
     placeholder: Any = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Same:
-    """A trace compared by identity: comparing two of a thousand steps takes longer than drawing them."""
-
-    trace: Trace | None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.trace is self.trace
-
-    def __hash__(self) -> int:
-        return id(self.trace)
-
-
-def same_trace(workbench: WorkbenchCore) -> Same:
-    """Return the current trace, by identity."""
-    return Same(workbench.trace)
+def same_trace(workbench: WorkbenchCore) -> SameTrace | None:
+    """Return the current trace, compared by identity: comparing steps takes longer than drawing them."""
+    return None if workbench.trace is None else SameTrace(workbench.trace)
 
 
 def sent(text: str) -> Any:

@@ -25,7 +25,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Blob, Payload
 from lhkit.model.printable import one_line
-from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
 from lhkit.workbench.runs import Result
@@ -177,7 +177,7 @@ def _markdown(workbench: WorkbenchCore) -> str:
 
 def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker))
+    return trace_page(trace, known_help(), detail_panes(trace, worker=workbench.worker))
 
 
 def _report(workbench: WorkbenchCore) -> bytes:
