@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compose.session_history import (
+    LOADED,
     History,
     LeftBehind,
     RecoveryFile,
     SavedSession,
     Version,
-    first_draft,
     history_of_saved,
     saved_session,
     version_of_schedule,
@@ -119,6 +119,7 @@ class Session:
         worker: The worker that it has for itself, None for the shared one.
         history: Undo and redo.
         followed: The file that is followed, or None.
+        doubts: What it was opened from and is not trusted; empty once it is.
         left_behind: What an earlier session on the same payload and schedule was when its process ended, if it
             was not closed and not as this one begins; see `recover`.
         cancel_token: Cancels the pending parse or trace, from another thread.
@@ -162,7 +163,7 @@ class Session:
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
         self.followed: FollowedFile | None = None
-        self._doubts = tuple(doubts)
+        self.doubts = tuple(doubts)
         self._recovery = RecoveryFile(payload, first) if autosaves else None
         self.left_behind: LeftBehind | None = None
         if self._recovery is not None and (found := self._recovery.read()) and not found.is_at(first):
@@ -201,12 +202,7 @@ class Session:
     @property
     def is_trusted(self) -> bool:
         """Whether the schedule may be applied and run; False for what comes from a file that is not known."""
-        return not self._doubts
-
-    @property
-    def doubts(self) -> tuple[Doubt, ...]:
-        """What the session was opened from and is not trusted."""
-        return self._doubts
+        return not self.doubts
 
     def trust(self, reference: str | None = None) -> None:
         """Trust what the session was opened from, now and when it is opened again; the trace is taken.
@@ -216,8 +212,8 @@ class Session:
         """
         if reference is not None:
             self.payload = dataclasses.replace(self.payload, reference=reference)
-        remember(doubt.content for doubt in self._doubts if doubt.content)
-        self._doubts = ()
+        remember(doubt.content for doubt in self.doubts if doubt.content)
+        self.doubts = ()
         self.remember_text()
         if self.retraces:
             self.retrace()
@@ -386,7 +382,7 @@ class Session:
 
     def retrace(self) -> None:
         """Trace the current schedule; a cached trace is reused."""
-        if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
+        if self.doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:
             with self.cancel_token:
@@ -428,7 +424,8 @@ def open_session(
     except LhkitError as error:
         if (draft := _named_text(schedule)) is None:
             raise
-        version = first_draft(*draft, error.failure)
+        text, name = draft
+        version = Version(Schedule(name, "", (), (), ""), text, LOADED, error.failure)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
     doubts = doubts_of(d for d in found if d is not None)
     if trust:

@@ -145,10 +145,7 @@ class Selection(traitlets.HasTraits):
 
 def selection_of(key: str) -> Selection:
     """Return the selection shared by the live drawings of a key."""
-    found = _SELECTIONS.get(key)
-    if found is None:
-        found = _SELECTIONS[key] = Selection()
-    return found
+    return _SELECTIONS.setdefault(key, Selection())
 
 
 class ViewWidget(anywidget.AnyWidget):

@@ -53,12 +53,9 @@ SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
 def _variables(dark: bool) -> str:
-    pairs = ((role, colors[dark]) for role, colors in ROLES.items())
-    return " ".join(f"--lh-{role}: {_with_jupyter(role, color)};" for role, color in pairs)
-
-
-def _with_jupyter(role: str, color: str) -> str:
-    return f"var({_JUPYTER[role]}, {color})" if role in _JUPYTER else color
+    colors = {role: pair[dark] for role, pair in ROLES.items()}
+    colors |= {role: f"var({name}, {colors[role]})" for role, name in _JUPYTER.items()}
+    return " ".join(f"--lh-{role}: {color};" for role, color in colors.items())
 
 
 def theme_style() -> str:

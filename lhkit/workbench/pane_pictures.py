@@ -117,11 +117,11 @@ def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder:
         trace = workbench.trace
         return nothing if trace is None or key(workbench) is None else draw(trace)
 
-    return LivePane(name, key, render, is_cached=True, placeholder=placeholder)
+    return LivePane(name, render, key, is_cached=True, placeholder=placeholder)
 
 
 PANES = (
-    LivePane("payload", lambda w: (same_trace(w), w.session.is_trusted), _payload),
+    LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
     _picture("timeline", _timeline, ""),
     _picture("schedule_graph", _schedule_graph, ""),
     _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES),

@@ -151,11 +151,10 @@ def run_once(subject: Subject, worker: Worker, watch: Watcher) -> Result:
 def measure_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     """Time a version beside the unscheduled payload and, where the payload has a NumPy reference, NumPy."""
     watch.ended_by(worker.cancel)
-    watch.tell(RunProgress("measure", "compiling"))
-    name = subject.schedule.source
-    kernels = {UNSCHEDULED: compile_kernel(subject.payload, worker=worker)}
-    watch.tell(RunProgress("measure", "compiling"))
-    kernels[name] = compile_kernel(subject.payload, subject.schedule, worker=worker)
+    name, kernels = subject.schedule.source, {}
+    for entry, schedule in ((UNSCHEDULED, None), (name, subject.schedule)):
+        watch.tell(RunProgress("measure", "compiling"))
+        kernels[entry] = compile_kernel(subject.payload, schedule, worker=worker)
     watch.tell(RunProgress("measure", "warming up"))
 
     def tell(done: int, total: int) -> None:
@@ -209,7 +208,7 @@ def swept(result: SweepResult, subject: Subject) -> Result:
     anchor = next((r for r in timed if r.values == dict(subject.knobs)), timed[-1] if timed else None)
     shown = timed[:_MOST_VARIANTS]
     if anchor is not None and anchor not in shown:
-        shown = [*shown[:-1], anchor] if len(shown) == _MOST_VARIANTS else [*shown, anchor]
+        shown[-1] = anchor
     bars = tuple(_variant_bar(r, anchor) for r in shown if anchor is not None)
     count = f"{len(result.records)} variants"
     failed = sum(map(len, result.failures.values()))
@@ -282,7 +281,7 @@ class Watcher:
 
     def stop(self) -> None:
         """Request cancellation; returns at once."""
-        if not self._asked.is_set():
+        if not self.is_stopped:
             self._asked.set()
             threading.Thread(target=self._cancel, name="lhkit-stop", daemon=True).start()
 
@@ -326,9 +325,16 @@ class Runs:
         knobs = tuple(knob_values(version.schedule).items())
         number = self.results[-1].number + 1 if self.results else 1
         subject = Subject(self._session.payload, version.schedule, knobs, version.title, number)
-        watcher = self._watcher = Watcher(
-            lambda progress: self._jobs.post(lambda: self._take_progress(watcher, progress))
-        )
+
+        def report(progress: RunProgress) -> None:
+            def take() -> None:
+                if watcher is self._watcher:
+                    self.progress = progress
+                    self._refresh()
+
+            self._jobs.post(take)
+
+        watcher = self._watcher = Watcher(report)
         self.progress = RunProgress(kind, "getting ready")
         # A process of its own: cancelling the run must not end a trace.
         worker = self._worker = self._worker or own_worker()
@@ -336,7 +342,12 @@ class Runs:
         def work(_: Callable[[], bool]) -> None:
             result = None
             try:
-                result = _result_of(kind, subject, worker, watcher)
+                result = _WORKS[kind](subject, worker, watcher)
+            except LhkitError as error:
+                if not watcher.is_stopped:
+                    failure = error.failure
+                    parts = (failure.message.partition("\n")[0], failure.advice)
+                    result = subject.result(kind, "failed", " ".join(filter(None, parts)))
             finally:
                 watcher.over()
                 if watcher.is_stopped:
@@ -376,11 +387,6 @@ class Runs:
             raise usage_error(f"there is no result {number}")
         return found
 
-    def _take_progress(self, watcher: Watcher, progress: RunProgress) -> None:
-        if watcher is self._watcher:
-            self.progress = progress
-            self._refresh()
-
     def _take(self, watcher: Watcher, result: Result | None) -> None:
         if watcher is not self._watcher:
             return
@@ -391,15 +397,3 @@ class Runs:
         elif watcher.is_stopped:
             self._notify(Notice("done", f"the {kind} was stopped"))
         self._refresh()
-
-
-def _result_of(kind: RunKind, subject: Subject, worker: Worker, watcher: Watcher) -> Result | None:
-    """Return the result of a run; None if it was cancelled before there was one."""
-    try:
-        return _WORKS[kind](subject, worker, watcher)
-    except LhkitError as error:
-        if watcher.is_stopped:
-            return None
-        failure = error.failure
-        said = " ".join(filter(None, (failure.message.partition("\n")[0], failure.advice)))
-        return subject.result(kind, "failed", said)

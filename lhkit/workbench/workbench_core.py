@@ -139,14 +139,14 @@ class LivePane:
     """A pane that follows the workbench.
 
     Attributes:
-        key: Cache key; the pane is rendered again only when it changes.
+        key: Cache key; the pane is rendered again only when it changes. None if rendering is cheap.
         is_cached: Whether content is reused when a key recurs, as a trace's does when a slider moves back.
         placeholder: Content while a workbench opens, if rendering is slow.
     """
 
     name: str
-    key: Callable[[WorkbenchCore], Hashable]
     render: Callable[[WorkbenchCore], Any]
+    key: Callable[[WorkbenchCore], Hashable] | None = None
     is_cached: bool = False
     placeholder: Any = None
 

@@ -412,6 +412,6 @@ def _handles(builder: Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[
             raise ValueError(f"{value!r} is not a handle")
         if value.kind is not None and value.kind not in spec.kinds:
             raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
-        if not builder.block.sees(value.block):
+        if value.block not in builder.block.enclosing():
             raise ValueError(f"{value} is not defined here: it belongs to another block or another schedule")
     return tuple(value.typed for value in given)
