@@ -22,7 +22,7 @@ from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
-from lhkit.show.comparison_page import PageParts, render_page
+from lhkit.show.comparison_page import render_page
 from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
@@ -100,7 +100,7 @@ def _write(
     found: SweepResult,
     command_line: str,
 ) -> list[Path]:
-    page = PageParts(
+    page = render_page(
         title="fc_relu: one layer, three schedules",
         summary=_summary(kernels[_SWEPT]),
         comparison=comparison,
@@ -110,7 +110,7 @@ def _write(
         sweep=found,
     )
     save_comparison(out, comparison)
-    write_text(out / "index.html", render_page(page))
+    write_text(out / "index.html", page)
     save_frame(store_frame(found.store), out / "sweep.csv")
     heat = draw_knobs(found)
     write_text(out / "sweep.svg", figure_svg(heat))

@@ -89,20 +89,6 @@ class FollowedFile:
         return there not in (self.taken.encode(), text.encode())
 
 
-def _path_of(schedule: object) -> Path | None:
-    if not isinstance(schedule, str | os.PathLike) or is_text(schedule):
-        return None
-    return find_file(Path(schedule), "schedules")
-
-
-def own_file(schedule: object) -> Path | None:
-    """Return the file that a schedule was given as, if it can be followed: shipped files cannot."""
-    file = _path_of(schedule)
-    if file is None or file.resolve().is_relative_to(shipped_folder("schedules").resolve()):
-        return None
-    return None if file.suffix == ".mlirbc" else file
-
-
 class Session:
     """A payload and a schedule that is being written.
 
@@ -419,31 +405,32 @@ def open_session(
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
     """
+    is_path = isinstance(schedule, str | os.PathLike) and not is_text(schedule)
+    file = find_file(Path(schedule), "schedules") if is_path else None  # type: ignore[arg-type]
     try:
         version = version_of_schedule(as_schedule(schedule, worker))
     except LhkitError as error:
-        if (draft := _named_text(schedule)) is None:
+        text = _text_of(file) if file is not None else schedule
+        if not isinstance(text, str):
             raise
-        text, name = draft
-        version = Version(Schedule(name, "", (), (), ""), text, LOADED, error.failure)
+        version = Version(Schedule(str(file or "<schedule>"), "", (), (), ""), text, LOADED, error.failure)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
     doubts = doubts_of(d for d in found if d is not None)
     if trust:
         remember(d.content for d in doubts)
         doubts = ()
     session = Session(payload, version, autosaves=autosaves, worker=worker, doubts=doubts)
-    if (file := own_file(schedule)) is not None:
+    shipped = shipped_folder("schedules").resolve()
+    if file is not None and file.suffix != ".mlirbc" and not file.resolve().is_relative_to(shipped):
         session.follow(file)
     return session
 
 
-def _named_text(schedule: object) -> tuple[str, str] | None:
-    """Return the text and the name of a source; None if it is not a text."""
-    if (path := _path_of(schedule)) is None:
-        return (schedule, "<schedule>") if isinstance(schedule, str) else None
+def _text_of(file: Path) -> str | None:
+    """Return the text of a file; None if it is not a text."""
     try:
-        content = read_bytes(path)
+        content = read_bytes(file)
         text = content.decode()
     except (OSError, UnicodeDecodeError):
         return None
-    return None if content.startswith(MAGIC) or "\0" in text else (text, str(path))
+    return None if content.startswith(MAGIC) or "\0" in text else text

@@ -105,27 +105,15 @@ def _texts(place: NodePlace) -> str:
         common |= {"x": left, "stroke": _paper(place), "stroke_width": 3.0, "paint_order": "stroke"}
     else:
         common |= {"x": middle, "text_anchor": "middle"}
-    title = element(
-        "text",
-        escaped(place.title),
-        y=place.y + 9.0 + TITLE_SIZE - 1,
-        font_size=TITLE_SIZE,
-        font_weight="bold" if place.is_box or node.sign else None,
-        fill="ink",
-        text_decoration="line-through" if node.is_ghost else None,
-        **common,
-    )
+    top = place.y + 9.0 + TITLE_SIZE
+    weight = "bold" if place.is_box or node.sign else None
+    struck = "line-through" if node.is_ghost else None
+    style = {"font_size": TITLE_SIZE, "font_weight": weight, "fill": "ink", "text_decoration": struck, **common}
+    title = element("text", escaped(place.title), y=top - 1, **style)
     if not place.detail:
         return title
-    y = place.y + 9.0 + TITLE_SIZE + DETAIL_SIZE + 2
-    return title + element(
-        "text",
-        escaped(place.detail),
-        y=y,
-        font_size=DETAIL_SIZE,
-        fill="faint" if node.heat is None else "ink",
-        **common,
-    )
+    style = {"font_size": DETAIL_SIZE, "fill": "faint" if node.heat is None else "ink", **common}
+    return title + element("text", escaped(place.detail), y=top + DETAIL_SIZE + 2, **style)
 
 
 def _route(route: Route, edges: Sequence[FlowEdge]) -> str:

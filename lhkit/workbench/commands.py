@@ -14,7 +14,7 @@ from lhkit.compose.step_candidates import USUAL, include_text
 from lhkit.compose.trial_steps import known_recipes
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.step_form import Form, TypedName, WrittenForm
+from lhkit.model.step_form import TypedName, WrittenForm
 from lhkit.text.script import Edited, Script, is_terminator
 from lhkit.text.step_edits import (
     dependents_of,
@@ -303,22 +303,20 @@ def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"op": name, "after": number}`` or ``{"step": number}`` → the form, and where its step goes."""
     script, place = _place(workbench, question)
     handles = handles_at(script, place)
-    if place.side == "step":
-        written = _written(workbench, script, place.number)
-        op = workbench.catalogue().op(written.form.op)
-        if has_body(op):
-            message = f"{op.name} has steps inside: its arguments are changed in the text"
-            raise usage_error(message, "Its inner steps can be edited one by one.")
-        name, title, sentence = op.name, op.short_name, op.sentence
-        html = form_html(op, handles, written_fields(written.form, op), is_new=False)
-    elif (name := text(question, "op")).startswith("@"):
+    old = _written(workbench, script, place.number).form if place.side == "step" else None
+    name = old.op if old is not None else text(question, "op")
+    if name.startswith("@"):
         recipe = _recipe(workbench, name)
         title, sentence = name, recipe.sentence
         html = recipe_form_html(recipe, handles)
     else:
         op = workbench.catalogue().op(name)
+        if old is not None and has_body(op):
+            message = f"{op.name} has steps inside: its arguments are changed in the text"
+            raise usage_error(message, "Its inner steps can be edited one by one.")
         name, title, sentence = op.name, op.short_name, op.sentence
-        html = form_html(op, handles, {}, is_new=True)
+        fields = written_fields(old, op) if old is not None else {}
+        html = form_html(op, handles, fields, is_new=old is None)
     return {"op": name, "title": title, "sentence": sentence, "html": html, "where": place.describe(script)}
 
 
@@ -336,9 +334,7 @@ def _built(workbench: WorkbenchCore, command: Command) -> tuple[StepPlace, str, 
     script, place = _place(workbench, command)
     handles = [handle for handle, _ in handles_at(script, place)]
     fields = mapping(command, "fields")
-    old: Form | None = None
-    if place.side == "step":
-        old = _written(workbench, script, place.number).form
+    old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(command, "op")
     if name.startswith("@"):
         recipe = _recipe(workbench, name)

@@ -139,7 +139,7 @@ class Subject:
 
 def run_once(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     """Compile a version and verify its numbers against the reference."""
-    watch.ended_by(worker.cancel)
+    watch.end = worker.cancel
     watch.tell(RunProgress("run", "compiling"))
     kernel = compile_kernel(subject.payload, subject.schedule, worker=worker)
     watch.tell(RunProgress("run", "running it beside its reference"))
@@ -150,7 +150,7 @@ def run_once(subject: Subject, worker: Worker, watch: Watcher) -> Result:
 
 def measure_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     """Time a version beside the unscheduled payload and, where the payload has a NumPy reference, NumPy."""
-    watch.ended_by(worker.cancel)
+    watch.end = worker.cancel
     name, kernels = subject.schedule.source, {}
     for entry, schedule in ((UNSCHEDULED, None), (name, subject.schedule)):
         watch.tell(RunProgress("measure", "compiling"))
@@ -185,7 +185,7 @@ def sweep_it(subject: Subject, _: Worker, watch: Watcher) -> Result:
     schedule = dataclasses.replace(subject.schedule, settings=())
     watch.tell(RunProgress("sweep", "getting ready"))
     found = prepare_sweep(subject.payload, schedule, confirm=False)
-    watch.ended_by(found.stop)
+    watch.end = found.stop
 
     def follow(event: SweepEvent) -> None:
         best = _record_words(event.best)
@@ -252,14 +252,19 @@ _WORKS: Mapping[RunKind, Callable[[Subject, Worker, Watcher], Result]] = {
 
 
 class Watcher:
-    """Progress and cancellation of one run, from any thread."""
+    """Progress and cancellation of one run, from any thread.
+
+    Attributes:
+        end: Ends the current phase; repeated until the run is ``over`` once cancellation was requested.
+    """
 
     def __init__(self, report: Callable[[RunProgress], None]) -> None:
         self._report = report
         self._reported_at = -1.0
         self._said = ""
-        self._end: Callable[[], None] = lambda: None
-        self._asked, self._over = threading.Event(), threading.Event()
+        self.end: Callable[[], None] = lambda: None
+        self.over = threading.Event()
+        self._asked = threading.Event()
 
     @property
     def is_stopped(self) -> bool:
@@ -275,24 +280,16 @@ class Watcher:
             self._reported_at, self._said = now, progress.said
             self._report(progress)
 
-    def ended_by(self, end: Callable[[], None]) -> None:
-        """Set the function that ends the current phase from another thread."""
-        self._end = end
-
     def stop(self) -> None:
         """Request cancellation; returns at once."""
         if not self.is_stopped:
             self._asked.set()
             threading.Thread(target=self._cancel, name="lhkit-stop", daemon=True).start()
 
-    def over(self) -> None:
-        """Stop to repeat the request: the run is over."""
-        self._over.set()
-
     def _cancel(self) -> None:
-        while not self._over.is_set():
-            self._end()
-            self._over.wait(_CANCEL_S)
+        while not self.over.is_set():
+            self.end()
+            self.over.wait(_CANCEL_S)
 
 
 class Runs:
@@ -349,7 +346,7 @@ class Runs:
                     parts = (failure.message.partition("\n")[0], failure.advice)
                     result = subject.result(kind, "failed", " ".join(filter(None, parts)))
             finally:
-                watcher.over()
+                watcher.over.set()
                 if watcher.is_stopped:
                     worker.close()
                 self._jobs.post(lambda: self._take(watcher, result))

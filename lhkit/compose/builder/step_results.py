@@ -243,14 +243,9 @@ def asked_types(
             if found is None and isinstance(listed, list | tuple) and len(variadic) == 1:
                 found = (default,) * (len(listed) - len(op.results) + 1)
         if found is None:
-            advice = (
-                f"Say how many: results={{{spec.name!r}: 2}}."
-                if len(variadic) > 1
-                else "Say how many: results=2."
-            )
-            raise error_here(
-                f"how many {spec.name!r} {op.name} gives cannot be told from its arguments", advice
-            )
+            message = f"how many {spec.name!r} {op.name} gives cannot be told from its arguments"
+            example = f"{{{spec.name!r}: 2}}" if len(variadic) > 1 else "2"
+            raise error_here(message, f"Say how many: results={example}.")
         types.append(found)
     return types if wanted is None else _with_types(op, types, wanted)
 
@@ -358,15 +353,12 @@ def _assigned(
     parameters = parameters_of(op)
     positional = [p for p in parameters if p.is_positional] or [p for p in parameters if p.is_required]
     found: list[tuple[Parameter, Any, Place]] = []
-    for i, parameter in enumerate(positional[: len(arguments)]):
-        if parameter.takes_rest and parameter is positional[-1] and isinstance(arguments[i], BuiltHandle):
-            found.append((parameter, arguments[i:], i))
-        else:
-            found.append((parameter, arguments[i], i))
-    rest = bool(found) and positional[-1].takes_rest and isinstance(arguments[len(positional) - 1 :][:1], tuple)
-    if len(arguments) > len(positional) and not (
-        rest and isinstance(arguments[len(positional) - 1], BuiltHandle)
-    ):
+    takes_rest = False
+    for i, (parameter, value) in enumerate(zip(positional, arguments, strict=False)):
+        is_last = parameter is positional[-1]
+        takes_rest = parameter.takes_rest and is_last and isinstance(value, BuiltHandle)
+        found.append((parameter, arguments[i:] if takes_rest else value, i))
+    if len(arguments) > len(positional) and not takes_rest:
         listed = ", ".join(p.name for p in positional) or "none"
         message = f"{op.name} takes {listed} without a name, and {len(arguments)} arguments are given so"
         raise error_here(message, argument=len(positional))
