@@ -125,14 +125,9 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     (_, y_before), (x, y) = route.points[-2:]
     back = -_ARROW if y >= y_before else _ARROW
     shown = [*route.points[:-1], (x, y + back)]
-    line = element(
-        "path",
-        d=_path(shown if route.arrives else route.points),
-        fill="none",
-        stroke=role,
-        stroke_width=1.2,
-        stroke_dasharray="4 3" if edge.is_dead else None,
-    )
+    path = _path(shown if route.arrives else route.points)
+    dashes = "4 3" if edge.is_dead else None
+    line = element("path", d=path, fill="none", stroke=role, stroke_width=1.2, stroke_dasharray=dashes)
     inside = [element("title", escaped(edge.hover)), line] if edge.hover else [line]
     if route.arrives:
         inside.append(element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role))
@@ -168,18 +163,12 @@ def _strike(route: Route, role: str) -> str:
 
 def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
     edge = edges[place.edge]
-    text = escaped(place.text)
-    inside = [element("title", escaped(edge.hover or edge.label)), text]
-    return element(
-        "text",
-        *inside,
-        x=place.x,
-        y=place.y,
-        font_size=LABEL_SIZE,
-        fill=edge.role if edge.is_dead else "faint",
-        text_decoration="line-through" if edge.is_dead else None,
-        **marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else ""),
-    )
+    inside = [element("title", escaped(edge.hover or edge.label)), escaped(place.text)]
+    style: dict[str, object] = {"font_size": LABEL_SIZE, "fill": "faint"}
+    if edge.is_dead:
+        style |= {"fill": edge.role, "text_decoration": "line-through"}
+    selects = marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else "")
+    return element("text", *inside, x=place.x, y=place.y, **style, **selects)
 
 
 def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
@@ -190,9 +179,8 @@ def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
             drawn.append(element("rect", **swatch, **_heat(entry.heat), stroke="faint"))
             x += 17
         elif entry.sign:
-            drawn.append(
-                element("text", escaped(entry.sign), x=x, y=16.0, fill=entry.role or "ink", font_weight="bold")
-            )
+            role = entry.role or "ink"
+            drawn.append(element("text", escaped(entry.sign), x=x, y=16.0, fill=role, font_weight="bold"))
             x += text_width(entry.sign, 12.0) + 6
         drawn.append(element("text", escaped(entry.text), x=x, y=16.0, font_size=10.5, fill="faint"))
         x += text_width(entry.text, 10.5, mono=False) + _LEGEND_GAP
@@ -216,9 +204,7 @@ def graph_text(graph: FlowGraph) -> str:
         for edge in leaving[node.id]:
             ports[edge.port, edge.is_dead].append(edge)
         for (_, is_dead), going in ports.items():
-            targets = ", ".join(
-                dict.fromkeys(f"{names[e.target]}{f' {e.sign}' if e.sign else ''}" for e in going)
-            )
+            targets = ", ".join(dict.fromkeys(f"{names[e.target]} {e.sign}".rstrip() for e in going))
             dead = " ✕ dead" if is_dead else ""
             lines.append(f"{indent}    {going[0].label}{dead} → {targets}")
     return "\n".join(lines) + "\n"

@@ -46,16 +46,10 @@ def text_picture(title: str, text: str) -> str:
     if len(lines) > len(shown):
         shown = [*shown, f"… {len(lines) - len(shown)} more lines"]
     width = _TEXT_WIDTH - 2 * _EDGE
-    drawn = [
-        element(
-            "text",
-            escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}")),
-            x=_EDGE,
-            y=_EDGE + 12 + _LINE_HEIGHT * number,
-            fill="ink",
-        )
-        for number, line in enumerate(shown)
-    ]
+    drawn = []
+    for number, line in enumerate(shown):
+        words = escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}"))
+        drawn.append(element("text", words, x=_EDGE, y=_EDGE + 12 + _LINE_HEIGHT * number, fill="ink"))
     height = 2 * _EDGE + _LINE_HEIGHT * len(shown)
     group = element("g", *drawn, font_family=MONO, font_size=12)
     return svg(_TEXT_WIDTH, height, group, label=title, themed=False)
@@ -68,11 +62,8 @@ def schedule_words(schedule: Schedule) -> str:
 
 
 def _hot_loops_html(hot: HotLoops) -> str:
-    said = "".join(
-        element("li", element("code", escaped(where)), " ", escaped(sentence))
-        for where, sentence in hot.sentences
-    )
-    return element("ul", said) + table_html(hot_loops_table(hot))
+    items = [element("li", element("code", escaped(at)), " ", escaped(said)) for at, said in hot.sentences]
+    return element("ul", *items) + table_html(hot_loops_table(hot))
 
 
 def measurement_words(measurement: Measurement) -> str:
@@ -111,23 +102,10 @@ def measurement_svg(measurement: Measurement) -> str:
         colours = {"fill": "none", "stroke": "consumed"} if is_disturbed else {"fill": "live"}
         said = f"round {round_}: {escaped(format_ns(value))}{', beside another timing' * is_disturbed}"
         dots.append(element("circle", element("title", said), cx=x(value), cy=10 + step * i, r=3, **colours))
-    band = element(
-        "rect",
-        x=x(interval.low),
-        y=2,
-        width=max(x(interval.high) - x(interval.low), 1.0),
-        height=bottom - 4,
-        fill="created-paper",
-    )
-    middle = element(
-        "line",
-        x1=x(interval.middle),
-        x2=x(interval.middle),
-        y1=2,
-        y2=bottom - 2,
-        stroke="ink",
-        stroke_dasharray="4 3",
-    )
+    left, at, right = map(x, (interval.low, interval.middle, interval.high))
+    width = max(right - left, 1.0)
+    band = element("rect", x=left, y=2, width=width, height=bottom - 4, fill="created-paper")
+    middle = element("line", x1=at, x2=at, y1=2, y2=bottom - 2, stroke="ink", stroke_dasharray="4 3")
     edges = [(low, "start" if high > low else "middle"), *([(high, "end")] if high > low else [])]
     ticks = [
         element("text", format_ns(value), x=x(value), y=bottom + 14, fill="faint", text_anchor=anchor)

@@ -322,7 +322,7 @@ def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
 
 def _written(workbench: WorkbenchCore, script: Script, number: int) -> WrittenForm:
     place = script.syntax.place(script.find(number).name_start)
-    forms = read_forms(script.text, name=script.source, worker=workbench.worker)
+    forms = read_forms(script.text, name=script.source, worker=workbench.session.worker)
     found = next((f for f in forms if (f.line, f.column) == (place.line, place.column)), None)
     if found is None:
         raise usage_error(f"step {number} cannot be read as a form")

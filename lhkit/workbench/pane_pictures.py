@@ -97,7 +97,7 @@ def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
-    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
+    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.session.worker)
     return sent(graph_svg(layout(flow), themed=False))
 
 

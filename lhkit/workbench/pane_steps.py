@@ -86,7 +86,8 @@ class _Reader:
             ends = [end for end in ends if op.start < end]
             if op.name == SEQUENCE:
                 if op.regions:
-                    yield self._sequence(number, op)
+                    gives = tuple(self._word(a.start, a.text) for a in op.arguments)
+                    yield StepRow("sequence", number, 0, op.symbol, gives, (), self._script.line_of(op))
                 continue
             if not (is_terminator(op) and not op.operands):
                 yield self._step(number, op, len(ends))
@@ -94,11 +95,6 @@ class _Reader:
                 ends.append(op.end)
         for each in off:
             yield self._off(*each, depth=0)
-
-    def _sequence(self, number: int, op: OpSyntax) -> StepRow:
-        gives = tuple(self._word(a.start, a.text) for a in op.arguments)
-        line = self._script.line_of(op)
-        return StepRow("sequence", number, 0, op.symbol, gives, (), line)
 
     def _off(self, number: int, step: DisabledStep, *, depth: int) -> StepRow:
         rest = _SPACES.sub(" ", step.text.partition(step.name)[2]).rstrip()
@@ -214,17 +210,10 @@ def _main(row: StepRow, *, has_control: bool) -> str:
         gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
         parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
+    goto = row.steps[0] if row.steps else None
     # No <button>: some browsers cannot drag its contents.
-    return element(
-        "div",
-        *parts,
-        role="button",
-        tabindex=0,
-        class_="lhw-main",
-        title=title,
-        aria_label=said,
-        data_goto=row.steps[0] if row.steps else None,
-    )
+    role = {"role": "button", "tabindex": 0, "class_": "lhw-main"}
+    return element("div", *parts, **role, title=title, aria_label=said, data_goto=goto)
 
 
 def _words(words: Iterable[HandleWord], between: str = "") -> str:

@@ -25,7 +25,7 @@ from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
 if TYPE_CHECKING:
-    from lhkit.worker.client import Worker
+    pass
 
 
 class WorkbenchCore(abc.ABC):
@@ -86,21 +86,16 @@ class WorkbenchCore(abc.ABC):
         version = self.session.version
         return version.script or Script(version.schedule.text, version.schedule.source)
 
-    @property
-    def worker(self) -> Worker | None:
-        """The session's own worker, None for the shared one."""
-        return self.session.worker
-
     def parsed_script(self) -> Script:
         """Return the text with the compiler's outline; a usage error where the two parsers disagree."""
         schedule = self.session.schedule
         if not self.script.outline and (self._parsed is None or self._parsed.text != schedule.text):
-            self._parsed = read_script(schedule, worker=self.worker)
+            self._parsed = read_script(schedule, worker=self.session.worker)
         return self.script if self.script.outline or self._parsed is None else self._parsed
 
     def catalogue(self) -> Catalogue:
         """Return the ops of the bindings, of lhkit, and the user's own."""
-        return full_catalogue(self.worker)
+        return full_catalogue(self.session.worker)
 
     @property
     def version_id(self) -> str:

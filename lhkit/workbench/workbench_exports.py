@@ -162,11 +162,11 @@ def _schedule(workbench: WorkbenchCore) -> str:
 
 
 def _portable(workbench: WorkbenchCore) -> str:
-    return portable_text(workbench.session.schedule, worker=workbench.worker)
+    return portable_text(workbench.session.schedule, worker=workbench.session.worker)
 
 
 def _code(workbench: WorkbenchCore) -> str:
-    return builder_code(workbench.session.schedule, worker=workbench.worker)
+    return builder_code(workbench.session.schedule, worker=workbench.session.worker)
 
 
 def _markdown(workbench: WorkbenchCore) -> str:
@@ -175,7 +175,7 @@ def _markdown(workbench: WorkbenchCore) -> str:
 
 def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), detail_panes(trace, worker=workbench.worker))
+    return trace_page(trace, known_help(), detail_panes(trace, worker=workbench.session.worker))
 
 
 def _report(workbench: WorkbenchCore) -> bytes:

@@ -78,7 +78,7 @@ def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killa
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 def test_a_worker_that_hangs_is_stopped_and_asked_again(killable, monkeypatch):
     trace = killable.workbench.trace
-    os.kill(killable.workbench.worker.pid, signal.SIGSTOP)
+    os.kill(killable.workbench.session.worker.pid, signal.SIGSTOP)
     do_and_stop(killable, waiting_for_worker(monkeypatch), "set_knobs", knobs={"tile": 16})
     check_stopped(killable, trace)
     ((_, again),) = killable.notice.actions

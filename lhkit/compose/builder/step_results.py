@@ -48,9 +48,8 @@ def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tup
         sizes = tuple(None if isinstance(e, BuiltHandle) else _integer(e) for e in entries)
         return sizes, tuple(e for e in entries if isinstance(e, BuiltHandle))
     if spec.kind == "int-lists":
-        return tuple(
-            tuple(map(_integer, _items(v, "integers"))) for v in _items(value, "lists of integers")
-        ), ()
+        lists = _items(value, "lists of integers")
+        return tuple(tuple(map(_integer, _items(v, "integers"))) for v in lists), ()
     if spec.kind in _LISTS:
         return tuple(_scalar(v, spec.kind) for v in _items(value, _LISTS[spec.kind])), ()
     if spec.kind == "enum":
@@ -159,17 +158,17 @@ def _types_of(
         return (default_type(form, spec),)
     if op.name == "transform.replicate":
         return tuple(v.type for v in dict(form.operands).get("handles", ()))
+    given = dict(form.attributes)
     if op.name in _CALLS:
-        callee = sequences.get(str(dict(form.attributes).get(_CALLS[op.name])).removeprefix("@"))
+        callee = sequences.get(str(given.get(_CALLS[op.name])).removeprefix("@"))
         return None if callee is None else callee.result_types
     if op.name == "transform.foreach_match":
-        actions = dict(form.attributes).get("actions")
+        actions = given.get("actions")
         names = [str(a).removeprefix("@") for a in actions] if isinstance(actions, tuple) else []
         found = {sequences[n].result_types if n in sequences else None for n in names}
         return found.pop() if len(found) == 1 else None
     if op.name not in _TILING:
         return None
-    given = dict(form.attributes)
     sizes = given.get(_TILING[op.name], ())
     if "packed_tile_sizes" in dict(form.operands) or not isinstance(sizes, tuple):
         return None
@@ -335,14 +334,13 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
     if failures is not None and failures.is_required:
         attributes.setdefault(FAILURES, failures.cases[0].name)
     # Groups are in the catalogue's order; regions that are built are added later.
-    listed = () if any(r.kind in BUILT_REGIONS for r in op.regions) else op.regions
+    is_built = any(r.kind in BUILT_REGIONS for r in op.regions)
+    given = [r for r in op.regions if not is_built and (r.name in regions or r.count == "one")]
     return Form(
         op.name,
         tuple((o.name, operands[o.name]) for o in op.operands if operands.get(o.name)),
         tuple((a.name, attributes[a.name]) for a in op.attributes if a.name in attributes),
-        regions=tuple(
-            regions.get(r.name, FormBlock()) for r in listed if r.name in regions or r.count == "one"
-        ),
+        regions=tuple(regions.get(r.name, FormBlock()) for r in given),
     )
 
 
