@@ -37,9 +37,8 @@ def form_text(form: Form, catalogue: Catalogue) -> str:
     """Return a form as people write it: in custom syntax, generic where something set has no known spelling."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
-    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(
-        _custom_region(block, catalogue) for block in form.regions
-    )
+    between = " with type_converter " if op.name == "transform.apply_conversion_patterns" else ", "
+    regions = between.join(_custom_region(block, catalogue) for block in form.regions)
     return custom_text(form, op, regions) or generic_form_text(form, catalogue)
 
 
@@ -48,9 +47,6 @@ def _custom_region(block: FormBlock, catalogue: Catalogue) -> str:
     body = "".join(f"{_INDENT}{line}\n" for line in steps.splitlines())
     arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
     return f"{{\n{f'^bb0({arguments}):{chr(10)}' if arguments else ''}{body}}}"
-
-
-_REGIONS_BETWEEN = {"transform.apply_conversion_patterns": " with type_converter "}
 
 
 def _check(form: Form, catalogue: Catalogue) -> None:

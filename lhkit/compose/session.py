@@ -260,7 +260,7 @@ class Session:
         if version.failure is not None:
             raise usage_error(
                 "the text does not parse, so it cannot be edited step by step",
-                f"Mend it, or undo. It fails with: {version.failure.message}",
+                f"Fix it, or undo. It fails with: {version.failure.message}",
             )
         with self.cancel_token:
             made = edit_schedule(

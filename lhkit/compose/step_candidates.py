@@ -163,7 +163,7 @@ def _narrowed(handle: TypedName, wanted: str, number: int) -> tuple[TypedName, l
 
 
 def _smallest(op: CatalogueOp) -> Form:
-    """Return the smallest valid instance of an op; ops of one's own have no examples."""
+    """Return the smallest valid instance of an op; ops that users define have no examples."""
     if op.examples:
         return op.examples[0].form
     results = tuple((r.name, (TypedName(f"%{r.name}", r.type),)) for r in op.results)

@@ -177,7 +177,7 @@ def try_ops(
     catalogue: Catalogue | None = None,
     worker: Worker | None = None,
 ) -> Iterator[Tried]:
-    """Try ops and recipes on a handle, and yield what came of each as soon as it is known.
+    """Try ops and recipes on a handle, and yield the result of each as soon as it is known.
 
     Ops are those of the catalogue; one that takes another handle is tried with the nearest in sight, once each.
     Recipes are the named sequences that take handles: those of the schedule, of its libraries, and of the

@@ -103,7 +103,7 @@ class Drawing:
 
     @property
     def widget(self) -> ViewWidget:
-        """A widget of its own, for a place in a layout; it shares the selection too."""
+        """A separate widget, for a place in a layout; it shares the selection too."""
         return self.live() if self.live else ViewWidget(self.view)
 
     @property

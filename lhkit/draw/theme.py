@@ -85,11 +85,6 @@ def static_text(name: str, room: str = "draw") -> str:
     return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
 
 
-def page_style() -> str:
-    """Return the style sheet of pages without a notebook around."""
-    return static_text("page.css").strip()
-
-
 def ir_style() -> str:
     """Return the style sheet of highlighted IR and machine code; it needs that of the theme around.
 

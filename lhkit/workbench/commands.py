@@ -352,11 +352,6 @@ def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) 
     return [known[name] for name in names]
 
 
-def _preview(workbench: WorkbenchCore, question: Command) -> str:
-    """``{"op", "fields", "after"}`` or ``{"step", "fields"}`` → the step as it will be written."""
-    return _built(workbench, question)[1]
-
-
 def _add(workbench: WorkbenchCore, command: Command) -> None:
     """``{"op": name, "fields": {…}, "after" | "before" | "inside": number}``."""
     place, lines, sequences, script = _built(workbench, command)
@@ -424,5 +419,6 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "search": _search,
     "form": _form,
-    "preview": _preview,
+    # {"op", "fields", "after"} or {"step", "fields"} → the step as it will be written.
+    "preview": lambda workbench, question: _built(workbench, question)[1],
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
@@ -67,7 +66,7 @@ class Workbench(WorkbenchCore):
         self.changed = changed or (lambda _: None)
         self.panes: dict[str, Json] = {}
         self._keys: dict[str, Hashable] = {}
-        self._cache: OrderedDict[tuple[str, Hashable], Json] = OrderedDict()
+        self._cache: dict[tuple[str, Hashable], Json] = {}
         self._is_hurried = is_hurried
         if session.left_behind is not None:
             recover = ("Go on from there", {"do": "recover"})
@@ -152,12 +151,11 @@ class Workbench(WorkbenchCore):
         if not pane.is_cached:
             return pane.render(self)
         entry = (pane.name, key)
-        if entry not in self._cache:
-            self._cache[entry] = pane.render(self)
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.popitem(last=False)
-        self._cache.move_to_end(entry)
-        return self._cache[entry]
+        content = self._cache.pop(entry) if entry in self._cache else pane.render(self)
+        self._cache[entry] = content
+        if len(self._cache) > _MOST_CACHED:
+            del self._cache[next(iter(self._cache))]  # the least recently used
+        return content
 
     def close(self) -> None:
         """End the session and delete its recovery data."""

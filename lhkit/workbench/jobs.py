@@ -198,7 +198,7 @@ class RepairSearch(_Background):
     def _search(self, subject: Subject, stopped: Stopped) -> tuple[Repair, ...]:
         schedule, _, failure, trace = subject
         payload = self._session.payload
-        # A worker of its own: a trial may crash it, and the worker of the session must survive.
+        # A separate worker: a trial may crash it, and the worker of the session must survive.
         worker = trying_worker()
         if failure is None:
             return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stopped, worker=worker)

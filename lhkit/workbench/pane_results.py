@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
-
-
-def _make(workbench: WorkbenchCore) -> dict[str, Any]:
-    results = workbench.runs.results
-    return {"count": len(results), "html": results_html(results)}
 
 
 def results_html(results: Sequence[Result]) -> str:
@@ -90,6 +84,10 @@ def _variants(result: Result) -> str:
 
 
 PANES = (
-    LivePane("results", _make, lambda w: w.runs.results),
+    LivePane(
+        "results",
+        lambda w: {"count": len(w.runs.results), "html": results_html(w.runs.results)},
+        lambda w: w.runs.results,
+    ),
     LivePane("run", lambda w: to_json(w.runs.progress)),
 )

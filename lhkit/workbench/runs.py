@@ -180,7 +180,7 @@ def measured(comparison: Comparison, name: str, subject: Subject) -> Result:
 
 
 def sweep_it(subject: Subject, _: Worker, watch: Watcher) -> Result:
-    """Sweep all knobs of a version in a process of its own; variants in the store are not timed again."""
+    """Sweep all knobs of a version in a separate process; variants in the store are not timed again."""
     # A knob that was set is swept like the others.
     schedule = dataclasses.replace(subject.schedule, settings=())
     watch.tell(RunProgress("sweep", "getting ready"))
@@ -307,7 +307,6 @@ class Runs:
         self.progress = RunProgress()
         self._session, self._jobs, self._refresh, self._notify = session, jobs, refresh, notify
         self._watcher: Watcher | None = None
-        self._leave: Callable[[], None] = lambda: None
         self._worker: Worker | None = None
 
     def start(self, kind: RunKind) -> None:
@@ -316,7 +315,7 @@ class Runs:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version
         if version.failure is not None:
-            raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
+            raise usage_error("the text does not parse", "Fix it first, or undo.")
         if kind == "sweep" and not any(len(k.options) != 1 for k in version.schedule.knobs):
             raise usage_error("the schedule has no knobs to sweep", "Make one of a number of a step.")
         knobs = tuple(knob_values(version.schedule).items())
@@ -333,7 +332,7 @@ class Runs:
 
         watcher = self._watcher = Watcher(report)
         self.progress = RunProgress(kind, "getting ready")
-        # A process of its own: cancelling the run must not end a trace.
+        # A separate process: cancelling the run must not end a trace.
         worker = self._worker = self._worker or own_worker()
 
         def work(_: Callable[[], bool]) -> None:
@@ -351,7 +350,6 @@ class Runs:
                     worker.close()
                 self._jobs.post(lambda: self._take(watcher, result))
 
-        self._leave = lambda: self._jobs.post(lambda: self._take(watcher, None))
         self._jobs.start("run", work)
 
     def stop(self) -> bool:
@@ -359,11 +357,11 @@ class Runs:
         if (watcher := self._watcher) is None:
             return False
         watcher.stop()
-        # The next run gets a new process, so that it need not wait until this one has ended. A sweep has a
-        # process of its own, and its results so far are kept.
+        # The next run gets a new process, so that it need not wait until this one has ended. A sweep has
+        # another process, and its results so far are kept.
         self._worker = None
         if self.progress.kind != "sweep":
-            self._leave()
+            self._jobs.post(lambda: self._take(watcher, None))
         return True
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ class WorkbenchCore(abc.ABC):
         """Return the trace of the current text; a usage error if there is none or it is not trusted."""
         self.require_trust()
         if self.trace is None or self.session.is_stale:
-            raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
+            raise usage_error("the text does not parse", "Fix it first, or undo.")
         return self.trace
 
     @property

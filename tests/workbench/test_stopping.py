@@ -16,7 +16,7 @@ from lhkit.worker.cancellation import CancelToken
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Ping
 
-# Hundreds of thousands of steps: nobody waits for its end.
+# Hundreds of thousands of steps: tests do not wait for its end.
 LONG = FUSED.replace(
     "    transform.yield",
     """    %ops = transform.structured.match in %forall : (!transform.any_op) -> !transform.any_op

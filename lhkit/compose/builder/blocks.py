@@ -198,8 +198,11 @@ def python_place(argument: str | int | None = None) -> tuple[Span, str] | None:
     if line is None or column is None or end_line is None or end_column is None or not text:
         return Span(file, frame.f_lineno, 1), text
     start, end = (line, column), (end_line, end_column)
-    at = (_argument_start(text, start, end, argument) if argument is not None else None) or start
-    return Span(file, at[0], _characters(text, *at) + 1), text
+    line, column = (_argument_start(text, start, end, argument) if argument is not None else None) or start
+    lines = text.splitlines()
+    if 1 <= line <= len(lines):  # Python counts bytes
+        column = len(lines[line - 1].encode()[:column].decode(errors="replace"))
+    return Span(file, line, column + 1), text
 
 
 def _argument_start(
@@ -221,11 +224,3 @@ def _argument_start(
             if keyword.arg == argument:
                 return keyword.value.lineno, keyword.value.col_offset
     return None
-
-
-def _characters(text: str, line: int, column: int) -> int:
-    """Return a column in characters; Python counts bytes."""
-    lines = text.splitlines()
-    if not 1 <= line <= len(lines):
-        return column
-    return len(lines[line - 1].encode()[:column].decode(errors="replace"))

@@ -457,7 +457,7 @@ def build(
         entry: Name of the sequence that is applied.
         arguments: The entry's arguments instead: names, or names with types; the root first.
         consumes: Arguments to be marked as consumed though no step consumes them itself.
-        catalogue: The catalogue; default the session's, with the ops of one's own that are loaded.
+        catalogue: The catalogue; default the session's, with the user-defined ops that are loaded.
         worker: Another worker than the session's.
 
     Raises:

@@ -366,7 +366,10 @@ def _assigned(
         if name not in known and ((name in RESERVED and op.results) or is_body):
             continue
         if name not in known:
-            raise _unknown(op, name, list(known))
+            near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+            advice = f"It takes {', '.join(known) or 'none'}."
+            advice += f" Near it: {', '.join(near)}." if near else ""
+            raise error_here(f"{op.name} has no argument {name!r}", advice, argument=name)
         if any(p.name == name for p, _, _ in found):
             raise error_here(f"{op.name} is given {name!r} twice", argument=name)
         found.append((known[name], value, name))
@@ -375,12 +378,6 @@ def _assigned(
         if parameter.is_required and not any(p.name == parameter.name for p, _, _ in given):
             raise error_here(f"{op.name} needs {parameter.name!r}: {parameter.describe()}")
     return given
-
-
-def _unknown(op: CatalogueOp, name: str, known: list[str]) -> Exception:
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    advice = f"It takes {', '.join(known) or 'none'}." + (f" Near it: {', '.join(near)}." if near else "")
-    return error_here(f"{op.name} has no argument {name!r}", advice, argument=name)
 
 
 def _region(builder: Caller, kind: str, value: Any) -> FormBlock:
