@@ -83,7 +83,8 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
         # The highest vertex fills its layer up to rounding, which must not reverse the end of an edge.
         y = tops[rank] + (room / 2 if room > _ROUNDING else 0.0)
         corners.append((centers[v] - each.width / 2, y))
-    ways = _Router(layers, vertices, arcs, centers, corners, tops, bottoms).ways()
+    router = _Router(layers, vertices, arcs, centers, corners, tops, bottoms)
+    ways = tuple(router.way(i, x) for i, x in enumerate(router.spread_entries()))
     width = max((c + w / 2 for c, w in zip(centers, widths, strict=True)), default=0.0)
     return Placed(tuple(corners), ways, width, bottoms[-1] if bottoms else 0.0)
 
@@ -112,10 +113,7 @@ class _Router:
     tops: Sequence[float]
     bottoms: Sequence[float]
 
-    def ways(self) -> tuple[tuple[Point, ...], ...]:
-        return tuple([self._way(i, x) for i, x in enumerate(self._spread_entries())])
-
-    def _way(self, arc: int, entry: float) -> tuple[Point, ...]:
+    def way(self, arc: int, entry: float) -> tuple[Point, ...]:
         chain = self.layers.chains[arc]
         upper, lower = chain[0], chain[-1]
         if self.layers.cut[arc]:
@@ -135,7 +133,7 @@ class _Router:
         way = _without_needless(points)
         return way[::-1] if self.layers.turned[arc] else way
 
-    def _spread_entries(self) -> list[float]:
+    def spread_entries(self) -> list[float]:
         """Return the x at which each arc enters its target: the port of its net, or spread over the top."""
         found = [0.0] * len(self.arcs)
         free: dict[int, list[tuple[float, int]]] = defaultdict(list)

@@ -252,6 +252,11 @@ class Tryouts(_Background):
         self.found, self.error, self.is_trying = (), "", True
         payload, schedule, subject = self._session.payload, self._session.schedule, (name, self.version)
 
+        def show(found: tuple[Tried, ...], error: str, *, is_trying: bool) -> None:
+            if subject == (self.handle, self.version):
+                self.found, self.error, self.is_trying = found, error, is_trying
+                self._refresh()
+
         def work(stopped: Stopped) -> None:
             found: list[Tried] = []
             error, shown_at = "", time.monotonic()
@@ -262,10 +267,10 @@ class Tryouts(_Background):
                     found.append(tried)
                     if time.monotonic() - shown_at >= _SHOW_S:
                         shown_at = time.monotonic()
-                        self._post(subject, tuple(found), is_trying=True)
+                        self._jobs.post(functools.partial(show, tuple(found), "", is_trying=True))
             except LhkitError as raised:
                 error = raised.failure.message
-            self._post(subject, tuple(found), error=error)
+            self._jobs.post(functools.partial(show, tuple(found), error, is_trying=False))
 
         self._jobs.start("trying", work)
 
@@ -274,16 +279,6 @@ class Tryouts(_Background):
         if not 0 <= number < len(self.found) or not self.found[number].text:
             raise usage_error(f"there is no result {number} that can be added")
         return self.found[number]
-
-    def _post(
-        self, subject: tuple[str, str], found: tuple[Tried, ...], *, error: str = "", is_trying: bool = False
-    ) -> None:
-        def take() -> None:
-            if subject == (self.handle, self.version):
-                self.found, self.error, self.is_trying = found, error, is_trying
-                self._refresh()
-
-        self._jobs.post(take)
 
 
 class StaticChecks(_Background):

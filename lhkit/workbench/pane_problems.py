@@ -10,7 +10,7 @@ from lhkit.model.explanation import Repair, Tried
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.workbench.jobs import StaticChecks
 from lhkit.workbench.pane_steps import do
-from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 
 
 def _problems(workbench: WorkbenchCore) -> dict[str, Any]:
@@ -131,7 +131,16 @@ def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
     return element("li", element("button", name, reason, type="button", **action, title=f"add: {tried.text}"))
 
 
-PANES = (
-    LivePane("problems", _problems),
-    LivePane("tried", _tried),
-)
+def _problems_key(workbench: WorkbenchCore) -> Any:
+    session, checks, repairs = workbench.session, workbench.checks, workbench.repairs
+    state = (same_trace(workbench), session.failure, session.is_stale, session.is_trusted)
+    return (*state, checks.found, checks.refused, repairs.found, repairs.is_looking)
+
+
+def _tried_key(workbench: WorkbenchCore) -> Any:
+    tryouts = workbench.tryouts
+    is_old = tryouts.version != workbench.version_id
+    return (tryouts.handle, tryouts.found, tryouts.is_trying, tryouts.error, is_old)
+
+
+PANES = (LivePane("problems", _problems, _problems_key), LivePane("tried", _tried, _tried_key))
