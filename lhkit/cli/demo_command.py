@@ -22,8 +22,8 @@ from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
-from lhkit.show.comparison_page import PageParts, render_page
-from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.show.comparison_page import render_page
+from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
@@ -100,7 +100,7 @@ def _write(
     found: SweepResult,
     command_line: str,
 ) -> list[Path]:
-    page = PageParts(
+    page = render_page(
         title="fc_relu: one layer, three schedules",
         summary=_summary(kernels[_SWEPT]),
         comparison=comparison,
@@ -110,7 +110,7 @@ def _write(
         sweep=found,
     )
     save_comparison(out, comparison)
-    write_text(out / "index.html", render_page(page))
+    write_text(out / "index.html", page)
     save_frame(store_frame(found.store), out / "sweep.csv")
     heat = draw_knobs(found)
     write_text(out / "sweep.svg", figure_svg(heat))
@@ -174,7 +174,7 @@ def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list
         if kernel.schedule is not None and not kernel.schedule.libraries:
             file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
             trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
-            write_text(out / file, trace_page(trace, known_help(), page_facts(trace)))
+            write_text(out / file, trace_page(trace, known_help(), detail_panes(trace)))
             written.append((name, file))
     return written
 

@@ -22,7 +22,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
-from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.traces.diff.ir_html import ir_text
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
@@ -185,7 +185,7 @@ def _write(path: str, trace: Trace) -> None:
 
 
 def _write_page(path: str, trace: Trace) -> None:
-    write_text(path, trace_page(trace, known_help(), page_facts(trace)))
+    write_text(path, trace_page(trace, known_help(), detail_panes(trace)))
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

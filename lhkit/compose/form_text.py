@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from lhkit.model.errors import usage_error
@@ -36,9 +37,8 @@ def form_text(form: Form, catalogue: Catalogue) -> str:
     """Return a form as people write it: in custom syntax, generic where something set has no known spelling."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
-    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(
-        _custom_region(block, catalogue) for block in form.regions
-    )
+    between = " with type_converter " if op.name == "transform.apply_conversion_patterns" else ", "
+    regions = between.join(_custom_region(block, catalogue) for block in form.regions)
     return custom_text(form, op, regions) or generic_form_text(form, catalogue)
 
 
@@ -47,9 +47,6 @@ def _custom_region(block: FormBlock, catalogue: Catalogue) -> str:
     body = "".join(f"{_INDENT}{line}\n" for line in steps.splitlines())
     arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
     return f"{{\n{f'^bb0({arguments}):{chr(10)}' if arguments else ''}{body}}}"
-
-
-_REGIONS_BETWEEN = {"transform.apply_conversion_patterns": " with type_converter "}
 
 
 def _check(form: Form, catalogue: Catalogue) -> None:
@@ -62,12 +59,14 @@ def generic_form_text(form: Form, catalogue: Catalogue) -> str:
     op = catalogue.op(form.op)
     _check(form, catalogue)
     operands, results = dict(form.operands), dict(form.results)
+    # The last kind of region may come several times.
+    specs = itertools.chain(op.regions, itertools.repeat(op.regions[-1])) if op.regions else ()
     return generic_text(
         op.name,
         [operands.get(o.name, ()) for o in op.operands],
         dict(_properties(form, op)),
         [results.get(r.name, ()) for r in op.results],
-        [_region_text(block, spec, catalogue) for block, spec in _with_specs(form.regions, op.regions)],
+        [_region_text(b, spec, catalogue) for b, spec in zip(form.regions, specs, strict=False)],
         segments=op.segments,
     )
 
@@ -84,19 +83,11 @@ def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
 def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
     """Return the value of an attribute in MLIR's generic syntax."""
     if spec.kind == "enum":
-        text = next((c.text for c in spec.cases if c.name == value), None)
-        if text is None:
-            raise ValueError(f"{value!r} is none of {', '.join(c.name for c in spec.cases)}")
-        return text
+        texts = {c.name: c.text for c in spec.cases}
+        if value not in texts:
+            raise ValueError(f"{value!r} is none of {', '.join(texts)}")
+        return texts[str(value)]
     return attribute_text(value, spec.kind, spec.storage)
-
-
-def _with_specs(
-    regions: Sequence[FormBlock], specs: Sequence[RegionSpec]
-) -> Iterator[tuple[FormBlock, RegionSpec]]:
-    """Yield each region with what it is in the catalogue; the last kind may come several times."""
-    for i, region in enumerate(regions):
-        yield region, specs[min(i, len(specs) - 1)]
 
 
 def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> str:
@@ -113,12 +104,17 @@ def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> st
 def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
     """Return what can be seen to be wrong with a form without the compiler, in words; empty if nothing."""
     op = catalogue.op(form.op)
-    return (
+    problems = [
         *_handle_problems("operand", form.operands, op.operands),
         *_attribute_problems(form, op),
         *_handle_problems("result", form.results, op.results),
-        *_region_problems(form, op),
-    )
+    ]
+    least = sum(r.count == "one" for r in op.regions)
+    takes_any = any(r.count == "many" for r in op.regions)
+    if len(form.regions) < least or (len(form.regions) > least and not takes_any):
+        more = " or more" if takes_any else ""
+        problems.append(f"it has {least}{more} regions, and {len(form.regions)} are given")
+    return tuple(problems)
 
 
 def _handle_problems(
@@ -177,13 +173,6 @@ def _attribute_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
             values = len(operands.get(spec.dynamic, ()))
             if open_entries != values:
                 yield f"{spec.name!r} leaves {open_entries} entries open, and {spec.dynamic!r} gives {values}"
-
-
-def _region_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
-    least = sum(r.count == "one" for r in op.regions)
-    takes_any = any(r.count == "many" for r in op.regions)
-    if len(form.regions) < least or (len(form.regions) > least and not takes_any):
-        yield f"it has {least}{' or more' if takes_any else ''} regions, and {len(form.regions)} are given"
 
 
 def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...]:

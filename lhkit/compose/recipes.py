@@ -64,10 +64,8 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
     """Yield the public recipes of another file that the schedule has no copy of, with their sequences."""
     theirs = _sequences(source)
     texts = {name: lines_of(source.text, op, op) for name, op in theirs.items()}
-    ours: dict[str, str] = dict.fromkeys(taken, "")
-    for op in script.steps:
-        if op.name == SEQUENCE:
-            ours[op.symbol] = lines_of(script.text, op, op)
+    ours = dict.fromkeys(taken, "")
+    ours |= {op.symbol: lines_of(script.text, op, op) for op in script.steps if op.name == SEQUENCE}
     for name, op in theirs.items():
         if name in ours or not _is_public(op):
             continue
@@ -93,8 +91,7 @@ def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) 
 def _sequences(script: Script) -> Mapping[str, OpSyntax]:
     """Return the top-level named sequences with a body, by symbol."""
     found = {}
-    tops = script.syntax.ops
-    for top in tops:
+    for top in script.syntax.ops:
         inner = [op for r in top.regions for op in r.ops] if top.name == "builtin.module" else [top]
         found.update({op.symbol: op for op in inner if op.name == SEQUENCE and op.regions})
     return found

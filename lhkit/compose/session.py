@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compose.session_history import (
+    LOADED,
     History,
     LeftBehind,
     RecoveryFile,
     SavedSession,
     Version,
-    first_draft,
     history_of_saved,
     saved_session,
     version_of_schedule,
@@ -89,20 +89,6 @@ class FollowedFile:
         return there not in (self.taken.encode(), text.encode())
 
 
-def _path_of(schedule: object) -> Path | None:
-    if not isinstance(schedule, str | os.PathLike) or is_text(schedule):
-        return None
-    return find_file(Path(schedule), "schedules")
-
-
-def own_file(schedule: object) -> Path | None:
-    """Return the file that a schedule was given as, if it can be followed: shipped files cannot."""
-    file = _path_of(schedule)
-    if file is None or file.resolve().is_relative_to(shipped_folder("schedules").resolve()):
-        return None
-    return None if file.suffix == ".mlirbc" else file
-
-
 class Session:
     """A payload and a schedule that is being written.
 
@@ -119,6 +105,7 @@ class Session:
         worker: The worker that it has for itself, None for the shared one.
         history: Undo and redo.
         followed: The file that is followed, or None.
+        doubts: What it was opened from and is not trusted; empty once it is.
         left_behind: What an earlier session on the same payload and schedule was when its process ended, if it
             was not closed and not as this one begins; see `recover`.
         cancel_token: Cancels the pending parse or trace, from another thread.
@@ -162,7 +149,7 @@ class Session:
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
         self.followed: FollowedFile | None = None
-        self._doubts = tuple(doubts)
+        self.doubts = tuple(doubts)
         self._recovery = RecoveryFile(payload, first) if autosaves else None
         self.left_behind: LeftBehind | None = None
         if self._recovery is not None and (found := self._recovery.read()) and not found.is_at(first):
@@ -201,12 +188,7 @@ class Session:
     @property
     def is_trusted(self) -> bool:
         """Whether the schedule may be applied and run; False for what comes from a file that is not known."""
-        return not self._doubts
-
-    @property
-    def doubts(self) -> tuple[Doubt, ...]:
-        """What the session was opened from and is not trusted."""
-        return self._doubts
+        return not self.doubts
 
     def trust(self, reference: str | None = None) -> None:
         """Trust what the session was opened from, now and when it is opened again; the trace is taken.
@@ -216,8 +198,8 @@ class Session:
         """
         if reference is not None:
             self.payload = dataclasses.replace(self.payload, reference=reference)
-        remember(doubt.content for doubt in self._doubts if doubt.content)
-        self._doubts = ()
+        remember(doubt.content for doubt in self.doubts if doubt.content)
+        self.doubts = ()
         self.remember_text()
         if self.retraces:
             self.retrace()
@@ -278,7 +260,7 @@ class Session:
         if version.failure is not None:
             raise usage_error(
                 "the text does not parse, so it cannot be edited step by step",
-                f"Mend it, or undo. It fails with: {version.failure.message}",
+                f"Fix it, or undo. It fails with: {version.failure.message}",
             )
         with self.cancel_token:
             made = edit_schedule(
@@ -386,7 +368,7 @@ class Session:
 
     def retrace(self) -> None:
         """Trace the current schedule; a cached trace is reused."""
-        if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
+        if self.doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:
             with self.cancel_token:
@@ -423,30 +405,32 @@ def open_session(
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
     """
+    is_path = isinstance(schedule, str | os.PathLike) and not is_text(schedule)
+    file = find_file(Path(schedule), "schedules") if is_path else None  # type: ignore[arg-type]
     try:
         version = version_of_schedule(as_schedule(schedule, worker))
     except LhkitError as error:
-        if (draft := _named_text(schedule)) is None:
+        text = _text_of(file) if file is not None else schedule
+        if not isinstance(text, str):
             raise
-        version = first_draft(*draft, error.failure)
+        version = Version(Schedule(str(file or "<schedule>"), "", (), (), ""), text, LOADED, error.failure)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
     doubts = doubts_of(d for d in found if d is not None)
     if trust:
         remember(d.content for d in doubts)
         doubts = ()
     session = Session(payload, version, autosaves=autosaves, worker=worker, doubts=doubts)
-    if (file := own_file(schedule)) is not None:
+    shipped = shipped_folder("schedules").resolve()
+    if file is not None and file.suffix != ".mlirbc" and not file.resolve().is_relative_to(shipped):
         session.follow(file)
     return session
 
 
-def _named_text(schedule: object) -> tuple[str, str] | None:
-    """Return the text and the name of a source; None if it is not a text."""
-    if (path := _path_of(schedule)) is None:
-        return (schedule, "<schedule>") if isinstance(schedule, str) else None
+def _text_of(file: Path) -> str | None:
+    """Return the text of a file; None if it is not a text."""
     try:
-        content = read_bytes(path)
+        content = read_bytes(file)
         text = content.decode()
     except (OSError, UnicodeDecodeError):
         return None
-    return None if content.startswith(MAGIC) or "\0" in text else (text, str(path))
+    return None if content.startswith(MAGIC) or "\0" in text else text

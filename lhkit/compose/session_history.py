@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lhkit.load.loader import parse_text
 from lhkit.load.verified_edits import checked_script
@@ -56,11 +55,6 @@ class Version:
 def version_of_schedule(schedule: Schedule) -> Version:
     """Return the version that a session begins with."""
     return Version(schedule, schedule.text, LOADED)
-
-
-def first_draft(text: str, source: str, failure: Failure) -> Version:
-    """Return the version that a session begins with whose text is not a schedule yet."""
-    return Version(Schedule(source, "", (), (), ""), text, LOADED, failure)
 
 
 def version_of_text(
@@ -185,13 +179,6 @@ def saved_session(
     return SavedSession(SCHEMA, name, payload_source, _BRANCH, tuple(schedules), (branch,), saved_checkpoints)
 
 
-def parse_session(data: Any) -> SavedSession:
-    """Return a session from JSON."""
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ValueError(f"it is not {SCHEMA}")
-    return checked_session(from_json(SavedSession, data))
-
-
 def checked_session(saved: SavedSession) -> SavedSession:
     """Return a session that was read, if what it refers to is there."""
     versions = [v for b in saved.branches for v in b.versions] + [c.version for c in saved.checkpoints]
@@ -252,7 +239,9 @@ class RecoveryFile:
         """Return what an earlier session left, None where there is nothing that can be read."""
         with contextlib.suppress(OSError, ValueError):
             path = self._path()
-            return LeftBehind(parse_session(parse_json(read_text(path))), path.stat().st_mtime)
+            data = parse_json(read_text(path))
+            if isinstance(data, dict) and data.get("schema") == SCHEMA:
+                return LeftBehind(checked_session(from_json(SavedSession, data)), path.stat().st_mtime)
         return None
 
     def save_soon(self, session: Callable[[], SavedSession]) -> None:

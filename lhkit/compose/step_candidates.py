@@ -80,11 +80,8 @@ def candidates_for(
 ) -> tuple[Candidate, ...]:
     """Return the steps to try on a handle, the usual ones first and the risky ones last."""
     kind = kind_of_type(handle.type)
-    fitting = [
-        op
-        for op in catalogue.with_role("step")
-        if op.operands and kind in op.operands[0].kinds and op.group not in _UNUSUAL_GROUPS
-    ]
+    steps = (op for op in catalogue.with_role("step") if op.group not in _UNUSUAL_GROUPS)
+    fitting = [op for op in steps if op.operands and kind in op.operands[0].kinds]
     places = {name: i for i, name in enumerate(USUAL)}
     fitting.sort(key=lambda op: (op.short_name in _RISKY, places.get(op.short_name, len(places)), op.name))
     others = [o for o in others if o.name != handle.name]
@@ -131,32 +128,27 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the steps of an op: one, or one for each handle that its other operand may be."""
     written = dict(_smallest(op).operands)
-    slots = [
-        (o, len(written.get(o.name, ())) or 1)
-        for o in op.operands[1:]
-        if o.count == "one" or written.get(o.name)
-    ]
-    near = [[h for h in others if kind_of_type(h.type) in o.kinds][:_MOST_OTHERS] for o, _ in slots]
-    missing = [o.name for (o, _), found in zip(slots, near, strict=True) if not found]
+    slots = [o for o in op.operands[1:] if o.count == "one" or written.get(o.name)]
+    near = [[h for h in others if kind_of_type(h.type) in o.kinds][:_MOST_OTHERS] for o in slots]
+    missing = [o.name for o, found in zip(slots, near, strict=True) if not found]
     needs = _NEEDS.get(op.short_name) or (f"another handle: {', '.join(missing)}" if missing else "")
     unknown = [a.name for a in op.attributes if a.is_required and not op.examples]
     needs = needs or (f"a value: {', '.join(unknown)}" if unknown else "")
     if needs:
         yield Candidate(op.name, op.sentence, "", needs)
         return
-    first = op.operands[0]
-    for chosen in itertools.islice(itertools.product(*near), _MOST_OTHERS):
+    for chosen in itertools.islice(itertools.product([handle], *near), _MOST_OTHERS):
         values: dict[str, tuple[TypedName, ...]] = {}
         casts: list[str] = []
-        for spec, count, value in ((first, 1, handle), *((*s, v) for s, v in zip(slots, chosen, strict=True))):
+        for spec, value in zip([op.operands[0], *slots], chosen, strict=True):
             # A type that is narrower than any op's is one that the operand insists on.
             wanted = spec.type if spec.type.startswith("!transform.op<") else value.type
             given, cast = _narrowed(value, wanted, len(casts))
+            count = 1 if value is handle else len(written.get(spec.name, ())) or 1
             values[spec.name] = (given,) * count
             casts += cast
         form = _with_arguments(op, subject)
-        kept = tuple((n, v) for n, v in form.operands if n not in values)
-        by_name = {**dict(kept), **values}
+        by_name = {**dict(form.operands), **values}
         operands = tuple((o.name, by_name[o.name]) for o in op.operands if o.name in by_name)
         text = "\n".join([*casts, form_text(dataclasses.replace(form, operands=operands), catalogue)])
         yield Candidate(op.name, op.sentence, text, is_risky=op.short_name in _RISKY)
@@ -171,7 +163,7 @@ def _narrowed(handle: TypedName, wanted: str, number: int) -> tuple[TypedName, l
 
 
 def _smallest(op: CatalogueOp) -> Form:
-    """Return the smallest valid instance of an op; ops of one's own have no examples."""
+    """Return the smallest valid instance of an op; ops that users define have no examples."""
     if op.examples:
         return op.examples[0].form
     results = tuple((r.name, (TypedName(f"%{r.name}", r.type),)) for r in op.results)
@@ -201,9 +193,8 @@ def _with_results(form: Form, op: CatalogueOp, result: str, count: int) -> Form:
     """Return a form in which a result that may be any number of handles is a number of them."""
     names = (f"%{result}",) if count == 1 else tuple(f"%{result}#{i}" for i in range(count))
     made = {**dict(form.results), result: tuple(TypedName(n, ANY_OP) for n in names)}
-    return dataclasses.replace(
-        form, results=tuple((r.name, made[r.name]) for r in op.results if r.name in made)
-    )
+    results = tuple((r.name, made[r.name]) for r in op.results if r.name in made)
+    return dataclasses.replace(form, results=results)
 
 
 def _sizes(subject: Subject) -> tuple[int, ...]:

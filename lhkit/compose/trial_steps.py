@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import functools
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lhkit.compose.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
@@ -55,33 +55,33 @@ class Place:
     in_sight: tuple[TypedName, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """A sequence or foreach and the place in it behind which its steps are left out."""
-
-    owner: OpSyntax
-    behind: int
+# A sequence or foreach, and the offset in it behind which its steps are left out.
+_Level = tuple[OpSyntax, int]
 
 
 def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) -> Place:
     """Return the place behind a step, or at the beginning of what it has inside."""
     top = script.find(entry)
     if inside:
-        levels = [*_levels_around(script, top, step, ()), _Level(step, step.regions[-1].start)]
+        levels = [*_levels_around(script, top, step, ()), (step, step.regions[-1].start)]
     else:
         levels = _levels_of(script, top, step, ())
     replacements = []
-    for level in levels:
-        replacements += [_consuming(script, level.owner)] if level.owner.name == SEQUENCE else []
-        replacements += _without_later(script, level)
-    last = levels[-1]
+    for owner, behind in levels:
+        if owner.name == SEQUENCE:  # it may consume what it is given: what is tried may want to
+            start, end = owner.start, owner.regions[0].start
+            head = script.text[start:end].replace("transform.readonly", "transform.consumed")
+            replacements.append(Replacement(start, end, head))
+        replacements += _without_later(script, owner, behind)
+    owner, behind = levels[-1]
     gone = [r for r in replacements if not r.text]
-    earlier = (s for s in script.steps if s.start < last.owner.start)
+    earlier = (s for s in script.steps if s.start < owner.start)
     number = sum(not any(r.start <= s.start < r.end for r in gone) for s in earlier)
     text = script.edited(replacements, "cut").text
-    around = tuple(x.owner.symbol for x in levels if x.owner.name == SEQUENCE)
-    sight = _in_sight(script, last)
-    return Place(Script(text, script.source), number, len(levels) - 1, around, sight)
+    around = tuple(op.symbol for op, _ in levels if op.name == SEQUENCE)
+    values = values_in_scope(script, owner.regions[-1].start + 1, behind)
+    in_sight = tuple(TypedName(v, type_of(script, d, v)) for d, v, is_dead in values if not is_dead)
+    return Place(Script(text, script.source), number, len(levels) - 1, around, in_sight)
 
 
 def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
@@ -89,7 +89,7 @@ def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str,
     owner = script.home_of(step)[0]
     if owner is None:
         raise script.refusal(f"{script.describe(step)} is in no sequence", step, _ADVICE)
-    return [*_levels_around(script, entry, owner, seen), _Level(owner, step.end)]
+    return [*_levels_around(script, entry, owner, seen), (owner, step.end)]
 
 
 def _levels_around(script: Script, entry: OpSyntax, owner: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
@@ -112,30 +112,17 @@ def _levels_around(script: Script, entry: OpSyntax, owner: OpSyntax, seen: tuple
     raise script.refusal(f"{entry.symbol} does not include {symbol}", owner, _ADVICE)
 
 
-def _without_later(script: Script, level: _Level) -> list[Replacement]:
+def _without_later(script: Script, owner: OpSyntax, behind: int) -> list[Replacement]:
     """Return the replacement that cuts the steps behind a place; what they define must not be handed on."""
-    ops = level.owner.regions[-1].blocks[-1].ops
-    later = [op for op in ops if op.start >= level.behind and not is_terminator(op)]
-    if not later:
-        return []
+    ops = owner.regions[-1].blocks[-1].ops
+    later = [op for op in ops if op.start >= behind and not is_terminator(op)]
     defined = {name.text for op in later for name in op.results}
     for use in (use for op in ops if is_terminator(op) for use in op.operands):
         if use.name in defined:
-            message = f"{use.text} is handed on at the end of {script.describe(level.owner)}"
+            message = f"{use.text} is handed on at the end of {script.describe(owner)}"
             advice = "Steps behind the place are left out, this one among them; choose a place behind it."
             raise script.refusal(message, use.start, advice)
-    return [cut(script.text, later[0], later[-1])]
-
-
-def _consuming(script: Script, sequence: OpSyntax) -> Replacement:
-    """Return the replacement that lets a sequence consume what it is given: what is tried may want to."""
-    start, end = sequence.start, sequence.regions[0].start
-    return Replacement(start, end, script.text[start:end].replace("transform.readonly", "transform.consumed"))
-
-
-def _in_sight(script: Script, level: _Level) -> tuple[TypedName, ...]:
-    found = values_in_scope(script, level.owner.regions[-1].start + 1, level.behind)
-    return tuple(TypedName(v, type_of(script, d, v)) for d, v, is_dead in found if not is_dead)
+    return [cut(script.text, later[0], later[-1])] if later else []
 
 
 def values_in_scope(script: Script, inner: int, at: int) -> list[tuple[Definition, str, bool]]:
@@ -190,7 +177,7 @@ def try_ops(
     catalogue: Catalogue | None = None,
     worker: Worker | None = None,
 ) -> Iterator[Tried]:
-    """Try ops and recipes on a handle, and yield what came of each as soon as it is known.
+    """Try ops and recipes on a handle, and yield the result of each as soon as it is known.
 
     Ops are those of the catalogue; one that takes another handle is tried with the nearest in sight, once each.
     Recipes are the named sequences that take handles: those of the schedule, of its libraries, and of the
@@ -215,13 +202,14 @@ def try_ops(
     """
     worker = worker or trying_worker()
     script = read_script(schedule, worker=worker)
-    place = _place(script, schedule, handle, at_step)
+    definition = _definition(script, schedule, handle)
+    step = definition.op if at_step is None else script.find(at_step)
+    is_inside = step.name == SEQUENCE or (definition.is_argument and step.start == definition.op.start)
+    place = place_behind(script, f"@{schedule.entry}", step, inside=is_inside)
+    typed = TypedName(handle, _type_of(script, definition, handle))
     bench = _Bench(payload, schedule, place, worker, seconds)
-    typed = TypedName(handle, _type_of(script, schedule, handle))
-    started = time.perf_counter()
-    before = bench.begin(typed)
-    bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
-    ops = candidates_for(typed, before.subject, catalogue or full_catalogue(worker), place.in_sight)
+    before, subject = bench.begin(typed)
+    ops = candidates_for(typed, subject, catalogue or full_catalogue(worker), place.in_sight)
     steady = [c for c in ops if c.text and not c.is_risky]
     yield from bench.run(steady[:_FIRST_BATCH], before)
     # Reading the recipes takes a moment, so the first results do not wait for it.
@@ -249,16 +237,7 @@ def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()
         yield from recipes_to_copy(script, Script(path.read_text("utf-8"), str(path)), taken)
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """The payload before the step that is tried, and the handle in it."""
-
-    counts: Mapping[str, int]
-    digest: str
-    subject: Subject
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Bench:
     """Where candidates are tried: the schedule cut behind a step, with room for one more."""
 
@@ -269,20 +248,19 @@ class _Bench:
     seconds: float
     usual_seconds: float = 0.0
 
-    def begin(self, handle: TypedName) -> _Before:
+    def begin(self, handle: TypedName) -> tuple[StepOutcome, Subject]:
         """Apply the cut schedule without a trial step, and describe the payload of the handle."""
-        mark = ""
-        if not handle.type.startswith("!transform.any_value"):
-            mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'
-        text = self._text(mark) if mark else self.place.script.text
-        (outcome,) = self._ask([text], None)
+        is_marked = not handle.type.startswith("!transform.any_value")
+        mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'
+        started = time.perf_counter()
+        (outcome,) = self._ask([self._text(mark) if is_marked else self.place.script.text], None)
         if outcome.failed is not None:
             message = f"{self.schedule.source} does not apply up to there: {outcome.failed}"
             raise error_for(Failure("definite", message))
-        subject = outcome.given[0] if mark else Subject()
-        return _Before(outcome.counts, outcome.digest, subject)
+        self.usual_seconds = time.perf_counter() - started
+        return outcome, outcome.given[0] if is_marked else Subject()
 
-    def run(self, candidates: Sequence[Candidate], before: _Before) -> Iterator[Tried]:
+    def run(self, candidates: Sequence[Candidate], before: StepOutcome) -> Iterator[Tried]:
         """Try candidates in one request; one that takes the worker down is left out of the next."""
         waiting = list(candidates)
         while waiting:
@@ -311,14 +289,6 @@ class _Bench:
         return self.worker.ask(request, limits=limits).value
 
 
-def _place(script: Script, schedule: Schedule, handle: str, at_step: StepRef | None) -> Place:
-    """Return the place at which to try: behind a step, or at the beginning of what defines an argument."""
-    definition = _definition(script, schedule, handle)
-    step = definition.op if at_step is None else script.find(at_step)
-    is_body = definition.is_argument and step.start == definition.op.start
-    return place_behind(script, f"@{schedule.entry}", step, inside=is_body or step.name == SEQUENCE)
-
-
 def _definition(script: Script, schedule: Schedule, handle: str) -> Definition:
     """Return the definition of a handle: the entry's, where other sequences have one of that name."""
     entry = script.find(f"@{schedule.entry}")
@@ -328,8 +298,7 @@ def _definition(script: Script, schedule: Schedule, handle: str) -> Definition:
     return inside[0] if len(inside) == 1 else find_definition(script, name)
 
 
-def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
-    definition = _definition(script, schedule, handle)
+def _type_of(script: Script, definition: Definition, handle: str) -> str:
     if handle not in definition.name.values:
         listed = ", ".join(definition.name.values)
         raise usage_error(f"{handle} is not one handle; {script.source} defines {listed}")
@@ -339,48 +308,36 @@ def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
     return type_
 
 
-def _died(candidate: Candidate, error: LhkitError) -> Tried:
+def _died(c: Candidate, error: LhkitError) -> Tried:
     if error.failure.kind == "crash":
-        return _result(candidate, "crashes", "it takes the compiler down")
-    what = "memory" if error.failure.kind == "memory" else "time"
-    return _result(candidate, "stopped", f"it takes too much {what}")
+        return Tried(c.name, c.text, "crashes", "it takes the compiler down", c.sentence, sequences=c.sequences)
+    reason = f"it takes too much {'memory' if error.failure.kind == 'memory' else 'time'}"
+    return Tried(c.name, c.text, "stopped", reason, c.sentence, sequences=c.sequences)
 
 
-def _result(candidate: Candidate, status: TriedStatus, reason: str) -> Tried:
-    c = candidate
-    return Tried(c.name, c.text, status, reason, c.sentence, sequences=c.sequences)
-
-
-def _tried(candidate: Candidate, outcome: StepOutcome, before: _Before) -> Tried:
+def _tried(c: Candidate, outcome: StepOutcome, before: StepOutcome) -> Tried:
     if outcome.failed is not None:
         wrong = _WRONG_NAME.match(outcome.failed)
         reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome.failed)
-        return _result(candidate, "fails", reason)
+        return Tried(c.name, c.text, "fails", reason, c.sentence, sequences=c.sequences)
     after = outcome.counts
     names = sorted({*after, *before.counts})
     changed = ((n, after.get(n, 0) - before.counts.get(n, 0)) for n in names)
-    counts = tuple((n, c) for n, c in changed if c)
-    values = read_syntax(candidate.text).ops[-1].values
+    counts = tuple((n, count) for n, count in changed if count)
+    values = read_syntax(c.text).ops[-1].values
     gives = tuple((v, _points_to(s)) for v, s in zip(values, outcome.given, strict=False))
-    has_effect = outcome.digest != before.digest
-    reason = _effect(counts) if has_effect else _gift(gives)
-    result = _result(candidate, "effect" if has_effect else "no-effect", reason)
-    return dataclasses.replace(result, counts=counts, gives=gives)
+    status: TriedStatus = "effect" if outcome.digest != before.digest else "no-effect"
+    if status == "effect":
+        listed = ", ".join(f"{'+' if count > 0 else '−'}{abs(count)} {n}" for n, count in counts)
+        reason = _short(listed) or "changes ops in place"
+    else:
+        listed = "; ".join(f"{name}: {points_to}" for name, points_to in gives if points_to)
+        reason = _short(listed) or "changes nothing"
+    return Tried(c.name, c.text, status, reason, c.sentence, counts, gives, c.sequences)
 
 
 def _points_to(subject: Subject) -> str:
-    counted = {name: subject.names.count(name) for name in dict.fromkeys(subject.names)}
-    return ", ".join(f"{count} {name}" for name, count in counted.items())
-
-
-def _effect(counts: Sequence[tuple[str, int]]) -> str:
-    listed = ", ".join(f"{'+' if c > 0 else '−'}{abs(c)} {n}" for n, c in counts)
-    return _short(listed) if listed else "changes ops in place"
-
-
-def _gift(gives: Sequence[tuple[str, str]]) -> str:
-    given = [f"{name}: {points_to}" for name, points_to in gives if points_to]
-    return _short("; ".join(given)) if given else "changes nothing"
+    return ", ".join(f"{count} {name}" for name, count in Counter(subject.names).items())
 
 
 def _short(text: str) -> str:

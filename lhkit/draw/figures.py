@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lhkit.model.printable import printable
 
@@ -34,11 +34,8 @@ def figure_svg(figure: Figure) -> str:
     """Return a figure as an SVG element: its text in the page's colour."""
     import matplotlib as mpl
 
-    out = io.StringIO()
-    _take_texts_literally(figure)
     with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
+        svg = _written(figure, format="svg", metadata={"Date": None, "Creator": None}).decode()
     svg = svg[svg.index("<svg") :]
     # matplotlib draws black by default; a dark page needs the ink of the theme.
     svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
@@ -47,17 +44,18 @@ def figure_svg(figure: Figure) -> str:
 
 def figure_png(figure: Figure) -> bytes:
     """Return a figure as PNG on white."""
-    out = io.BytesIO()
-    _take_texts_literally(figure)
-    figure.savefig(out, format="png", dpi=150, facecolor="white")
-    return out.getvalue()
+    return _written(figure, format="png", dpi=150, facecolor="white")
 
 
 def figure_pdf(figure: Figure) -> bytes:
     """Return a figure as PDF."""
+    return _written(figure, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+
+
+def _written(figure: Figure, **how: Any) -> bytes:
     out = io.BytesIO()
     _take_texts_literally(figure)
-    figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    figure.savefig(out, **how)
     return out.getvalue()
 
 

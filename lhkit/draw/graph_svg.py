@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -78,11 +79,14 @@ def _outline(place: NodePlace, *, is_marked: bool = True) -> str:
     drawn = element("rect", *title, **rect, **(_marks(node) if is_marked else {}))
     inner = {**rect, "x": place.x + 3, "y": place.y + 3, "width": place.width - 6, "height": place.height - 6}
     if node.heat is not None:
-        strength = _LIGHTEST + node.heat * (_DARKEST - _LIGHTEST)
-        drawn += element("rect", **{**inner, "stroke": "none", "fill": _HEAT_ROLE, "fill_opacity": strength})
+        drawn += element("rect", **{**inner, "stroke": "none", **_heat(node.heat)})
     if node.is_folded:
         drawn += element("rect", **{**inner, "fill": "none", "stroke_width": 0.8, "rx": 3.0})
     return drawn
+
+
+def _heat(share: float) -> dict[str, object]:
+    return {"fill": _HEAT_ROLE, "fill_opacity": _LIGHTEST + share * (_DARKEST - _LIGHTEST)}
 
 
 def _paper(place: NodePlace) -> str:
@@ -101,27 +105,15 @@ def _texts(place: NodePlace) -> str:
         common |= {"x": left, "stroke": _paper(place), "stroke_width": 3.0, "paint_order": "stroke"}
     else:
         common |= {"x": middle, "text_anchor": "middle"}
-    title = element(
-        "text",
-        escaped(place.title),
-        y=place.y + 9.0 + TITLE_SIZE - 1,
-        font_size=TITLE_SIZE,
-        font_weight="bold" if place.is_box or node.sign else None,
-        fill="ink",
-        text_decoration="line-through" if node.is_ghost else None,
-        **common,
-    )
+    top = place.y + 9.0 + TITLE_SIZE
+    weight = "bold" if place.is_box or node.sign else None
+    struck = "line-through" if node.is_ghost else None
+    style = {"font_size": TITLE_SIZE, "font_weight": weight, "fill": "ink", "text_decoration": struck, **common}
+    title = element("text", escaped(place.title), y=top - 1, **style)
     if not place.detail:
         return title
-    y = place.y + 9.0 + TITLE_SIZE + DETAIL_SIZE + 2
-    return title + element(
-        "text",
-        escaped(place.detail),
-        y=y,
-        font_size=DETAIL_SIZE,
-        fill="faint" if node.heat is None else "ink",
-        **common,
-    )
+    style = {"font_size": DETAIL_SIZE, "fill": "faint" if node.heat is None else "ink", **common}
+    return title + element("text", escaped(place.detail), y=top + DETAIL_SIZE + 2, **style)
 
 
 def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
@@ -130,29 +122,20 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     role = edge.role or "faint"
     handles = dict.fromkeys(h for e in served for h in e.handles)
     ops = dict.fromkeys(o for e in served for o in e.ops)
-    end = route.points[-1]
-    shown = [*route.points[:-1], (end[0], end[1] + (-_ARROW if _goes_down(route) else _ARROW))]
-    line = element(
-        "path",
-        d=_path(shown if route.arrives else route.points),
-        fill="none",
-        stroke=role,
-        stroke_width=1.2,
-        stroke_dasharray="4 3" if edge.is_dead else None,
-    )
+    (_, y_before), (x, y) = route.points[-2:]
+    back = -_ARROW if y >= y_before else _ARROW
+    shown = [*route.points[:-1], (x, y + back)]
+    path = _path(shown if route.arrives else route.points)
+    dashes = "4 3" if edge.is_dead else None
+    line = element("path", d=path, fill="none", stroke=role, stroke_width=1.2, stroke_dasharray=dashes)
     inside = [element("title", escaped(edge.hover)), line] if edge.hover else [line]
     if route.arrives:
-        inside.append(_arrow_head(route, role))
+        inside.append(element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role))
     if edge.is_dead:
         inside.append(_strike(route, role))
     if edge.sign and route.arrives:
-        x, y = end
         inside.append(element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role))
     return element("g", *inside, **marks(handles=handles, ops=ops))
-
-
-def _goes_down(route: Route) -> bool:
-    return route.points[-1][1] >= route.points[-2][1]
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
@@ -169,17 +152,10 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
-def _arrow_head(route: Route, role: str) -> str:
-    x, y = route.points[-1]
-    back = -_ARROW if _goes_down(route) else _ARROW
-    return element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role)
-
-
 def _strike(route: Route, role: str) -> str:
     """Return two short strokes across the middle of a route: the mark of an invalid value."""
-    points = route.points
-    longest = max(range(len(points) - 1), key=lambda i: abs(points[i + 1][1] - points[i][1]))
-    (x1, y1), (x2, y2) = points[longest], points[longest + 1]
+    segments = itertools.pairwise(route.points)
+    (x1, y1), (x2, y2) = max(segments, key=lambda ends: abs(ends[1][1] - ends[0][1]))
     x, y = (x1 + x2) / 2, (y1 + y2) / 2
     d = "".join(f"M{x - 5:.6g} {y + by + 3:.6g}l10 -6" for by in (-2, 2))
     return element("path", d=d, stroke=role, stroke_width=1.4, fill="none")
@@ -187,18 +163,12 @@ def _strike(route: Route, role: str) -> str:
 
 def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
     edge = edges[place.edge]
-    text = escaped(place.text)
-    inside = [element("title", escaped(edge.hover or edge.label)), text]
-    return element(
-        "text",
-        *inside,
-        x=place.x,
-        y=place.y,
-        font_size=LABEL_SIZE,
-        fill=edge.role if edge.is_dead else "faint",
-        text_decoration="line-through" if edge.is_dead else None,
-        **marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else ""),
-    )
+    inside = [element("title", escaped(edge.hover or edge.label)), escaped(place.text)]
+    style: dict[str, object] = {"font_size": LABEL_SIZE, "fill": "faint"}
+    if edge.is_dead:
+        style |= {"fill": edge.role, "text_decoration": "line-through"}
+    selects = marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else "")
+    return element("text", *inside, x=place.x, y=place.y, **style, **selects)
 
 
 def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
@@ -206,13 +176,11 @@ def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
     for entry in entries:
         swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
         if entry.heat is not None:
-            strength = _LIGHTEST + entry.heat * (_DARKEST - _LIGHTEST)
-            drawn.append(element("rect", **swatch, fill=_HEAT_ROLE, fill_opacity=strength, stroke="faint"))
+            drawn.append(element("rect", **swatch, **_heat(entry.heat), stroke="faint"))
             x += 17
         elif entry.sign:
-            drawn.append(
-                element("text", escaped(entry.sign), x=x, y=16.0, fill=entry.role or "ink", font_weight="bold")
-            )
+            role = entry.role or "ink"
+            drawn.append(element("text", escaped(entry.sign), x=x, y=16.0, fill=role, font_weight="bold"))
             x += text_width(entry.sign, 12.0) + 6
         drawn.append(element("text", escaped(entry.text), x=x, y=16.0, font_size=10.5, fill="faint"))
         x += text_width(entry.text, 10.5, mono=False) + _LEGEND_GAP
@@ -236,9 +204,7 @@ def graph_text(graph: FlowGraph) -> str:
         for edge in leaving[node.id]:
             ports[edge.port, edge.is_dead].append(edge)
         for (_, is_dead), going in ports.items():
-            targets = ", ".join(
-                dict.fromkeys(f"{names[e.target]}{f' {e.sign}' if e.sign else ''}" for e in going)
-            )
+            targets = ", ".join(dict.fromkeys(f"{names[e.target]} {e.sign}".rstrip() for e in going))
             dead = " ✕ dead" if is_dead else ""
             lines.append(f"{indent}    {going[0].label}{dead} → {targets}")
     return "\n".join(lines) + "\n"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lhkit.draw.layered_ranks import Layers, horizontal_centers, layers_of
@@ -83,17 +83,15 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
         # The highest vertex fills its layer up to rounding, which must not reverse the end of an edge.
         y = tops[rank] + (room / 2 if room > _ROUNDING else 0.0)
         corners.append((centers[v] - each.width / 2, y))
-    ways = _Router(layers, vertices, arcs, centers, corners, tops, bottoms).ways()
+    router = _Router(layers, vertices, arcs, centers, corners, tops, bottoms)
+    ways = tuple(router.way(i, x) for i, x in enumerate(router.spread_entries()))
     width = max((c + w / 2 for c, w in zip(centers, widths, strict=True)), default=0.0)
     return Placed(tuple(corners), ways, width, bottoms[-1] if bottoms else 0.0)
 
 
 def _heights(layers: Layers, vertices: Sequence[Vertex]) -> tuple[list[float], list[float]]:
     """Return top and bottom of every layer; gaps grow with the number of arcs in them."""
-    count = len(layers.order)
-    between = [0] * count
-    for a, _ in layers.arcs:
-        between[layers.ranks[a]] += 1
+    between = Counter(layers.ranks[a] for a, _ in layers.arcs)
     tops, bottoms, at = [], [], 0.0
     for rank, layer in enumerate(layers.order):
         height = max((vertices[v].height + vertices[v].below for v in layer if v < len(vertices)), default=0.0)
@@ -115,25 +113,19 @@ class _Router:
     tops: Sequence[float]
     bottoms: Sequence[float]
 
-    def ways(self) -> tuple[tuple[Point, ...], ...]:
-        return tuple([self._way(i, x) for i, x in enumerate(self._spread_entries())])
-
-    def _way(self, arc: int, entry: float) -> tuple[Point, ...]:
+    def way(self, arc: int, entry: float) -> tuple[Point, ...]:
         chain = self.layers.chains[arc]
         upper, lower = chain[0], chain[-1]
         if self.layers.cut[arc]:
             return ((entry, self.tops[self.layers.ranks[lower]] - _STUB), (entry, self.corners[lower][1]))
+        at = self._exit(arc, upper)
         points: list[Point] = []
         if upper < len(self.vertices):
             vertex, (x, y) = self.vertices[upper], self.corners[upper]
             if self.layers.turned[arc]:
                 at = x + vertex.width - min(8.0, vertex.width / 2)
-            else:
-                at = x + vertex.exits.get(self.arcs[arc].net, vertex.width / 2)
             points.append((at, y + vertex.height))
-            points.append((at, self.bottoms[self.layers.ranks[upper]]))
-        else:
-            points.append((self.centers[upper], self.bottoms[self.layers.ranks[upper]]))
+        points.append((at, self.bottoms[self.layers.ranks[upper]]))
         for bend in chain[1:-1]:
             rank, x = self.layers.ranks[bend], self.centers[bend]
             points += [(x, self.tops[rank]), (x, self.bottoms[rank])]
@@ -141,7 +133,7 @@ class _Router:
         way = _without_needless(points)
         return way[::-1] if self.layers.turned[arc] else way
 
-    def _spread_entries(self) -> list[float]:
+    def spread_entries(self) -> list[float]:
         """Return the x at which each arc enters its target: the port of its net, or spread over the top."""
         found = [0.0] * len(self.arcs)
         free: dict[int, list[tuple[float, int]]] = defaultdict(list)
@@ -184,9 +176,7 @@ def _beside(ports: Sequence[float], count: int, width: float) -> list[float]:
 def _without_needless(points: Sequence[Point]) -> tuple[Point, ...]:
     """Drop points that repeat or lie on a vertical segment."""
     kept: list[Point] = []
-    for point in points:
-        if kept and kept[-1] == point:
-            continue
+    for point, _ in itertools.groupby(points):
         if len(kept) > 1 and kept[-1][0] == kept[-2][0] == point[0]:
             kept[-1] = point
         else:
@@ -397,7 +387,10 @@ class _Layouter:
                 top, depth = around.y + self._heads[box][0], around.depth + 1
             for key, (x, y) in zip(keys, placed.corners, strict=True):
                 if isinstance(key, str):
-                    nodes[key] = self._node_place(key, left + x, top + y, depth)
+                    node, vertex = self._nodes[key], self._vertices[key]
+                    size = (vertex.width, vertex.height)
+                    is_box = key in self._children
+                    nodes[key] = NodePlace(node, *self._texts(node), left + x, top + y, *size, depth, is_box)
             for ((a, b, _, _), edges), way in zip(self._arcs[box].items(), placed.ways, strict=True):
                 points = [(left + x, top + y) for x, y in way]
                 routes.append(self._route(points, a, b, edges, nodes.get(box or "")))
@@ -420,47 +413,25 @@ class _Layouter:
         arrives = target == to or (box is not None and box.node.id == to)
         return Route(tuple(points), tuple(edges), arrives)
 
-    def _node_place(self, node_id: str, x: float, y: float, depth: int) -> NodePlace:
-        vertex = self._vertices[node_id]
-        title, detail = self._texts(self._nodes[node_id])
-        return NodePlace(
-            self._nodes[node_id],
-            title,
-            detail,
-            x,
-            y,
-            vertex.width,
-            vertex.height,
-            depth,
-            node_id in self._children,
-        )
-
-    def _label_places(self, at: NodePlace) -> list[LabelPlace]:
-        found = []
+    def _label_places(self, at: NodePlace) -> Iterator[LabelPlace]:
         for net in self._nets[at.node.id]:
             label, edge = self._labels[net]
             if label:
                 x = at.x + self._vertices[at.node.id].exits[net] + _LABEL_LEFT
-                found.append(LabelPlace(_shortened(label), x, at.y + at.height + LABEL_SIZE, edge))
-        return found
+                yield LabelPlace(_shortened(label), x, at.y + at.height + LABEL_SIZE, edge)
 
 
 def _shortened(label: str) -> str:
     """Shorten a label at its start: names of similar values differ at the end."""
     if text_width(label, LABEL_SIZE) <= _MOST_LABEL:
         return label
-    return (
-        fitted(label, _MOST_LABEL - text_width(label[-_KEPT_END:], LABEL_SIZE), LABEL_SIZE) + label[-_KEPT_END:]
-    )
+    end = label[-_KEPT_END:]
+    return fitted(label, _MOST_LABEL - text_width(end, LABEL_SIZE), LABEL_SIZE) + end
 
 
 def _exits(width: float, rooms: list[float], is_labelled: bool) -> list[float]:
     """Return the x of the exits of a node, with room for the labels on their right."""
     if len(rooms) < 2 or not is_labelled:
         return spread(len(rooms), width)
-    at = (width - sum(rooms)) / 2
-    found = []
-    for room in rooms:
-        found.append(at + _LABEL_LEFT)
-        at += room
-    return found
+    lefts = itertools.accumulate(rooms[:-1], initial=(width - sum(rooms)) / 2)
+    return [left + _LABEL_LEFT for left in lefts]

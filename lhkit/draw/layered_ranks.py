@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 # With more bends than this, the longest arcs are cut.
 _MOST_BENDS = 40_000
@@ -46,7 +46,11 @@ def layers_of(
     found = Layers(_ranks(count, forward, list(first), list(last)), turned=turned)
     found.cut = _cut(found.ranks, forward, nets)
     _add_bends(found, forward, nets, turned)
-    _put_in_order(found)
+    found.order = [[] for _ in range(max(found.ranks, default=-1) + 1)]
+    for part in _parts(len(found.ranks), found.arcs):
+        places = _places(part, found.ranks, found.arcs)
+        for v in sorted(part, key=lambda v: (places.get(v, 0.0), v)):
+            found.order[found.ranks[v]].append(v)
     return found
 
 
@@ -87,7 +91,7 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
     ranks = [start] * count
     for v in first:
         ranks[v] = 0
-    ordered = _topological_order(before, after)
+    ordered = list(TopologicalSorter({v: set(before[v]) - {v} for v in range(count)}).static_order())
     for v in ordered:
         for w in after[v]:
             ranks[w] = max(ranks[w], ranks[v] + 1)
@@ -105,17 +109,6 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
         for v in last:
             ranks[v] = lowest
     return ranks
-
-
-def _topological_order(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
-    waiting = [len(b) for b in before]
-    ready = [v for v, n in enumerate(waiting) if n == 0]
-    for v in ready:  # grows
-        for w in after[v]:
-            waiting[w] -= 1
-            if not waiting[w]:
-                ready.append(w)
-    return ready
 
 
 def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[int]) -> list[bool]:
@@ -159,32 +152,21 @@ def _add_bends(
     layers.arcs = sorted(joined)
 
 
-def _put_in_order(layers: Layers) -> None:
-    """Order the vertices of each layer with few crossings, connected components side by side."""
-    ranks = layers.ranks
-    layers.order = [[] for _ in range(max(ranks, default=-1) + 1)]
-    for part in _parts(len(ranks), layers.arcs):
-        places = _places(part, ranks, layers.arcs)
-        for v in sorted(part, key=lambda v: (places.get(v, 0.0), v)):
-            layers.order[ranks[v]].append(v)
-
-
-def _parts(count: int, arcs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    root = list(range(count))
-
-    def find(v: int) -> int:
-        while root[v] != v:
-            root[v] = root[root[v]]
-            v = root[v]
-        return v
-
+def _parts(count: int, arcs: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the connected components; the layers have them side by side."""
+    near: list[list[int]] = [[] for _ in range(count)]
     for a, b in arcs:
-        one, other = sorted((find(a), find(b)))
-        root[other] = one
-    parts: dict[int, list[int]] = defaultdict(list)
-    for v in range(count):
-        parts[find(v)].append(v)
-    return list(parts.values())
+        near[a].append(b)
+        near[b].append(a)
+    seen: set[int] = set()
+    for start in range(count):
+        if start not in seen:
+            part = [start]
+            for v in part:  # grows
+                if v not in seen:
+                    seen.add(v)
+                    part += near[v]
+            yield sorted(set(part))
 
 
 def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int]]) -> dict[int, float]:
@@ -238,14 +220,11 @@ def horizontal_centers(
         each.sort(key=place.__getitem__)
     bad = _conflicts(order, above, place, bends_from)
     found = []
-    for neighbours, layers in ((above, list(order)), (below, list(reversed(order)))):
-        found.append(_compact(order, _aligned(layers, neighbours, place, bad), widths, gaps))
-        mirrored = [list(reversed(layer)) for layer in layers]
-        places = [-p for p in place]
-        reverse = [list(reversed(each)) for each in neighbours]
-        roots = _aligned(mirrored, reverse, places, bad)
-        right = _compact([list(reversed(layer)) for layer in order], roots, widths, gaps)
-        found.append([-x for x in right])
+    for neighbours, layers in ((above, order), (below, order[::-1])):
+        for side in (1, -1):
+            mirrored = [layer[::side] for layer in layers]
+            roots = _aligned(mirrored, [near[::side] for near in neighbours], [side * p for p in place], bad)
+            found.append([side * x for x in _compact(mirrored, roots, widths, gaps)])
     return _balanced(found, widths)
 
 
@@ -279,8 +258,7 @@ def _aligned(
         reached = None
         for v in layer:
             near = neighbours[v]
-            for i in {(len(near) - 1) // 2: 0, len(near) // 2: 0} if near else ():
-                u = near[i]
+            for u in near[(len(near) - 1) // 2 : len(near) // 2 + 1]:  # the medians
                 if align[v] != v or (u, v) in bad or (v, u) in bad:
                     continue
                 if reached is None or reached < place[u]:
@@ -293,23 +271,17 @@ def _aligned(
 def _compact(order: Order, root: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
     """Return the center of each vertex by horizontal compaction to the left."""
     after: dict[int, dict[int, float]] = {v: {} for v in root}
-    entering = dict.fromkeys(after, 0)
     for layer in order:
         for u, v in itertools.pairwise(layer):
             a, b = root[u], root[v]
             apart = (widths[u] + widths[v]) / 2 + (gaps[u] + gaps[v]) / 2
-            if b not in after[a]:
-                entering[b] += 1
             after[a][b] = max(after[a].get(b, 0.0), apart)
+    backward = list(TopologicalSorter(after).static_order())
     at = dict.fromkeys(after, 0.0)
-    ready = [v for v in after if not entering[v]]
-    for a in ready:  # grows
+    for a in reversed(backward):
         for b, apart in after[a].items():
             at[b] = max(at[b], at[a] + apart)
-            entering[b] -= 1
-            if not entering[b]:
-                ready.append(b)
-    for a in reversed(ready):
+    for a in backward:
         if after[a]:
             at[a] = max(at[a], min(at[b] - apart for b, apart in after[a].items()))
     return [at[r] for r in root]

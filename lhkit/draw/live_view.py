@@ -103,7 +103,7 @@ class Drawing:
 
     @property
     def widget(self) -> ViewWidget:
-        """A widget of its own, for a place in a layout; it shares the selection too."""
+        """A separate widget, for a place in a layout; it shares the selection too."""
         return self.live() if self.live else ViewWidget(self.view)
 
     @property
@@ -145,10 +145,7 @@ class Selection(traitlets.HasTraits):
 
 def selection_of(key: str) -> Selection:
     """Return the selection shared by the live drawings of a key."""
-    found = _SELECTIONS.get(key)
-    if found is None:
-        found = _SELECTIONS[key] = Selection()
-    return found
+    return _SELECTIONS.setdefault(key, Selection())
 
 
 class ViewWidget(anywidget.AnyWidget):

@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lhkit.draw.theme import ROLES, SANS, page_style, theme_style
+from lhkit.draw.theme import ROLES, SANS, static_text, theme_style
 from lhkit.model.printable import printable
 
 # Upper estimates of character widths in units of the font size.
@@ -122,7 +122,6 @@ def html_document(title: str, sections: Sequence[str], *, style: str = "") -> st
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>\n{page_style()}\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(sections)
-        + "\n</body>\n</html>\n"
+        f"<title>{escaped(title)}</title>\n<style>\n{static_text('page.css').strip()}\n{style}</style>\n"
+        "</head>\n<body>\n" + "\n".join(sections) + "\n</body>\n</html>\n"
     )

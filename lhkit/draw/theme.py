@@ -53,12 +53,9 @@ SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
 def _variables(dark: bool) -> str:
-    pairs = ((role, colors[dark]) for role, colors in ROLES.items())
-    return " ".join(f"--lh-{role}: {_with_jupyter(role, color)};" for role, color in pairs)
-
-
-def _with_jupyter(role: str, color: str) -> str:
-    return f"var({_JUPYTER[role]}, {color})" if role in _JUPYTER else color
+    colors = {role: pair[dark] for role, pair in ROLES.items()}
+    colors |= {role: f"var({name}, {colors[role]})" for role, name in _JUPYTER.items()}
+    return " ".join(f"--lh-{role}: {color};" for role, color in colors.items())
 
 
 def theme_style() -> str:
@@ -86,11 +83,6 @@ def theme_style() -> str:
 def static_text(name: str, room: str = "draw") -> str:
     """Return a script or style sheet of a room."""
     return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
-
-
-def page_style() -> str:
-    """Return the style sheet of pages without a notebook around."""
-    return static_text("page.css").strip()
 
 
 def ir_style() -> str:

@@ -102,10 +102,8 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
     content: dict[str, Any] = {"name": pane.name, "title": pane.title, "axis": pane.axis}
     if pane.folded:
         content["folded"] = True
-    if pane.frames:
-        frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
-        return {**content, "frames": frames}
-    return {**content, "html": packed(pane.html)}
+    frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
+    return {**content, "frames": frames} if frames else {**content, "html": packed(pane.html)}
 
 
 def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:

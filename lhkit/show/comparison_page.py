@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.draw.figures import figure_svg
@@ -13,52 +12,43 @@ from lhkit.model.measurement import Comparison
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_lines, sweep_table
 from lhkit.sweeps.variant_record import SweepResult
 
-
-@dataclass(frozen=True, slots=True)
-class PageParts:
-    """The contents of a page.
-
-    Attributes:
-        texts: Folded sources and IR, as (heading, text).
-        links: Related pages, as (file, text).
-    """
-
-    title: str
-    summary: str
-    comparison: Comparison
-    texts: tuple[tuple[str, str], ...]
-    command: str
-    links: tuple[tuple[str, str], ...] = ()
-    sweep: SweepResult | None = None
+Pairs = Sequence[tuple[str, str]]
 
 
-def render_page(parts: PageParts) -> str:
-    """Return the page as HTML."""
-    comparison = parts.comparison
-    made = {**dict(comparison.environment), **_inputs(comparison), "command": parts.command}
+def render_page(
+    title: str,
+    summary: str,
+    comparison: Comparison,
+    texts: Pairs,
+    command: str,
+    links: Pairs = (),
+    sweep: SweepResult | None = None,
+) -> str:
+    """Return the page as HTML; ``texts`` are folded, as (heading, text), ``links`` are (file, text)."""
+    made = {**dict(comparison.environment), **_inputs(comparison), "command": command}
     sections = [
-        f"<h1>{escaped(parts.title)}</h1>",
-        f"<p>{escaped(parts.summary)}</p>",
+        f"<h1>{escaped(title)}</h1>",
+        f"<p>{escaped(summary)}</p>",
         _figure(comparison),
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
         f'<pre class="notes">{escaped(chr(10).join(comparison_lines(comparison)))}</pre>',
-        *([] if parts.sweep is None else _sweep(parts.sweep)),
-        *([] if not parts.links else ["<h2>Step by step</h2>", _linked(parts.links)]),
+        *([] if sweep is None else _sweep(sweep)),
+        *(["<h2>Step by step</h2>", _linked(links)] if links else []),
         "<h2>Texts</h2>",
-        *[_folded(heading, text) for heading, text in parts.texts],
+        *[_folded(heading, text) for heading, text in texts],
         "<h2>How this was made</h2>",
-        f'<div class="facts">{table_html(_facts(made))}</div>',
+        f'<div class="facts">{table_html(Table(("", ""), tuple(made.items())))}</div>',
     ]
-    return html_document(parts.title, sections)
+    return html_document(title, sections)
 
 
-def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:
+def links_page(title: str, links: Pairs) -> str:
     """Return a page of links, given as (file, text)."""
     return html_document(title, [f"<h1>{escaped(title)}</h1>", _linked(links)])
 
 
-def _linked(links: Sequence[tuple[str, str]]) -> str:
+def _linked(links: Pairs) -> str:
     items = (f'<li><a href="{escaped(file)}">{escaped(text)}</a></li>' for file, text in links)
     return f"<ul>{''.join(items)}</ul>"
 
@@ -76,12 +66,11 @@ def _figure(comparison: Comparison) -> str:
 
 def _sweep(result: SweepResult) -> list[str]:
     caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
-    table = sweep_table(result)
     lines = "\n".join(sweep_lines(result))
     return [
         "<h2>Tile sizes</h2>",
         f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
-        table_html(table),
+        table_html(sweep_table(result)),
         f'<pre class="notes">{escaped(lines)}</pre>',
     ]
 
@@ -93,12 +82,10 @@ def _folded(heading: str, text: str) -> str:
 
 
 def _inputs(comparison: Comparison) -> dict[str, str]:
-    hashes = {f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256}
-    payload = {"payload": comparison.payload, "sha256 of the payload": comparison.payload_sha256}
-    environment = {"sha256 of the environment": comparison.environment_sha256}
-    return {**environment, **payload, **hashes, "seed": str(comparison.seed)}
-
-
-def _facts(facts: Mapping[str, str]) -> Table:
-    rows: Sequence[tuple[str, str]] = tuple(facts.items())
-    return Table(("", ""), tuple(rows))
+    return {
+        "sha256 of the environment": comparison.environment_sha256,
+        "payload": comparison.payload,
+        "sha256 of the payload": comparison.payload_sha256,
+        **{f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256},
+        "seed": str(comparison.seed),
+    }

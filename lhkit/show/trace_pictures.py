@@ -5,26 +5,26 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
-from lhkit.draw.live_view import Drawing, knob_control
+from lhkit.draw.live_view import Drawing, KnobView, knob_control
 from lhkit.draw.svg import drawing_id
-from lhkit.draw.viewer import View
+from lhkit.draw.viewer import Pane, View
+from lhkit.kernels.code_listing import code_html, code_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError, public, usage_error
 from lhkit.model.file_io import write_file
-from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
-from lhkit.model.trace_record import Provenance, Trace
+from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import (
     against_view,
-    page_facts,
+    detail_panes,
     payload_pane,
     start_step,
     timeline_pane,
@@ -33,8 +33,8 @@ from lhkit.show.trace_view import (
     trace_page,
     trace_view,
 )
-from lhkit.show.value_views import code_view, graph_pane, text_picture, tiles_pane, tiles_view
-from lhkit.tiles.tile_requests import Shapes, tile_picture_of
+from lhkit.show.value_views import graph_pane, text_picture, tiles_pane
+from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.tiles.tile_text import tiles_text
 from lhkit.traces.diff.ir_html import ir_text
@@ -45,7 +45,6 @@ from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
-    from lhkit.draw.live_view import KnobView
     from lhkit.kernels.kernel import Kernel
 
 
@@ -102,26 +101,16 @@ def graph(
     """
     if isinstance(shown, Payload):
         flow = payload_flow(payload_outline(shown), title=shown.source, unfolded=unfolded, quantity=quantity)
-        view = View(
-            drawing_id("graph", shown.sha256, *unfolded), (graph_pane("payload-graph", "Payload", flow),)
-        )
-        return _graph_drawing(flow, view)
-    if step is None:
+        key = drawing_id("graph", shown.sha256, *unfolded)
+        view = View(key, (graph_pane("payload-graph", "Payload", flow),))
+    elif step is None:
         flow = schedule_flow(shown)
-        return _graph_drawing(flow, trace_view(shown, (graph_pane("schedule-graph", "Schedule", flow),)))
-    flow = _flow_after(shown, step, unfolded, quantity)
-    view = trace_view(shown, (graph_pane("payload-graph", f"Payload after step {step}", flow),), step)
-    return _graph_drawing(flow, view)
-
-
-def _flow_after(trace: Trace, step: int, unfolded: Sequence[str], quantity: Quantity | None) -> FlowGraph:
-    delta = trace.step_records[step].payload_delta if step >= 0 else None
-    title = f"the payload after step {step}"
-    outline = outline_after(trace, step)
-    return payload_flow(outline, title=title, delta=delta, unfolded=unfolded, quantity=quantity)
-
-
-def _graph_drawing(flow: FlowGraph, view: View) -> Drawing:
+        view = trace_view(shown, (graph_pane("schedule-graph", "Schedule", flow),))
+    else:
+        outline, title = outline_after(shown, step), f"the payload after step {step}"
+        delta = shown.step_records[step].payload_delta if step >= 0 else None
+        flow = payload_flow(outline, title=title, delta=delta, unfolded=unfolded, quantity=quantity)
+        view = trace_view(shown, (graph_pane("payload-graph", f"Payload after step {step}", flow),), step)
     return Drawing(view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False))
 
 
@@ -134,7 +123,9 @@ def code(kernel: Kernel, target: str | None = None) -> Drawing:
         target: Cross-compile for ``sse``, ``avx2`` or ``avx512``.
     """
     listing = kernel.listing(target)
-    view, text = code_view(listing)
+    text = code_text(listing)
+    pane = Pane("code", f"Hot loops of @{listing.function}, {listing.architecture}", code_html(listing))
+    view = View(drawing_id("code", text), (pane,))
     return Drawing(view, text, lambda: text_picture("machine code", text), is_text=True)
 
 
@@ -144,7 +135,7 @@ def page(trace: Trace) -> Drawing:
 
     Graphs of payloads are drawn where trace and payload are small.
     """
-    return trace_drawing(trace, page_facts(trace))
+    return trace_drawing(trace, detail_panes(trace))
 
 
 @public
@@ -162,7 +153,7 @@ def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None
     Raises:
         UsageError: It cannot be written there.
     """
-    text = trace_page(trace, known_help(), page_facts(trace), command=command)
+    text = trace_page(trace, known_help(), detail_panes(trace), command=command)
     write_file(os.fspath(path), text.encode(errors="replace"))
     return Path(path)
 
@@ -194,33 +185,16 @@ def tiles(
     Raises:
         UsageError: There is no such op, or its extents are not known; there are no knobs to move.
     """
-    wanted = _Wanted(op, step, shapes)
+    picture_of = functools.partial(tile_picture_of, op=op, step=step, shapes=shapes)
     if knobs:
-        return _with_knobs(shown, wanted)
-    picture = wanted.picture(shown)
+        return _with_knobs(shown, picture_of)
+    picture = picture_of(shown)
     key = trace_key(shown) if isinstance(shown, Trace) else drawing_id("payload", shown.sha256)
-    return _drawing(tiles_view(key, picture), picture)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The arguments of `tiles` without the trace."""
-
-    op: str | int | None
-    step: int | None
-    shapes: Shapes
-
-    def picture(self, shown: Trace | Payload) -> TilePicture:
-        return tile_picture_of(shown, op=self.op, step=self.step, shapes=self.shapes)
-
-
-def _drawing(view: View, picture: TilePicture) -> Drawing:
+    view = View(key, (tiles_pane(picture),))
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False))
 
 
-def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
-    from lhkit.draw.live_view import KnobView
-
+def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePicture]) -> Drawing:
     given = shown.provenance if isinstance(shown, Trace) else None
     if not isinstance(shown, Trace) or given is None:
         raise usage_error(
@@ -232,26 +206,20 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
     if not knobs:
         message = f"{schedule.source} has no knob that lists its values"
         raise usage_error(message, "Leave out knobs=True for the picture alone.")
-    key, picture = trace_key(shown), wanted.picture(shown)
+    key, picture = trace_key(shown), picture_of(shown)
     view = _knob_view(key, picture, schedule.values)
     controls = "".join(knob_control(knob, schedule.values[knob.name]) for knob in knobs)
 
-    def live() -> KnobView:
-        return KnobView(view, controls, schedule.values, functools.partial(_redrawn, given, wanted, key))
+    def redraw(values: Mapping[str, KnobValue]) -> tuple[View | None, str]:
+        try:
+            trace = trace_schedule(given.payload, schedule, values)
+            moved = picture_of(trace)
+        except LhkitError as error:
+            return None, f"not drawn: {error.failure.message}"
+        return _knob_view(key, moved, values), (trace.outcome.message or "").partition("\n")[0]
 
-    return dataclasses.replace(_drawing(view, picture), live=live)
-
-
-def _redrawn(
-    given: Provenance, wanted: _Wanted, key: str, values: Mapping[str, KnobValue]
-) -> tuple[View | None, str]:
-    try:
-        trace = trace_schedule(given.payload, given.schedule, values)
-        picture = wanted.picture(trace)
-    except LhkitError as error:
-        return None, f"not drawn: {error.failure.message}"
-    said = (trace.outcome.message or "").partition("\n")[0]
-    return _knob_view(key, picture, values), said
+    live = functools.partial(KnobView, view, controls, schedule.values, redraw)
+    return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False), live=live)
 
 
 def _knob_view(key: str, picture: TilePicture, values: Mapping[str, KnobValue]) -> View:

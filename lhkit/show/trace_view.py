@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -14,18 +13,9 @@ from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.viewer import Frame, Pane, View, ViewStep, page_html
 from lhkit.load.catalogue_cache import known_help
-from lhkit.model.errors import LhkitError
-from lhkit.model.flow_graph import FlowGraph
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.printable import counted
-from lhkit.model.tile_picture import TilePicture
-from lhkit.model.trace_record import (
-    ArgumentReference,
-    ParamReference,
-    PayloadDelta,
-    Reference,
-    ResultReference,
-    Trace,
-)
+from lhkit.model.trace_record import ParamReference, PayloadDelta, Trace
 from lhkit.show.value_views import graph_pane, tiles_pane
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
@@ -40,22 +30,6 @@ from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, ste
 from lhkit.traces.report.trace_text import plain_text, trace_lines
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
 from lhkit.worker.client import Worker
-
-
-@dataclass(frozen=True, slots=True)
-class PageFacts:
-    """Drawings for the page of a trace that need a worker.
-
-    Attributes:
-        flows: The graph of the payload as given (step -1) and after each step that changed it, as (step, graph)
-            in ascending order of steps.
-        notes: Reasons for drawings that are left out.
-    """
-
-    flows: tuple[tuple[int, FlowGraph], ...] = ()
-    tiles: TilePicture | None = None
-    notes: tuple[str, ...] = ()
-
 
 # Limit on payload frames; each takes some kilobytes of a page.
 _MOST_FRAMES = 250
@@ -107,27 +81,10 @@ def _history(
     for position, step in enumerate(trace.steps_by_end()):
         ends.append((step.index, position))
         for change in step.changes:
-            ops = dict.fromkeys(op for r in change.payload if (op := _op_of(r)) is not None)
+            references = [r for r in change.payload if not isinstance(r, ParamReference)]
+            ops = dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
             held.setdefault(change.handle, []).append((position, " ".join(ops)))
     return tuple(ends), tuple((handle, tuple(entries)) for handle, entries in held.items())
-
-
-def _op_of(reference: Reference) -> str | None:
-    match reference:
-        case str():
-            return reference
-        case ResultReference() | ArgumentReference():
-            return reference.op
-        case ParamReference():
-            return None
-
-
-def failure_pane(trace: Trace) -> tuple[Pane, ...]:
-    """Return the failure, if there is one."""
-    if trace.outcome.message is None:
-        return ()
-    text = element("div", escaped(trace.outcome.message), class_="lh-failure")
-    return (Pane("failure", f"{trace.outcome.status}", text),)
 
 
 def timeline_pane(drawing: TimelineDrawing) -> Pane:
@@ -146,11 +103,6 @@ def schedule_panes(trace: Trace, help: Mapping[str, str]) -> tuple[Pane, ...]:
         html = schedule_html(schedule_lines(library.text, trace, help, library.source), label="library")
         panes.append(Pane("library", PurePath(library.source).name, html, folded=True))
     return tuple(panes)
-
-
-def steps_pane(trace: Trace, *, folded: bool) -> Pane:
-    """Return the steps as a table."""
-    return Pane("steps", "Steps, one by one", steps_html(trace), folded=folded)
 
 
 def payload_pane(trace: Trace) -> Pane:
@@ -182,33 +134,22 @@ def _steps_with_frames(trace: Trace) -> list[int]:
     return sorted(steps)
 
 
-def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None) -> View:
-    """Return all drawings of a trace as one view; ``help`` maps ops to sentences, ``facts`` add drawings."""
+def whole_trace_view(trace: Trace, help: Mapping[str, str], details: Iterable[Pane] = ()) -> View:
+    """Return all drawings of a trace as one view; ``help`` maps ops to sentences, see `detail_panes`."""
     schedule = schedule_panes(trace, help)
+    outcome = trace.outcome
+    failure = element("div", escaped(outcome.message or ""), class_="lh-failure")
     panes = (
-        *failure_pane(trace),
+        *([] if outcome.message is None else [Pane("failure", outcome.status, failure)]),
         timeline_pane(timeline_drawing(trace)),
         *schedule[:1],
         payload_pane(trace),
-        steps_pane(trace, folded=bool(schedule)),
+        Pane("steps", "Steps, one by one", steps_html(trace), folded=bool(schedule)),
         *schedule[1:],
         graph_pane("schedule-graph", "What flows where in the schedule", schedule_flow(trace), folded=True),
-        *(_panes_of(trace, facts) if facts else ()),
+        *details,
     )
     return trace_view(trace, panes)
-
-
-def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
-    panes = []
-    if facts.flows:
-        frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)
-        panes.append(Pane("payload-graph", "What flows where in the payload", frames=frames, folded=True))
-    if facts.tiles is not None:
-        panes.append(tiles_pane(facts.tiles, _PAGE_ITERATIONS, folded=True))
-    if facts.notes:
-        notes = "".join(element("p", escaped(note), class_="lh-note") for note in facts.notes)
-        panes.append(Pane("left-out", "", notes))
-    return panes
 
 
 def _flow_said(trace: Trace, step: int) -> str:
@@ -221,7 +162,7 @@ def _flow_said(trace: Trace, step: int) -> str:
 
 
 def trace_page(
-    trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None, *, command: str | None = None
+    trace: Trace, help: Mapping[str, str], details: Iterable[Pane] = (), *, command: str | None = None
 ) -> str:
     """Return a trace as one self-contained interactive HTML file; see `whole_trace_view`."""
     schedule = trace.schedule
@@ -233,7 +174,7 @@ def trace_page(
         " everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
     )
-    view = whole_trace_view(trace, help, facts)
+    view = whole_trace_view(trace, help, details)
     return page_html(view, title=title, summary=summary, facts=_facts(trace, command))
 
 
@@ -241,6 +182,10 @@ def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
     """Return the provenance of a trace: inputs with hashes, knobs, versions, the command."""
     schedule, toolchain = trace.schedule, trace.toolchain
     knobs = ", ".join(f"{name}={value}" for name, value in schedule.knobs)
+    given = trace.provenance
+    if given is not None and not command:
+        files = [name for name, _ in given.texts]
+        command = trace_command(given.schedule, files[0], files[1], files[2:])
     facts = {
         "payload": trace.payload.source,
         "sha256 of the payload": trace.payload.sha256,
@@ -249,18 +194,10 @@ def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
         "knobs": knobs,
         toolchain.bindings: toolchain.version,
         "cpu": toolchain.cpu,
-        **(dict(trace.provenance.versions) if trace.provenance else {}),
-        "command": command or _repeating(trace),
+        **(dict(given.versions) if given else {}),
+        "command": command or "",
     }
     return tuple((name, value) for name, value in facts.items() if name and value)
-
-
-def _repeating(trace: Trace) -> str:
-    """Return the command line that repeats a trace; empty without provenance."""
-    if trace.provenance is None:
-        return ""
-    files = [name for name, _ in trace.provenance.texts]
-    return trace_command(trace.provenance.schedule, files[0], files[1], files[2:])
 
 
 # Within these limits all graphs of a trace are drawn in less than two seconds.
@@ -270,46 +207,45 @@ _MOST_OPS = 150
 _MOST_OPEN = 60
 _ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
 
-Flows = tuple[tuple[int, FlowGraph], ...]
 
-
-def page_facts(trace: Trace, *, worker: Worker | None = None) -> PageFacts:
-    """Return the graphs and the tile picture of a trace, or the reasons for leaving them out."""
+def detail_panes(trace: Trace, *, worker: Worker | None = None) -> list[Pane]:
+    """Return graphs of the payload and a picture of its tiles, or the reasons for leaving them out."""
     if not any(s.step == -1 for s in trace.snapshots):
-        return PageFacts()
-    flows, flow_notes = _flows(trace, worker)
-    tiles, tile_notes = _tiles(trace, worker)
-    return PageFacts(flows, tiles, flow_notes + tile_notes)
+        return []
+    panes, notes = [], []
+    try:
+        frames = _payload_graphs(trace, worker)
+        panes.append(Pane("payload-graph", "What flows where in the payload", frames=frames, folded=True))
+    except LhkitError as error:
+        notes.append(f"Graphs of the payload are not drawn: {_said(error)}")
+    try:
+        panes.append(tiles_pane(tile_picture_of(trace, worker=worker), _PAGE_ITERATIONS, folded=True))
+    except LhkitError as error:
+        notes.append(f"No picture of tiles: {_said(error)}")
+    if notes:
+        listed = "".join(element("p", escaped(note), class_="lh-note") for note in notes)
+        panes.append(Pane("left-out", "", listed))
+    return panes
 
 
-def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]:
-    steps = [-1, *(s.index for s in trace.step_records if s.payload_delta != PayloadDelta())]
+def _payload_graphs(trace: Trace, worker: Worker | None) -> tuple[Frame, ...]:
+    """Return the graph of the payload as given, and after each step that changed it."""
     known = {s.step for s in trace.snapshots}
-    steps = [step for step in steps if step in known]
+    changing = (s.index for s in trace.step_records if s.payload_delta != PayloadDelta())
+    steps = [step for step in (-1, *changing) if step in known]
     if len(steps) > _MOST_STEPS:
-        return (), (f"Graphs of the payload are not drawn: {counted(len(steps), 'step')} changed it. {_ONE}",)
-    try:
-        ends = (steps[0], steps[-1])
-        ops = max(_op_count(trace, step, worker) for step in ends)
-        if ops > _MOST_OPS:
-            return (), (f"Graphs of the payload are not drawn: it has {ops} ops. {_ONE}",)
-        return tuple(
-            (step, payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker)) for step in steps
-        ), ()
-    except LhkitError as error:
-        return (), (f"Graphs of the payload are not drawn: {_said(error)}",)
-
-
-def _op_count(trace: Trace, step: int, worker: Worker | None) -> int:
-    known = order_at(trace, step)
-    return len(outline_after(trace, step, worker=worker).ops) if known is None else len(known)
-
-
-def _tiles(trace: Trace, worker: Worker | None) -> tuple[TilePicture | None, tuple[str, ...]]:
-    try:
-        return tile_picture_of(trace, worker=worker), ()
-    except LhkitError as error:
-        return None, (f"No picture of tiles: {_said(error)}",)
+        raise usage_error(f"{counted(len(steps), 'step')} changed it. {_ONE}")
+    ops = max(
+        len(order_at(trace, step) or outline_after(trace, step, worker=worker).ops)
+        for step in (steps[0], steps[-1])
+    )
+    if ops > _MOST_OPS:
+        raise usage_error(f"it has {ops} ops. {_ONE}")
+    flows = [payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker) for step in steps]
+    return tuple(
+        Frame(step, _flow_said(trace, step) + graph_svg(layout(flow)))
+        for step, flow in zip(steps, flows, strict=True)
+    )
 
 
 def _said(error: LhkitError) -> str:
@@ -321,8 +257,8 @@ def trace_bundle(trace: Trace) -> dict[str, Any]:
     return trace_drawing(trace)._repr_mimebundle_()
 
 
-def trace_drawing(trace: Trace, facts: PageFacts | None = None) -> Drawing:
-    """Return all drawings of a trace as one; ``facts`` are the drawings that need a worker."""
+def trace_drawing(trace: Trace, details: Iterable[Pane] = ()) -> Drawing:
+    """Return all drawings of a trace as one; see `detail_panes`."""
     text = plain_text(trace_lines(trace))
-    view = whole_trace_view(trace, known_help(), facts)
+    view = whole_trace_view(trace, known_help(), details)
     return Drawing(view, text, lambda: timeline_svg(timeline_drawing(trace), themed=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
 from lhkit.draw.tables import comparison_lines, comparison_table, format_ns, table_html, table_text
 from lhkit.draw.theme import MONO
 from lhkit.draw.viewer import Frame, Pane, View
-from lhkit.kernels.code_listing import CodeListing, code_html, code_text, hot_loops_table, hot_loops_text
+from lhkit.kernels.code_listing import hot_loops_table, hot_loops_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError
 from lhkit.model.flow_graph import FlowGraph
@@ -39,45 +39,20 @@ _MOST_ITERATIONS = 32
 _STRIP_WIDTH, _STRIP_EDGE = 560.0, 40.0
 
 
-def text_picture(title: str, text: str, *, themed: bool = False) -> str:
+def text_picture(title: str, text: str) -> str:
     """Return the first lines of a text as SVG."""
     lines = text.rstrip("\n").split("\n")
     shown = lines[:_MOST_LINES]
     if len(lines) > len(shown):
         shown = [*shown, f"… {len(lines) - len(shown)} more lines"]
     width = _TEXT_WIDTH - 2 * _EDGE
-    drawn = [
-        element(
-            "text",
-            escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}")),
-            x=_EDGE,
-            y=_EDGE + 12 + _LINE_HEIGHT * number,
-            fill="ink",
-        )
-        for number, line in enumerate(shown)
-    ]
+    drawn = []
+    for number, line in enumerate(shown):
+        words = escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}"))
+        drawn.append(element("text", words, x=_EDGE, y=_EDGE + 12 + _LINE_HEIGHT * number, fill="ink"))
     height = 2 * _EDGE + _LINE_HEIGHT * len(shown)
     group = element("g", *drawn, font_family=MONO, font_size=12)
-    return svg(_TEXT_WIDTH, height, group, label=title, themed=themed)
-
-
-def payload_view(payload: Payload) -> View:
-    """Return a payload as a view: its text."""
-    pane = Pane("text", payload_words(payload), payload_html(payload.text))
-    return View(drawing_id("payload", payload.sha256), (pane,))
-
-
-def payload_words(payload: Payload) -> str:
-    """Return source and functions of a payload in one line."""
-    functions = ", ".join(f.describe() for f in payload.functions if not f.is_declaration)
-    return f"{PurePath(payload.source).name}: {functions or 'no function with a body'}"
-
-
-def schedule_view(schedule: Schedule, help: Mapping[str, str]) -> View:
-    """Return the text of a schedule as a view, with help on its ops as tooltips."""
-    lines = schedule_lines(schedule.text, help=help)
-    pane = Pane("text", schedule_words(schedule), schedule_html(lines, label="schedule"))
-    return View(drawing_id("schedule", schedule.sha256, schedule.entry, repr(schedule.settings)), (pane,))
+    return svg(_TEXT_WIDTH, height, group, label=title, themed=False)
 
 
 def schedule_words(schedule: Schedule) -> str:
@@ -86,21 +61,9 @@ def schedule_words(schedule: Schedule) -> str:
     return f"{PurePath(schedule.source).name}: @{schedule.entry}{f' with {knobs}' if knobs else ''}"
 
 
-def kernel_view(words: str, schedule: Schedule | None, hot: HotLoops | None) -> View:
-    """Return a kernel as a view: its hot loops and its schedule."""
-    panes = [Pane("kernel", words, "" if hot is None else _hot_loops_html(hot))]
-    if schedule is not None:
-        text = schedule_html(schedule_lines(schedule.text), label="schedule")
-        panes.append(Pane("schedule", "Schedule", text, folded=True))
-    return View(drawing_id("kernel", words), tuple(panes))
-
-
 def _hot_loops_html(hot: HotLoops) -> str:
-    said = "".join(
-        element("li", element("code", escaped(where)), " ", escaped(sentence))
-        for where, sentence in hot.sentences
-    )
-    return element("ul", said) + table_html(hot_loops_table(hot))
+    items = [element("li", element("code", escaped(at)), " ", escaped(said)) for at, said in hot.sentences]
+    return element("ul", *items) + table_html(hot_loops_table(hot))
 
 
 def measurement_words(measurement: Measurement) -> str:
@@ -111,23 +74,16 @@ def measurement_words(measurement: Measurement) -> str:
     check = "not checked" if checked is None else "checked" if checked.ok else "WRONG RESULT"
     knobs = "".join(f", {name}={value}" for name, value in measurement.knobs)
     settled = "" if measurement.is_stable else ", times had not settled"
+    disturbed = len(measurement.disturbed_rounds)
+    beside = f", {disturbed} of them beside another timing on this machine" if disturbed else ""
     return (
         f"{measurement.name}{knobs}: {format_ns(interval.middle)} a call"
         f" ({format_ns(interval.low)} to {format_ns(interval.high)} with 95 %),"
-        f" {len(values)} samples of {measurement.calls} calls{settled}{_beside(measurement)}, {check}"
+        f" {len(values)} samples of {measurement.calls} calls{settled}{beside}, {check}"
     )
 
 
-def _said(measurement: Measurement, round_: int) -> str:
-    return ", beside another timing" if round_ in measurement.disturbed_rounds else ""
-
-
-def _beside(measurement: Measurement) -> str:
-    disturbed = len(measurement.disturbed_rounds)
-    return f", {disturbed} of them beside another timing on this machine" if disturbed else ""
-
-
-def measurement_svg(measurement: Measurement, *, themed: bool = True) -> str:
+def measurement_svg(measurement: Measurement) -> str:
     """Return the samples as dots, one row per round, with median and interval; disturbed samples are hollow."""
     values = values_ns(measurement)
     interval = median_interval(values)
@@ -140,53 +96,23 @@ def measurement_svg(measurement: Measurement, *, themed: bool = True) -> str:
     rows = max(len(values), 1)
     step = min(8.0, 80.0 / rows)
     bottom = 14 + step * rows
-    dots = [
-        element(
-            "circle",
-            element("title", f"round {round_}: {escaped(format_ns(value))}{_said(measurement, round_)}"),
-            cx=x(value),
-            cy=10 + step * i,
-            r=3,
-            fill="none" if round_ in measurement.disturbed_rounds else "live",
-            stroke="consumed" if round_ in measurement.disturbed_rounds else None,
-        )
-        for i, (round_, value) in enumerate(measurement.samples_ns)
-    ]
-    band = element(
-        "rect",
-        x=x(interval.low),
-        y=2,
-        width=max(x(interval.high) - x(interval.low), 1.0),
-        height=bottom - 4,
-        fill="created-paper",
-    )
-    middle = element(
-        "line",
-        x1=x(interval.middle),
-        x2=x(interval.middle),
-        y1=2,
-        y2=bottom - 2,
-        stroke="ink",
-        stroke_dasharray="4 3",
-    )
+    dots = []
+    for i, (round_, value) in enumerate(measurement.samples_ns):
+        is_disturbed = round_ in measurement.disturbed_rounds
+        colours = {"fill": "none", "stroke": "consumed"} if is_disturbed else {"fill": "live"}
+        said = f"round {round_}: {escaped(format_ns(value))}{', beside another timing' * is_disturbed}"
+        dots.append(element("circle", element("title", said), cx=x(value), cy=10 + step * i, r=3, **colours))
+    left, at, right = map(x, (interval.low, interval.middle, interval.high))
+    width = max(right - left, 1.0)
+    band = element("rect", x=left, y=2, width=width, height=bottom - 4, fill="created-paper")
+    middle = element("line", x1=at, x2=at, y1=2, y2=bottom - 2, stroke="ink", stroke_dasharray="4 3")
     edges = [(low, "start" if high > low else "middle"), *([(high, "end")] if high > low else [])]
     ticks = [
         element("text", format_ns(value), x=x(value), y=bottom + 14, fill="faint", text_anchor=anchor)
         for value, anchor in edges
     ]
     label = measurement_words(measurement)
-    return svg(_STRIP_WIDTH, bottom + 22, band, middle, *dots, *ticks, label=label, themed=themed)
-
-
-def measurement_view(measurement: Measurement) -> View:
-    """Return a measurement as a view: its samples as dots."""
-    pane = Pane(
-        "measurement",
-        measurement_words(measurement),
-        measurement_svg(measurement, themed=False),
-        picture=measurement_svg(measurement, themed=False),
-    )
-    return View(drawing_id("measurement", repr(measurement)), (pane,))
+    return svg(_STRIP_WIDTH, bottom + 22, band, middle, *dots, *ticks, label=label, themed=False)
 
 
 def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) -> Pane:
@@ -194,11 +120,6 @@ def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) 
     places = layout(flow)
     picture = "" if folded else graph_svg(places, themed=False)
     return Pane(name, title, graph_svg(places), picture=picture, folded=folded)
-
-
-def tiles_view(key: str, picture: TilePicture) -> View:
-    """Return a tile picture as a view with a slider over its first iterations."""
-    return View(key, (tiles_pane(picture),))
 
 
 def tiles_pane(picture: TilePicture, most: int = _MOST_ITERATIONS, *, folded: bool = False) -> Pane:
@@ -210,48 +131,52 @@ def tiles_pane(picture: TilePicture, most: int = _MOST_ITERATIONS, *, folded: bo
     return Pane("tiles", title, frames=frames, axis="iteration", picture=still, folded=folded)
 
 
-def code_view(listing: CodeListing) -> tuple[View, str]:
-    """Return machine code as a view, and as text."""
-    text = code_text(listing)
-    pane = Pane("code", f"Hot loops of @{listing.function}, {listing.architecture}", code_html(listing))
-    return View(drawing_id("code", text), (pane,)), text
-
-
 def payload_bundle(payload: Payload) -> dict[str, Any]:
     """Return a payload as a MIME bundle: its text."""
-    words = payload_words(payload)
-    return _text_drawing(payload_view(payload), words, payload.text)._repr_mimebundle_()
+    functions = ", ".join(f.describe() for f in payload.functions if not f.is_declaration)
+    words = f"{PurePath(payload.source).name}: {functions or 'no function with a body'}"
+    key = drawing_id("payload", payload.sha256)
+    return _text_bundle(key, words, payload.text, payload_html(payload.text))
 
 
 def schedule_bundle(schedule: Schedule) -> dict[str, Any]:
-    """Return a schedule as a MIME bundle: its text."""
-    words = schedule_words(schedule)
-    return _text_drawing(schedule_view(schedule, known_help()), words, schedule.text)._repr_mimebundle_()
+    """Return a schedule as a MIME bundle: its text, with help on its ops as tooltips."""
+    html = schedule_html(schedule_lines(schedule.text, help=known_help()), label="schedule")
+    key = drawing_id("schedule", schedule.sha256, schedule.entry, repr(schedule.settings))
+    return _text_bundle(key, schedule_words(schedule), schedule.text, html)
 
 
-def _text_drawing(view: View, words: str, text: str) -> Drawing:
-    return Drawing(view, f"{words}\n{text}", lambda: text_picture(words, f"// {words}\n{text}"), is_text=True)
+def _text_bundle(key: str, words: str, text: str, html: str) -> dict[str, Any]:
+    view = View(key, (Pane("text", words, html),))
+    picture = functools.partial(text_picture, words, f"// {words}\n{text}")
+    return Drawing(view, f"{words}\n{text}", picture, is_text=True)._repr_mimebundle_()
 
 
 def kernel_bundle(kernel: Kernel) -> dict[str, Any]:
     """Return a kernel as a MIME bundle: its hot loops and its schedule."""
     what = schedule_words(kernel.schedule) if kernel.schedule else "unscheduled"
     words = f"{kernel.function.describe()}, {what}, compiled in {kernel.compile_ns / 1e6:.0f} ms"
-    hot = None
+    html = ""
     try:
         hot = kernel.hot_loops()
-        text = f"{words}\n{hot_loops_text(hot)}"
+        html, text = _hot_loops_html(hot), f"{words}\n{hot_loops_text(hot)}"
     except LhkitError as error:
         text = f"{words}\n{error.failure.message}"
-    view = kernel_view(words, kernel.schedule, hot)
+    panes = [Pane("kernel", words, html)]
+    if kernel.schedule is not None:
+        lines = schedule_html(schedule_lines(kernel.schedule.text), label="schedule")
+        panes.append(Pane("schedule", "Schedule", lines, folded=True))
+    view = View(drawing_id("kernel", words), tuple(panes))
     return Drawing(view, text, lambda: text_picture(words, text), is_text=True)._repr_mimebundle_()
 
 
 def measurement_bundle(measurement: Measurement) -> dict[str, Any]:
     """Return a measurement as a MIME bundle: its samples as dots, and its median in words."""
-    view = measurement_view(measurement)
-    words = measurement_words(measurement)
-    return Drawing(view, words, lambda: measurement_svg(measurement, themed=False))._repr_mimebundle_()
+    words, drawn = measurement_words(measurement), measurement_svg(measurement)
+    view = View(
+        drawing_id("measurement", repr(measurement)), (Pane("measurement", words, drawn, picture=drawn),)
+    )
+    return Drawing(view, words, lambda: drawn)._repr_mimebundle_()
 
 
 def comparison_bundle(comparison: Comparison) -> dict[str, Any]:

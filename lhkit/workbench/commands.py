@@ -14,7 +14,7 @@ from lhkit.compose.step_candidates import USUAL, include_text
 from lhkit.compose.trial_steps import known_recipes
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.step_form import Form, TypedName, WrittenForm
+from lhkit.model.step_form import TypedName, WrittenForm
 from lhkit.text.script import Edited, Script, is_terminator
 from lhkit.text.step_edits import (
     dependents_of,
@@ -69,14 +69,10 @@ def _open(workbench: WorkbenchCore, command: Command) -> None:
     workbench.look(front=tuple(front.items()), by=str(command.get("by", "")))
 
 
-def _undo(workbench: WorkbenchCore, _: Command) -> None:
-    if not workbench.session.undo():
-        raise usage_error("there is nothing to undo")
-
-
-def _redo(workbench: WorkbenchCore, _: Command) -> None:
-    if not workbench.session.redo():
-        raise usage_error("there is nothing to redo")
+def _undo_or_redo(workbench: WorkbenchCore, command: Command) -> None:
+    session, name = workbench.session, text(command, "do")
+    if not (session.undo() if name == "undo" else session.redo()):
+        raise usage_error(f"there is nothing to {name}")
 
 
 def _checkpoint(workbench: WorkbenchCore, command: Command) -> None:
@@ -101,12 +97,6 @@ def _set_knobs(workbench: WorkbenchCore, command: Command) -> None:
     workbench.gesture = None
     workbench.session.set_knobs(mapping(command, "knobs"), amends=amends)
     workbench.gesture = gesture
-
-
-def _try_handle(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"handle": id}``: try ops and recipes on a handle of the trace."""
-    trace = workbench.current_trace()
-    workbench.tryouts.start(trace, workbench.parsed_script(), text(command, "handle"))
 
 
 def _add_tried(workbench: WorkbenchCore, command: Command) -> None:
@@ -136,22 +126,20 @@ def _trust(workbench: WorkbenchCore, command: Command) -> None:
     then = command.get("then")
     if then is None:
         return
-    kind = next((kind for kind in _RUNS if kind == then), None)
-    if kind is None:
+    if then not in _RUNS:
         raise usage_error(f"there is nothing called {then!r} to do after trusting")
-    workbench.runs.start(kind)
+    workbench.runs.start(then)
 
 
 def _go_back(workbench: WorkbenchCore, command: Command) -> None:
     """``{"result": number, "bar": index}``: restore the version of a result, or of one of its variants."""
     result = workbench.runs.result(integer(command, "result"))
-    knobs = result.knobs
+    session, knobs = workbench.session, result.knobs
     if "bar" in command:
         number = integer(command, "bar")
         if not 0 <= number < len(result.bars):
             raise usage_error(f"result {result.number} has no bar {number}")
         knobs = result.bars[number].knobs or knobs
-    session = workbench.session
     is_other = session.text != result.schedule.text
     if is_other:
         session.set_text(result.schedule.text, title=f"back to result {result.number}")
@@ -195,36 +183,20 @@ def _with_dependents(
         workbench.notice = Notice("refused", error.failure.message, "", ((label, again),))
 
 
-def _switch_on(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"off": number among the disabled steps}``."""
-    number = integer(command, "off")
-    change(workbench, command, lambda script: enable_step(script, number))
-
-
-def _duplicate(workbench: WorkbenchCore, command: Command) -> None:
-    step = integer(command, "step")
-    change(workbench, command, lambda script: duplicate_step(script, step))
-
-
 def _move(workbench: WorkbenchCore, command: Command) -> None:
     """``{"step": number, "before": number}`` or ``"after"``, or ``"by": -1 | 1`` among its siblings."""
     step = integer(command, "step")
     if "by" in command:
-        place = _beside(workbench.script, step, integer(command, "by"))
+        script, is_down = workbench.script, integer(command, "by") > 0
+        block, index = script.home_of(script.find(step))[2:]
+        at = index + (1 if is_down else -1)
+        if not 0 <= at < len(block.ops) or is_terminator(block.ops[at]):
+            raise usage_error(f"there is no step {'below' if is_down else 'above'} it in its block")
+        place = {"after" if is_down else "before": script.number_of(block.ops[at])}
     else:
         side = "before" if "before" in command else "after"
         place = {side: integer(command, side)}
     change(workbench, command, lambda script: move_step(script, step, **place))
-
-
-def _beside(script: Script, step: int, by: int) -> dict[str, int]:
-    """Return the place one step up or down in the block, as a keyword of `move_step`."""
-    op = script.find(step)
-    block, index = script.home_of(op)[2:]
-    at = index + (1 if by > 0 else -1)
-    if not 0 <= at < len(block.ops) or is_terminator(block.ops[at]):
-        raise usage_error(f"there is no step {'below' if by > 0 else 'above'} it in its block")
-    return {"after" if by > 0 else "before": script.number_of(block.ops[at])}
 
 
 def _add_text(workbench: WorkbenchCore, command: Command) -> None:
@@ -331,28 +303,26 @@ def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"op": name, "after": number}`` or ``{"step": number}`` → the form, and where its step goes."""
     script, place = _place(workbench, question)
     handles = handles_at(script, place)
-    if place.side == "step":
-        written = _written(workbench, script, place.number)
-        op = workbench.catalogue().op(written.form.op)
-        if has_body(op):
-            message = f"{op.name} has steps inside: its arguments are changed in the text"
-            raise usage_error(message, "Its inner steps can be edited one by one.")
-        name, title, sentence = op.name, op.short_name, op.sentence
-        html = form_html(op, handles, written_fields(written.form, op), is_new=False)
-    elif (name := text(question, "op")).startswith("@"):
+    old = _written(workbench, script, place.number).form if place.side == "step" else None
+    name = old.op if old is not None else text(question, "op")
+    if name.startswith("@"):
         recipe = _recipe(workbench, name)
         title, sentence = name, recipe.sentence
         html = recipe_form_html(recipe, handles)
     else:
         op = workbench.catalogue().op(name)
+        if old is not None and has_body(op):
+            message = f"{op.name} has steps inside: its arguments are changed in the text"
+            raise usage_error(message, "Its inner steps can be edited one by one.")
         name, title, sentence = op.name, op.short_name, op.sentence
-        html = form_html(op, handles, {}, is_new=True)
+        fields = written_fields(old, op) if old is not None else {}
+        html = form_html(op, handles, fields, is_new=old is None)
     return {"op": name, "title": title, "sentence": sentence, "html": html, "where": place.describe(script)}
 
 
 def _written(workbench: WorkbenchCore, script: Script, number: int) -> WrittenForm:
     place = script.syntax.place(script.find(number).name_start)
-    forms = read_forms(script.text, name=script.source, worker=workbench.worker)
+    forms = read_forms(script.text, name=script.source, worker=workbench.session.worker)
     found = next((f for f in forms if (f.line, f.column) == (place.line, place.column)), None)
     if found is None:
         raise usage_error(f"step {number} cannot be read as a form")
@@ -364,9 +334,7 @@ def _built(workbench: WorkbenchCore, command: Command) -> tuple[StepPlace, str, 
     script, place = _place(workbench, command)
     handles = [handle for handle, _ in handles_at(script, place)]
     fields = mapping(command, "fields")
-    old: Form | None = None
-    if place.side == "step":
-        old = _written(workbench, script, place.number).form
+    old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(command, "op")
     if name.startswith("@"):
         recipe = _recipe(workbench, name)
@@ -382,11 +350,6 @@ def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) 
     if missing := [name for name in names if name not in known]:
         raise usage_error(f"{recipe.name} takes {len(names)} handles, and {missing[0] or 'one'} is not there")
     return [known[name] for name in names]
-
-
-def _preview(workbench: WorkbenchCore, question: Command) -> str:
-    """``{"op", "fields", "after"}`` or ``{"step", "fields"}`` → the step as it will be written."""
-    return _built(workbench, question)[1]
 
 
 def _add(workbench: WorkbenchCore, command: Command) -> None:
@@ -415,8 +378,8 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "set_large": lambda workbench, command: workbench.look(is_large=flag(command, "large"), by=""),
     # {"whole": bool}: the payload as text instead of as a diff.
     "set_whole": lambda workbench, command: workbench.look(whole_payload=flag(command, "whole"), by=""),
-    "undo": _undo,
-    "redo": _redo,
+    "undo": _undo_or_redo,
+    "redo": _undo_or_redo,
     "checkpoint": _checkpoint,
     "restore": lambda workbench, command: workbench.session.restore(text(command, "name")),
     "recover": lambda workbench, _: workbench.session.recover(),
@@ -428,13 +391,21 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "stop": lambda workbench, _: workbench.runs.stop(),
     "go_back": _go_back,
     "forget_results": _forget_results,
-    "try_handle": _try_handle,
+    # {"handle": id}: try ops and recipes on a handle of the trace.
+    "try_handle": lambda workbench, command: workbench.tryouts.start(
+        workbench.current_trace(), workbench.parsed_script(), text(command, "handle")
+    ),
     "add_tried": _add_tried,
     "trust": _trust,
     "remove_step": lambda workbench, command: _with_dependents(workbench, command, remove_step, "remove"),
     "switch_off": lambda workbench, command: _with_dependents(workbench, command, disable_step, "switch off"),
-    "switch_on": _switch_on,
-    "duplicate_step": _duplicate,
+    # {"off": number among the disabled steps}
+    "switch_on": lambda workbench, command: change(
+        workbench, command, functools.partial(enable_step, number=integer(command, "off"))
+    ),
+    "duplicate_step": lambda workbench, command: change(
+        workbench, command, functools.partial(duplicate_step, step=integer(command, "step"))
+    ),
     "move_step": _move,
     "add_text": _add_text,
     "set_text": _set_text,
@@ -448,5 +419,6 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "search": _search,
     "form": _form,
-    "preview": _preview,
+    # {"op", "fields", "after"} or {"step", "fields"} → the step as it will be written.
+    "preview": lambda workbench, question: _built(workbench, question)[1],
 }

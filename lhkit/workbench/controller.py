@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
@@ -20,8 +19,8 @@ from lhkit.workbench import (
     text_questions,
     workbench_exports,
 )
-from lhkit.workbench.form_fields import step_of_number
-from lhkit.workbench.jobs import InlineJobs, Jobs
+from lhkit.workbench.form_fields import steps_by_place
+from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
@@ -63,11 +62,11 @@ class Workbench(WorkbenchCore):
         is_hurried: bool = False,
     ) -> None:
         """Open a session and take its trace."""
-        super().__init__(session, jobs or InlineJobs(), screen=screen, results=results, reference=reference)
+        super().__init__(session, jobs or Jobs(), screen=screen, results=results, reference=reference)
         self.changed = changed or (lambda _: None)
         self.panes: dict[str, Json] = {}
         self._keys: dict[str, Hashable] = {}
-        self._cache: OrderedDict[tuple[str, Hashable], Json] = OrderedDict()
+        self._cache: dict[tuple[str, Hashable], Json] = {}
         self._is_hurried = is_hurried
         if session.left_behind is not None:
             recover = ("Go on from there", {"do": "recover"})
@@ -95,7 +94,11 @@ class Workbench(WorkbenchCore):
             refused = error
             failure = in_words(error.failure, str(name).replace("_", " "))
             self.notice = Notice("refused", failure.message, failure.advice or "")
-        self._report_cancellation()
+        failed = self.session.failure
+        if self.notice is None and failed is not None and was_stopped(failed):
+            again = (("take it up again", {"do": "trace"}),)
+            message = f"{failed.message}: shown is the last good trace" if self.trace else failed.message
+            self.notice = Notice("done", message, failed.advice or "", again)
         self._after_a_change()
         if raises and self.notice is not None and self.notice.kind == "refused":
             raise refused or usage_error(self.notice.message, self.notice.advice or None)
@@ -130,8 +133,8 @@ class Workbench(WorkbenchCore):
         """Render the panes whose cache key has changed, and report their names."""
         new = []
         for pane in PANES:
-            key = pane.key(self)
-            if pane.name in self._keys and self._keys[pane.name] == key:
+            key = None if pane.key is None else pane.key(self)
+            if pane.key is not None and pane.name in self._keys and self._keys[pane.name] == key:
                 continue
             if self._is_hurried and pane.placeholder is not None:
                 self.panes[pane.name] = pane.placeholder
@@ -148,12 +151,11 @@ class Workbench(WorkbenchCore):
         if not pane.is_cached:
             return pane.render(self)
         entry = (pane.name, key)
-        if entry not in self._cache:
-            self._cache[entry] = pane.render(self)
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.popitem(last=False)
-        self._cache.move_to_end(entry)
-        return self._cache[entry]
+        content = self._cache.pop(entry) if entry in self._cache else pane.render(self)
+        self._cache[entry] = content
+        if len(self._cache) > _MOST_CACHED:
+            del self._cache[next(iter(self._cache))]  # the least recently used
+        return content
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
@@ -161,13 +163,6 @@ class Workbench(WorkbenchCore):
             self.jobs.stop(name)
         self.runs.close()
         self.session.close()
-
-    def _report_cancellation(self) -> None:
-        failure = self.session.failure
-        if self.notice is None and failure is not None and was_stopped(failure):
-            again = (("take it up again", {"do": "trace"}),)
-            message = f"{failure.message}: shown is the last good trace" if self.trace else failure.message
-            self.notice = Notice("done", message, failure.advice or "", again)
 
     def _after_a_change(self) -> None:
         trace, before = self.session.trace, self._viewed_trace
@@ -181,9 +176,9 @@ class Workbench(WorkbenchCore):
                     self.look(step=failed)
         number, self._number = self._number, None
         if number is not None and trace is not None and not self.session.is_stale:
-            step = step_of_number(self.script, trace, number)
-            if step is not None:
-                self.look(step=step, kind="step", ids=str(step), by="")
+            place = self.script.syntax.place(self.script.find(number).name_start)
+            if ran := steps_by_place(trace).get((place.line, place.column)):
+                self.look(step=ran[0].index, kind="step", ids=str(ran[0].index), by="")
         self.repairs.follow(is_typing=self.typed.goes_on and self.typed.version == self.version_id)
         # Without a trace the check is the only diagnosis.
         if self.screen.is_open("text") or not self.session.is_trusted:

@@ -19,10 +19,9 @@ from lhkit.compose.trial_steps import values_in_scope
 from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
-from lhkit.model.step_form import Form, FormBlock, TypedName, attribute_text
-from lhkit.model.trace_record import Trace
+from lhkit.model.step_form import Form, TypedName, attribute_text
+from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.text.lexer import lex, without_trivia
-from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.text.step_edits import type_of
@@ -61,19 +60,21 @@ def built_form(
             if made.op.regions[0].kind == "alternatives":
                 with choice.region():
                     pass
-    form = builder.block.nodes[-1].as_form()
-    return _with_results_of(_renamed(form, stand_ins), old)
+    form = _renamed(builder.block.nodes[-1].as_form(), stand_ins)
+    # The result names of the replaced step stay if the counts agree.
+    if old is None or [(n, len(v)) for n, v in form.results] != [(n, len(v)) for n, v in old.results]:
+        return form
+    return dataclasses.replace(form, results=old.results)
 
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
-        read: Reader = _READERS.get(parameter.attribute.kind, _text)
-        return read(value, known)
+        read = _READERS.get(parameter.attribute.kind)
+        return read(value, known) if read is not None else str(value).strip()
     if parameter.operand is not None:
-        names = _items(value)
-        given = [_handle(name, known) for name in names]
+        given = [_handle(name, known) for name in _items(value)]
         if parameter.operand.count == "many":
             return tuple(given)
         if len(given) != 1:
@@ -81,10 +82,6 @@ def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle]
         return given[0]
     if parameter.region is not None and parameter.region.kind == "payload":
         return str(value)
-    return _patterns(value, old)
-
-
-def _patterns(value: Any, old: Form | None) -> Any:
     names = _items(value)
     for block in old.regions if old is not None else ():
         if [_last(step.op) for step in block.steps] == [_last(name) for name in names]:
@@ -164,10 +161,6 @@ def _entry(text: str, known: Mapping[str, BuiltHandle]) -> Any:
     return known.get(text, text.strip('"'))
 
 
-def _text(value: Any, _: Mapping[str, BuiltHandle]) -> str:
-    return str(value).strip()
-
-
 _READERS: Mapping[AttributeKind, Reader] = {
     "flag": _bool,
     "bool": _bool,
@@ -183,23 +176,10 @@ _READERS: Mapping[AttributeKind, Reader] = {
 }
 
 
-def _renamed(form: Form, stand_ins: Mapping[str, TypedName]) -> Form:
-
-    def real(values: tuple[TypedName, ...]) -> tuple[TypedName, ...]:
-        return tuple(stand_ins.get(v.name, v) for v in values)
-
-    operands = tuple((name, real(values)) for name, values in form.operands)
-    regions = tuple(
-        FormBlock(b.arguments, tuple(_renamed(s, stand_ins) for s in b.steps), b.text) for b in form.regions
-    )
-    return dataclasses.replace(form, operands=operands, regions=regions)
-
-
-def _with_results_of(form: Form, old: Form | None) -> Form:
-    """Take over the result names of the replaced step, if the counts agree."""
-    if old is None or [(n, len(v)) for n, v in form.results] != [(n, len(v)) for n, v in old.results]:
-        return form
-    return dataclasses.replace(form, results=old.results)
+def _renamed(form: Form, names: Mapping[str, TypedName]) -> Form:
+    operands = [(slot, tuple(names.get(v.name, v) for v in values)) for slot, values in form.operands]
+    regions = [dataclasses.replace(b, steps=tuple(_renamed(s, names) for s in b.steps)) for b in form.regions]
+    return dataclasses.replace(form, operands=tuple(operands), regions=tuple(regions))
 
 
 def written_fields(form: Form, op: CatalogueOp) -> dict[str, Any]:
@@ -265,7 +245,9 @@ def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, i
     for parameter in parameters_of(op):
         row = _field(parameter, handles, fields.get(parameter.name, ""))
         is_shown = parameter.is_required or fields.get(parameter.name) not in (None, "", False)
-        (first if is_shown or _is_usual(parameter) else more).append(row)
+        spec = parameter.attribute  # sizes and options are usual
+        is_usual = spec is not None and (spec.dynamic is not None or spec.name in _USUAL)
+        (first if is_shown or is_usual else more).append(row)
     if is_new and op.results:
         listed = ", ".join(r.name for r in op.results)
         more.append(_row(NAMES, f"names of {listed}", _text_input(NAMES, "")))
@@ -285,28 +267,21 @@ def recipe_form_html(recipe: Recipe, handles: Offered) -> str:
     )
 
 
-def _is_usual(parameter: Parameter) -> bool:
-    """Return whether an optional argument is shown unfolded: sizes and options."""
-    spec = parameter.attribute
-    return spec is not None and (spec.dynamic is not None or spec.name in _USUAL)
-
-
 def _field(parameter: Parameter, handles: Offered, value: Any) -> str:
-    spec, operand = parameter.attribute, parameter.operand
+    spec, operand, name = parameter.attribute, parameter.operand, parameter.name
+    kind = "" if spec is None else spec.kind
     if spec is None and operand is not None and operand.count != "many":
         fitting = [(h, dead) for h, dead in handles if kind_of_type(h.type) in operand.kinds]
-        chosen = _menu(parameter.name, fitting, str(value), is_required=parameter.is_required)
-        return _row(parameter.name, parameter.describe(), chosen)
-    if spec is not None and spec.kind == "flag":
-        box = element("input", type="checkbox", name=parameter.name, checked="" if value is True else None)
-        return _row(parameter.name, parameter.describe(), box)
-    words = [c.name for c in spec.cases] if spec is not None and spec.kind == "enum" else []
-    words = ["true", "false"] if spec is not None and spec.kind == "bool" else words
-    if words:
+        control = _menu(name, fitting, str(value), is_required=parameter.is_required)
+    elif kind == "flag":
+        control = element("input", type="checkbox", name=name, checked="" if value is True else None)
+    elif spec is not None and kind in ("enum", "bool"):
+        words = [c.name for c in spec.cases] if kind == "enum" else ["true", "false"]
         shown = str(value).lower() if isinstance(value, bool) else str(value)
-        options = [_option(w, w, chosen=w == shown) for w in ["", *words]]
-        return _row(parameter.name, parameter.describe(), element("select", *options, name=parameter.name))
-    return _row(parameter.name, parameter.describe(), _text_input(parameter.name, str(value)))
+        control = element("select", *(_option(w, w, chosen=w == shown) for w in ["", *words]), name=name)
+    else:
+        control = _text_input(name, str(value))
+    return _row(name, parameter.describe(), control)
 
 
 def _row(name: str, said: str, control: str) -> str:
@@ -320,8 +295,7 @@ def _text_input(name: str, value: str) -> str:
 
 def _menu(name: str, handles: Offered, value: str, *, is_required: bool) -> str:
     options = [] if is_required else [_option("", "—", chosen=not value)]
-    known = [h.name for h, _ in handles]
-    if value and value not in known:
+    if value and all(value != h.name for h, _ in handles):
         options.append(_option(value, value, chosen=True))
     for handle, dead in handles:
         shown = f"{handle.name} (dead by then)" if dead else handle.name
@@ -331,9 +305,6 @@ def _menu(name: str, handles: Offered, value: str, *, is_required: bool) -> str:
 
 def _option(value: str, shown: str, *, chosen: bool) -> str:
     return element("option", escaped(shown), value=value, selected="selected" if chosen else None)
-
-
-SIDES = ("after", "before", "inside", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +329,7 @@ class StepPlace:
 
 def asked_place(command: Mapping[str, Any], script: Script, entry: str) -> StepPlace:
     """Return the place that a command names; default the end of the entry sequence."""
-    for side in SIDES:
+    for side in ("after", "before", "inside", "step"):
         value = command.get(side)
         if isinstance(value, int) and not isinstance(value, bool):
             op = script.find(value)
@@ -383,7 +354,9 @@ def number_after(script: Script, place: StepPlace) -> int:
 def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool], ...]:
     """Return the handles in scope at a place, nearest first, each with whether it is consumed by then."""
     op = script.find(place.number)
-    at, inner = _offset(op, place)
+    at, inner = op.end if place.side == "after" else op.start, op.start
+    if place.side == "inside" and op.regions:
+        at, inner = op.regions[-1].end - 1, op.regions[-1].start + 1
     found: list[tuple[TypedName, bool]] = []
     for definition, value, is_dead in values_in_scope(script, inner, at):
         with contextlib.suppress(UsageError):  # its type is not written: it cannot be offered
@@ -391,19 +364,10 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
     return tuple(sorted(found, key=lambda entry: entry[1]))
 
 
-def _offset(op: OpSyntax, place: StepPlace) -> tuple[int, int]:
-    """Return the offset of a place, and an offset inside its block."""
-    if place.side == "inside" and op.regions:
-        return op.regions[-1].end - 1, op.regions[-1].start + 1
-    return (op.end, op.start) if place.side == "after" else (op.start, op.start)
-
-
-def step_of_number(script: Script, trace: Trace, number: int) -> int | None:
-    """Return the first step of a trace that ran a step of the text, None if none did."""
-    place = script.syntax.place(script.find(number).name_start)
-    source = trace.schedule.source
-    for step in trace.step_records:
-        where = step.source
-        if where is not None and (where.file, where.line, where.column) == (source, place.line, place.column):
-            return step.index
-    return None
+def steps_by_place(trace: Trace | None) -> dict[tuple[int, int], list[TraceStep]]:
+    """Return the trace steps of each step of the text, by its line and column."""
+    found: dict[tuple[int, int], list[TraceStep]] = {}
+    for step in trace.step_records if trace is not None else ():
+        if step.source is not None and trace is not None and step.source.file == trace.schedule.source:
+            found.setdefault((step.source.line, step.source.column), []).append(step)
+    return found

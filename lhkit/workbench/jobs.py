@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Protocol
+from dataclasses import dataclass
 
 from lhkit.checks.schedule_check import check_schedule
 from lhkit.compose.session import Session
@@ -30,42 +30,29 @@ from lhkit.worker.cancellation import was_stopped
 Stopped = Callable[[], bool]
 
 
-class Jobs(Protocol):
-    """Runs the work of a workbench; only posted functions touch its state."""
+class Jobs:
+    """Runs the work of a workbench, synchronously; only posted functions touch its state."""
 
     def post(self, act: Callable[[], None]) -> None:
         """Queue a function behind the commands."""
+        act()
 
     def run(self, act: Callable[[], None]) -> None:
         """Queue a function behind the commands, and wait for it."""
+        act()
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Start a background job; a running job of the same name is cancelled."""
+        work(lambda: False)
 
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
 
-
-class InlineJobs:
-    """Runs everything synchronously, for scripts and tests."""
-
-    def post(self, act: Callable[[], None]) -> None:
-        """Call the function."""
-        act()
-
-    def run(self, act: Callable[[], None]) -> None:
-        """Call the function."""
-        act()
-
-    def start(self, name: str, work: Callable[[Stopped], None]) -> None:
-        """Do the work."""
-        work(lambda: False)
-
-    def stop(self, name: str) -> None:
-        """Do nothing: no job is running."""
+    def close(self) -> None:
+        """Cancel all jobs and refuse further commands; queued ones are still executed."""
 
 
-class ThreadJobs:
+class ThreadJobs(Jobs):
     """One thread for commands and one per job, so that the kernel stays responsive; none while idle."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
@@ -163,15 +150,22 @@ _REPAIRED_WARNINGS = ("zero-match",)
 _SHOW_S = 0.2
 
 
-class RepairSearch:
+@dataclass(eq=False)
+class _Background:
+    """Work on the text of a session; ``refresh`` renders what has changed."""
+
+    _session: Session
+    _jobs: Jobs
+    _refresh: Callable[[], None]
+
+
+class RepairSearch(_Background):
     """Searches for repairs of the current problem in the background; ``error`` if the search itself failed."""
 
-    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
-        self.found: tuple[Repair, ...] = ()
-        self.is_looking = False
-        self.error = ""
-        self._session, self._jobs, self._refresh = session, jobs, refresh
-        self._subject: Subject | None = None
+    found: tuple[Repair, ...] = ()
+    is_looking = False
+    error = ""
+    _subject: Subject | None = None
 
     def follow(self, *, is_typing: bool) -> None:
         """Start a search if the problem has changed; drop the repairs of a problem that is gone."""
@@ -184,21 +178,27 @@ class RepairSearch:
             self._jobs.stop("repairs")
             return
 
-        def work(stopped: Callable[[], bool]) -> None:
+        def work(stopped: Stopped) -> None:
             error = ""
             found: tuple[Repair, ...] = ()
             try:
                 found = self._search(subject, stopped)
             except LhkitError as raised:
                 error = raised.failure.message
-            self._jobs.post(lambda: self._take(subject, found, error))
+
+            def take() -> None:
+                if subject == self._subject:
+                    self.found, self.error, self.is_looking = found, error, False
+                    self._refresh()
+
+            self._jobs.post(take)
 
         self._jobs.start("repairs", work)
 
-    def _search(self, subject: Subject, stopped: Callable[[], bool]) -> tuple[Repair, ...]:
+    def _search(self, subject: Subject, stopped: Stopped) -> tuple[Repair, ...]:
         schedule, _, failure, trace = subject
         payload = self._session.payload
-        # A worker of its own: a trial may crash it, and the worker of the session must survive.
+        # A separate worker: a trial may crash it, and the worker of the session must survive.
         worker = trying_worker()
         if failure is None:
             return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stopped, worker=worker)
@@ -215,11 +215,6 @@ class RepairSearch:
             worker=worker,
         )
 
-    def _take(self, subject: Subject, found: tuple[Repair, ...], error: str) -> None:
-        if subject == self._subject:
-            self.found, self.error, self.is_looking = found, error, False
-            self._refresh()
-
 
 def _subject_of(session: Session) -> Subject | None:
     """Return what needs a repair: a text that does not parse, a failed trace, or a match of nothing."""
@@ -234,15 +229,13 @@ def _subject_of(session: Session) -> Subject | None:
     return (version.schedule, version.text, None, trace) if trace.outcome.status == "failed" or warned else None
 
 
-class Tryouts:
+class Tryouts(_Background):
     """Tries all ops and recipes on a handle of text ``version`` in the background; ``error`` if it cannot."""
 
-    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
-        self.handle = self.version = self.error = ""
-        self.place = StepPlace("inside", 0)
-        self.found: tuple[Tried, ...] = ()
-        self.is_trying = False
-        self._session, self._jobs, self._refresh = session, jobs, refresh
+    handle = version = error = ""
+    place = StepPlace("inside", 0)
+    found: tuple[Tried, ...] = ()
+    is_trying = False
 
     def start(self, trace: Trace, script: Script, handle: str) -> None:
         """Start to try ops on a handle, directly behind the step that defines it."""
@@ -259,7 +252,12 @@ class Tryouts:
         self.found, self.error, self.is_trying = (), "", True
         payload, schedule, subject = self._session.payload, self._session.schedule, (name, self.version)
 
-        def work(stopped: Callable[[], bool]) -> None:
+        def show(found: tuple[Tried, ...], error: str, *, is_trying: bool) -> None:
+            if subject == (self.handle, self.version):
+                self.found, self.error, self.is_trying = found, error, is_trying
+                self._refresh()
+
+        def work(stopped: Stopped) -> None:
             found: list[Tried] = []
             error, shown_at = "", time.monotonic()
             try:
@@ -269,10 +267,10 @@ class Tryouts:
                     found.append(tried)
                     if time.monotonic() - shown_at >= _SHOW_S:
                         shown_at = time.monotonic()
-                        self._post(subject, tuple(found), is_trying=True)
+                        self._jobs.post(functools.partial(show, tuple(found), "", is_trying=True))
             except LhkitError as raised:
                 error = raised.failure.message
-            self._post(subject, tuple(found), error=error)
+            self._jobs.post(functools.partial(show, tuple(found), error, is_trying=False))
 
         self._jobs.start("trying", work)
 
@@ -282,26 +280,14 @@ class Tryouts:
             raise usage_error(f"there is no result {number} that can be added")
         return self.found[number]
 
-    def _post(
-        self, subject: tuple[str, str], found: tuple[Tried, ...], *, error: str = "", is_trying: bool = False
-    ) -> None:
-        def take() -> None:
-            if subject == (self.handle, self.version):
-                self.found, self.error, self.is_trying = found, error, is_trying
-                self._refresh()
 
-        self._jobs.post(take)
-
-
-class StaticChecks:
+class StaticChecks(_Background):
     """Checks the current schedule after the queued commands; ``fatal`` uses would crash the compiler."""
 
-    def __init__(self, session: Session, jobs: Jobs, refresh: Callable[[], None]) -> None:
-        self.found: tuple[Finding, ...] = ()
-        self.refused: tuple[RefusedPass, ...] = ()
-        self.fatal: tuple[FatalUse, ...] = ()
-        self._session, self._jobs, self._refresh = session, jobs, refresh
-        self._checked: Schedule | None = None
+    found: tuple[Finding, ...] = ()
+    refused: tuple[RefusedPass, ...] = ()
+    fatal: tuple[FatalUse, ...] = ()
+    _checked: Schedule | None = None
 
     def follow(self) -> None:
         """Check the schedule if it has changed since the last check."""

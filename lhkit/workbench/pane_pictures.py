@@ -19,9 +19,10 @@ from lhkit.traces.diff.ir_html import ir_html, payload_html
 from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
 from lhkit.workbench.screen import Command, flag, integer
-from lhkit.workbench.workbench_core import LivePane, Same, WorkbenchCore, same_trace, sent
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
 # Larger payload graphs fold the ops that did not change.
 _MOST_OPEN = 60
@@ -39,41 +40,26 @@ def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600
 
 def _payload(workbench: WorkbenchCore) -> dict[str, Any]:
     """Render the frame of the current step; the view asks for other steps."""
-    trace, screen = workbench.trace, workbench.screen
+    trace, screen, whole = workbench.trace, workbench.screen, workbench.screen.whole_payload
     if trace is None:
-        whole = screen.whole_payload
         # An untrusted payload is shown as given; one without a trace has nothing to show.
         html = "" if workbench.session.is_trusted else sent(payload_html(workbench.session.payload.text))
         return {"key": "", "step": -1, "whole": whole, "html": html}
-    html = payload_frame(trace, screen.step, whole=screen.whole_payload)
-    return {"key": trace_key(trace), "step": screen.step, "whole": screen.whole_payload, "html": sent(html)}
+    html = payload_frame(trace, screen.step, whole=whole)
+    return {"key": trace_key(trace), "step": screen.step, "whole": whole, "html": sent(html)}
 
 
-def _timeline(workbench: WorkbenchCore) -> Any:
-    trace = workbench.trace
-    if trace is None:
-        return ""
+def _timeline(trace: Trace) -> Any:
     return sent(timeline_html(timeline_drawing(trace), styled=False, is_compact=True))
 
 
-def _if_open(pane: str, workbench: WorkbenchCore) -> Hashable:
-    """Cache key of a pane that is rendered only while it is in front."""
-    return (same_trace(workbench), True) if workbench.screen.is_open(pane) else None
-
-
-def _schedule_graph(workbench: WorkbenchCore) -> Any:
-    trace = workbench.trace
-    if trace is None or not workbench.screen.is_open("schedule_graph"):
-        return ""
+def _schedule_graph(trace: Trace) -> Any:
     return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
-def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
-    trace = workbench.trace
-    if trace is None or not workbench.screen.is_open("tiles"):
-        return _NO_TILES
+def _tiles(trace: Trace) -> dict[str, Any]:
     try:
-        picture = _tile_picture(Same(trace))
+        picture = _tile_picture(SameTrace(trace))
     except LhkitError as error:
         note = element("p", escaped(error.failure.message), class_="lh-note")
         return {"key": trace_key(trace), "count": 1, "label": "", "html": note}
@@ -82,9 +68,7 @@ def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=4)
-def _tile_picture(same: Same) -> TilePicture:
-    if same.trace is None:
-        raise usage_error("there is no trace")
+def _tile_picture(same: SameTrace) -> TilePicture:
     return tile_picture_of(same.trace)
 
 
@@ -113,21 +97,34 @@ def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
-    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
+    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.session.worker)
     return sent(graph_svg(layout(flow), themed=False))
 
 
 def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
     """``{"key": of the trace, "iteration": number}`` → the label and the tile picture of the iteration."""
-    picture = _tile_picture(Same(_asked_trace(workbench, question)))
+    picture = _tile_picture(SameTrace(_asked_trace(workbench, question)))
     return _tile_frame(picture, integer(question, "iteration"))
 
 
+def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder: Any = None) -> LivePane:
+    """Return a pane of a trace that is rendered only while it is in front; the timeline always is."""
+
+    def key(workbench: WorkbenchCore) -> Hashable:
+        return same_trace(workbench) if name == "timeline" or workbench.screen.is_open(name) else None
+
+    def render(workbench: WorkbenchCore) -> Any:
+        trace = workbench.trace
+        return nothing if trace is None or key(workbench) is None else draw(trace)
+
+    return LivePane(name, render, key, is_cached=True, placeholder=placeholder)
+
+
 PANES = (
-    LivePane("payload", lambda w: (same_trace(w), w.session.is_trusted), _payload),
-    LivePane("timeline", same_trace, _timeline, is_cached=True),
-    LivePane("schedule_graph", lambda w: _if_open("schedule_graph", w), _schedule_graph, is_cached=True),
-    LivePane("tiles", lambda w: _if_open("tiles", w), _tiles, is_cached=True, placeholder=_NO_TILES),
+    LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
+    _picture("timeline", _timeline, ""),
+    _picture("schedule_graph", _schedule_graph, ""),
+    _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES),
 )
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "frame": _frame,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lhkit.draw.svg import element, escaped
@@ -35,30 +34,21 @@ def _problems(workbench: WorkbenchCore) -> dict[str, Any]:
 
 
 def _checked(checks: StaticChecks) -> list[str]:
-    refused = [(str(r.source or ""), r.reason, "failed") for r in checks.refused]
-    found = [
-        (str(f.use.source), f.message, "failed" if f.severity == "error" else "warned") for f in checks.found
-    ]
-    return [
-        element(
-            "div",
-            element("b", escaped(said)),
-            " ",
-            element("span", escaped(at), class_="lh-note"),
-            class_="lhw-problem",
-            data_status=status,
-        )
-        for at, said, status in (*refused, *found)
-    ]
+    problems = [(str(r.source or ""), r.reason, "failed") for r in checks.refused]
+    for f in checks.found:
+        problems.append((str(f.use.source), f.message, "failed" if f.severity == "error" else "warned"))
+    listed = []
+    for at, message, status in problems:
+        said = element("b", escaped(message)) + " " + element("span", escaped(at), class_="lh-note")
+        listed.append(element("div", said, class_="lhw-problem", data_status=status))
+    return listed
 
 
 def _failure_html(failure: Failure, step: int | None, repairs: str) -> str:
     first, _, more = failure.message.partition("\n")
     head = element("b", escaped(first))
     if step is not None:
-        head = element(
-            "button", head, type="button", class_="lhw-link", data_goto=step, title=f"show step {step}"
-        )
+        head = _step_link(head, step, title=f"show step {step}")
     # The description starts with the message unless the first diagnostic repeats it.
     rest = failure.describe().removeprefix(failure.message).strip("\n")
     said = "\n".join(part for part in (more, rest) if part)
@@ -72,41 +62,31 @@ def _repairs_html(workbench: WorkbenchCore) -> str:
         return element("p", "Looking for repairs …", class_="lh-note", role="status")
     if repairs.error:
         return element("p", escaped(f"Repairs could not be tried: {repairs.error}"), class_="lh-note")
-    return element("ul", *_repair_items(repairs.found), class_="lhw-repairs") if repairs.found else ""
+    items = [_repair_item(number, repair) for number, repair in enumerate(repairs.found)]
+    return element("ul", *items, class_="lhw-repairs") if items else ""
 
 
-def _repair_items(repairs: tuple[Repair, ...]) -> Iterator[str]:
-    for number, repair in enumerate(repairs):
-        said = (
-            "the whole schedule applies with it" if repair.passes_whole else repair.note or "it helps in part"
-        )
-        take = element(
-            "button",
-            escaped(repair.title),
-            type="button",
-            class_="lhw-repair",
-            data_do=do("take_repair", number=number, title=repair.title),
-            title=said,
-        )
-        diff = element(
-            "details", element("summary", "what it changes"), element("pre", _diff_html(repair.diff))
-        )
-        yield element("li", take, element("span", escaped(said), class_="lh-note"), diff)
-
-
-def _diff_html(diff: str) -> str:
-    lines = diff.splitlines()[2:]
-    kinds = {"+": "ins", "-": "del"}
-    return "".join(
-        element(kinds[line[0]], escaped(line)) + "\n" if line[:1] in kinds else escaped(line) + "\n"
-        for line in lines
-    )
+def _repair_item(number: int, repair: Repair) -> str:
+    said = "the whole schedule applies with it" if repair.passes_whole else repair.note or "it helps in part"
+    command = do("take_repair", number=number, title=repair.title)
+    title = escaped(repair.title)
+    take = element("button", title, type="button", class_="lhw-repair", data_do=command, title=said)
+    lines = []
+    for line in repair.diff.splitlines()[2:]:
+        kind = {"+": "ins", "-": "del"}.get(line[:1])
+        lines.append((element(kind, escaped(line)) if kind else escaped(line)) + "\n")
+    diff = element("details", element("summary", "what it changes"), element("pre", *lines))
+    return element("li", take, element("span", escaped(said), class_="lh-note"), diff)
 
 
 def _warning_html(step: int, kind: str, message: str) -> str:
-    where = element("button", f"step {step}", type="button", class_="lhw-link", data_goto=step)
+    where = _step_link(f"step {step}", step)
     said = f" {escaped(message)} "
     return element("div", where, said, element("span", escaped(kind), class_="lh-note"), class_="lhw-problem")
+
+
+def _step_link(content: str, step: int, title: str | None = None) -> str:
+    return element("button", content, type="button", class_="lhw-link", data_goto=step, title=title)
 
 
 _HINT = "Select a handle, then ask what can be done with it: every op is tried on a copy of the payload."
@@ -131,24 +111,15 @@ def _tried(workbench: WorkbenchCore) -> dict[str, Any]:
         head = f"{escaped(tryouts.handle)}: {escaped(tryouts.error)}"
     if is_old:
         head += " — of the schedule as it was then; ask again"
-    numbered = list(enumerate(tryouts.found))
-    groups = [
-        _tried_group(
-            title, [(n, t) for n, t in numbered if t.status in statuses], tryouts.handle, is_open, is_old
-        )
-        for title, statuses, is_open in _GROUPS
-    ]
-    html = element("p", head, class_="lh-note", role="status") + "".join(groups)
+    html = element("p", head, class_="lh-note", role="status")
+    items = [(t.status, _tried_item(n, t, tryouts.handle, is_old)) for n, t in enumerate(tryouts.found)]
+    for title, statuses, is_open in _GROUPS:
+        group = [item for status, item in items if status in statuses]
+        summary = element("summary", f"{title} ({len(group)})")
+        listed = element("ul", *group, class_="lhw-found")
+        shown = {"open": "" if is_open else None, "hidden": None if group else ""}
+        html += element("details", summary, listed, **shown)
     return {"count": effects, "handle": tryouts.handle, "html": html}
-
-
-def _tried_group(
-    title: str, found: Iterable[tuple[int, Tried]], handle: str, is_open: bool, is_old: bool
-) -> str:
-    items = [_tried_item(number, tried, handle, is_old) for number, tried in found]
-    summary = element("summary", f"{title} ({len(items)})")
-    listed = element("ul", *items, class_="lhw-found")
-    return element("details", summary, listed, open="" if is_open else None, hidden=None if items else "")
 
 
 def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
@@ -156,46 +127,20 @@ def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
     reason = element("span", escaped(tried.reason), class_="lhw-sentence")
     if tried.status not in ("effect", "no-effect"):
         return element("li", element("span", name, reason, title=tried.sentence), class_="lhw-failed")
-    command = do("add_tried", number=number, handle=handle)
-    disabled = "" if is_old else None
-    return element(
-        "li",
-        element(
-            "button",
-            name,
-            reason,
-            type="button",
-            data_do=command,
-            disabled=disabled,
-            title=f"add: {tried.text}",
-        ),
-    )
+    action = {"data_do": do("add_tried", number=number, handle=handle), "disabled": "" if is_old else None}
+    return element("li", element("button", name, reason, type="button", **action, title=f"add: {tried.text}"))
 
 
-PANES = (
-    LivePane(
-        "problems",
-        lambda w: (
-            same_trace(w),
-            w.session.failure,
-            w.session.is_stale,
-            w.session.is_trusted,
-            w.checks.found,
-            w.checks.refused,
-            w.repairs.found,
-            w.repairs.is_looking,
-        ),
-        _problems,
-    ),
-    LivePane(
-        "tried",
-        lambda w: (
-            w.tryouts.handle,
-            w.tryouts.found,
-            w.tryouts.is_trying,
-            w.tryouts.error,
-            w.version_id == w.tryouts.version,
-        ),
-        _tried,
-    ),
-)
+def _problems_key(workbench: WorkbenchCore) -> Any:
+    session, checks, repairs = workbench.session, workbench.checks, workbench.repairs
+    state = (same_trace(workbench), session.failure, session.is_stale, session.is_trusted)
+    return (*state, checks.found, checks.refused, repairs.found, repairs.is_looking)
+
+
+def _tried_key(workbench: WorkbenchCore) -> Any:
+    tryouts = workbench.tryouts
+    is_old = tryouts.version != workbench.version_id
+    return (tryouts.handle, tryouts.found, tryouts.is_trying, tryouts.error, is_old)
+
+
+PANES = (LivePane("problems", _problems, _problems_key), LivePane("tried", _tried, _tried_key))

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
+from lhkit.workbench.workbench_core import LivePane
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
-
-
-def _make(workbench: WorkbenchCore) -> dict[str, Any]:
-    results = workbench.runs.results
-    return {"count": len(results), "html": results_html(results)}
 
 
 def results_html(results: Sequence[Result]) -> str:
@@ -33,22 +27,17 @@ def results_html(results: Sequence[Result]) -> str:
 
 
 def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
-    measured = [r for r in results if r.own_bar is not None]
-    for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
-        alike = [r for r in measured if r.anchor == anchor]
-        newest = alike[-1]
-        rows: list[_Row] = [(bar, bar.label, None) for bar in newest.bars if bar.label]
-        rows += [
-            (r.own_bar, _name(r, letters), do("go_back", result=r.number))
-            for r in alike
-            if r.own_bar is not None
-        ]
+    measured = [(r, r.own_bar) for r in results if r.own_bar is not None]
+    for anchor in dict.fromkeys(r.anchor for r, _ in reversed(measured)):
+        alike = [(r, own) for r, own in measured if r.anchor == anchor]
+        rows: list[_Row] = [(bar, bar.label, None) for bar in alike[-1][0].bars if bar.label]
+        rows += [(own, _name(r, letters), do("go_back", result=r.number)) for r, own in alike]
         yield _chart(f"speed as a multiple of {anchor}, 95 % interval", rows)
 
 
 def _chart(title: str, rows: Sequence[_Row]) -> str:
     most = max(bar.high for bar, _, _ in rows) or 1.0
-    made = [_row(bar, label, command, most) for bar, label, command in rows]
+    made = [_row(*row, most) for row in rows]
     return element("figure", element("figcaption", escaped(title)), *made, class_="lhw-chart")
 
 
@@ -76,14 +65,11 @@ def _name(result: Result, letters: Mapping[str, str]) -> str:
 
 def _item(result: Result, letters: Mapping[str, str]) -> str:
     head = element("b", f"{_MARKS[result.status]} {_VERBS[result.kind]}", data_status=result.status)
-    name = element(
-        "button",
-        escaped(_name(result, letters)),
-        type="button",
-        class_="lhw-link",
-        data_do=do("go_back", result=result.number),
-        title=f"go back to this version ({result.title})",
-    )
+    back = {
+        "data_do": do("go_back", result=result.number),
+        "title": f"go back to this version ({result.title})",
+    }
+    name = element("button", escaped(_name(result, letters)), type="button", class_="lhw-link", **back)
     said = element("span", escaped(result.said), class_="lhw-said")
     return element("li", head, name, said, _variants(result), class_="lhw-run")
 
@@ -92,14 +78,16 @@ def _variants(result: Result) -> str:
     """Return the best variants of a sweep as bars that restore them."""
     if result.kind != "sweep" or not result.bars:
         return ""
-    rows: list[_Row] = [
-        (bar, bar.label, do("go_back", result=result.number, bar=number))
-        for number, bar in enumerate(result.bars)
-    ]
+    numbered = enumerate(result.bars)
+    rows = [(bar, bar.label, do("go_back", result=result.number, bar=number)) for number, bar in numbered]
     return _chart(f"speed as a multiple of {result.anchor}", rows)
 
 
 PANES = (
-    LivePane("results", lambda w: w.runs.results, _make),
-    LivePane("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
+    LivePane(
+        "results",
+        lambda w: {"count": len(w.runs.results), "html": results_html(w.runs.results)},
+        lambda w: w.runs.results,
+    ),
+    LivePane("run", lambda w: to_json(w.runs.progress)),
 )

@@ -13,12 +13,13 @@ from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.knob import Knob, KnobValue
-from lhkit.model.trace_record import PayloadDelta, StepStatus, Trace, TraceStep
+from lhkit.model.trace_record import PayloadDelta, StepStatus, Trace
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import SEQUENCE, Script, is_terminator
 from lhkit.text.step_edits import DisabledStep, disabled_steps
-from lhkit.traces.report.schedule_html import LinkedWord, schedule_lines
+from lhkit.traces.report.schedule_html import schedule_lines
 from lhkit.traces.report.trace_text import delta_text
+from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.runs import knob_values
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
@@ -70,13 +71,10 @@ class _Reader:
     def __init__(
         self, script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
     ) -> None:
-        self._script, self._trace, self._help = script, trace, help
+        self._script, self._help = script, help
         self._knobs = {(k.line, k.column): k for k in knobs}
         self._words = [{w.start: w for w in line.words} for line in schedule_lines(script.text, trace)]
-        self._ran: dict[tuple[int, int], list[TraceStep]] = {}
-        for step in trace.step_records if trace else ():
-            if step.source is not None and trace is not None and step.source.file == trace.schedule.source:
-                self._ran.setdefault((step.source.line, step.source.column), []).append(step)
+        self._ran = steps_by_place(trace)
 
     def rows(self) -> Iterator[StepRow]:
         """Yield the rows, disabled steps at their places."""
@@ -88,7 +86,8 @@ class _Reader:
             ends = [end for end in ends if op.start < end]
             if op.name == SEQUENCE:
                 if op.regions:
-                    yield self._sequence(number, op)
+                    gives = tuple(self._word(a.start, a.text) for a in op.arguments)
+                    yield StepRow("sequence", number, 0, op.symbol, gives, (), self._script.line_of(op))
                 continue
             if not (is_terminator(op) and not op.operands):
                 yield self._step(number, op, len(ends))
@@ -96,11 +95,6 @@ class _Reader:
                 ends.append(op.end)
         for each in off:
             yield self._off(*each, depth=0)
-
-    def _sequence(self, number: int, op: OpSyntax) -> StepRow:
-        gives = tuple(self._word(a.start, a.text) for a in op.arguments)
-        line = self._script.line_of(op)
-        return StepRow("sequence", number, 0, op.symbol, gives, (), line)
 
     def _off(self, number: int, step: DisabledStep, *, depth: int) -> StepRow:
         rest = _SPACES.sub(" ", step.text.partition(step.name)[2]).rstrip()
@@ -130,12 +124,10 @@ class _Reader:
         )
 
     def _word(self, at: int, text: str, count: int = 1) -> HandleWord:
-        found = self._linked(at)
-        return HandleWord(text if count == 1 else f"{text}:{count}", found.handles if found else ())
-
-    def _linked(self, at: int) -> LinkedWord | None:
         place = self._script.syntax.place(at)
-        return self._words[place.line - 1].get(place.column - 1) if place.line <= len(self._words) else None
+        words = self._words[place.line - 1] if place.line <= len(self._words) else {}
+        found = words.get(place.column - 1)
+        return HandleWord(text if count == 1 else f"{text}:{count}", found.handles if found else ())
 
     def _arguments(self, op: OpSyntax) -> Iterator[HandleWord]:
         text = self._script.text
@@ -172,46 +164,27 @@ def do(name: str, **fields: object) -> str:
 
 def button(label: str, command: str, *, title: str, class_: str = "") -> str:
     """Return a button that executes a command."""
-    return element(
-        "button",
-        escaped(label),
-        type="button",
-        data_do=command,
-        title=title,
-        aria_label=title,
-        class_=class_ or None,
-    )
+    said = {"title": title, "aria_label": title}
+    return element("button", escaped(label), type="button", data_do=command, **said, class_=class_)
 
 
 def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version: str) -> str:
     """Return the rows as an HTML list; ``version`` is the id of their text."""
-    first = element(
-        "li",
-        element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1),
-        class_="lhw-row lhw-given",
-        data_step=-1,
-    )
+    given = element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1)
+    first = element("li", given, class_="lhw-row lhw-given", data_step=-1)
     return element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
 
 
 def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> str:
     if row.kind == "sequence":
-        return element(
-            "li",
-            element("b", escaped(row.op)),
-            " ",
-            _words(row.gives),
-            class_="lhw-sequence",
-            data_number=row.number,
-        )
-    known = {"version": version}
+        head = element("b", escaped(row.op)) + " " + _words(row.gives)
+        return element("li", head, class_="lhw-sequence", data_number=row.number)
     content = _knob(row.knob, values.get(row.knob.name)) if row.knob is not None else ""
-    tools = _tools(row, known)
     return element(
         "li",
         _main(row, has_control=bool(content)),
         content,
-        tools,
+        _tools(row, version),
         *(element("p", f"! {escaped(w)}", class_="lhw-warning") for w in row.warnings),
         class_=f"lhw-row{' lhw-off' if row.kind == 'off' else ''}",
         style=f"--depth: {row.depth}",
@@ -227,29 +200,20 @@ def _main(row: StepRow, *, has_control: bool) -> str:
     mark, status = _SAID[row.status]
     number = "off" if row.kind == "off" else str(row.steps[0]) if row.steps else "–"
     times = f"×{len(row.steps)}" if len(row.steps) > 1 else ""
-    said = ", ".join(
-        part for part in (f"step {number}", row.op, status, delta_text(row.delta), *row.warnings[:1]) if part
-    )
+    changes = delta_text(row.delta)
+    said = ", ".join(filter(None, (f"step {number}", row.op, status, changes, *row.warnings[:1])))
     parts = [element("span", number, class_="lhw-number"), element("span", escaped(name), class_="lhw-op")]
-    effect = " ".join(
-        p for p in (mark, times, delta_text(row.delta), f"{row.deaths}✕" if row.deaths else "") if p
-    )
-    parts.append(element("span", escaped(effect), class_="lhw-effect") if effect else "")
+    deaths = f"{row.deaths}✕" if row.deaths else ""
+    if effect := " ".join(filter(None, (mark, times, changes, deaths))):
+        parts.append(element("span", escaped(effect), class_="lhw-effect"))
     if not has_control:
         gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
         parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
+    goto = row.steps[0] if row.steps else None
     # No <button>: some browsers cannot drag its contents.
-    return element(
-        "div",
-        *parts,
-        role="button",
-        tabindex=0,
-        class_="lhw-main",
-        title=title,
-        aria_label=said,
-        data_goto=row.steps[0] if row.steps else None,
-    )
+    role = {"role": "button", "tabindex": 0, "class_": "lhw-main"}
+    return element("div", *parts, **role, title=title, aria_label=said, data_goto=goto)
 
 
 def _words(words: Iterable[HandleWord], between: str = "") -> str:
@@ -260,11 +224,12 @@ def _words(words: Iterable[HandleWord], between: str = "") -> str:
     return between.join(made)
 
 
-def _tools(row: StepRow, known: Mapping[str, Any]) -> str:
+def _tools(row: StepRow, version: str) -> str:
     if row.kind == "off":
-        on = button("on", do("switch_on", off=row.number, **known), title="switch on", class_="lhw-switch")
+        command = do("switch_on", off=row.number, version=version)
+        on = button("on", command, title="switch on", class_="lhw-switch")
         return element("span", on, class_="lhw-tools")
-    given = {"step": row.number, **known}
+    given = {"step": row.number, "version": version}
     edit = {"type": "button", "data_edit": row.number, "title": "change arguments (e)"}
     made = [
         element("button", "edit", aria_label="change arguments", **edit),
@@ -288,9 +253,7 @@ def _knob(knob: Knob, value: KnobValue | None) -> str:
 
 
 def _make(workbench: WorkbenchCore) -> dict[str, Any]:
-    session = workbench.session
-    schedule = session.schedule
-    trace = workbench.trace
+    schedule, trace = workbench.session.schedule, workbench.trace
     # The steps of another text are at other places.
     is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
     rows = _Reader(workbench.script, trace if is_of_text else None, schedule.knobs, known_help()).rows()
@@ -304,4 +267,4 @@ def _key(workbench: WorkbenchCore) -> Any:
     return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
 
 
-PANES = (LivePane("steps", _key, _make, is_cached=True),)
+PANES = (LivePane("steps", _make, _key, is_cached=True),)

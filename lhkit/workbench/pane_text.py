@@ -14,6 +14,7 @@ from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.explain.handle_explanation import failure_of
+from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import StaticChecks
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 from lhkit.worker.cancellation import was_stopped
@@ -141,16 +142,12 @@ def _marks(workbench: WorkbenchCore, trace: Trace | None) -> tuple[TextMark, ...
 
 def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
     """Return [first line, last line, first trace step] of every step of the text that ran."""
-    first: dict[tuple[int, int], int] = {}
-    for step in trace.step_records:
-        if step.source is not None and step.source.file == trace.schedule.source:
-            first.setdefault((step.source.line, step.source.column), step.index)
-    found = []
+    by_place, found = steps_by_place(trace), []
     for op in script.steps:
         place = script.syntax.place(op.name_start)
-        step_index = first.get((place.line, place.column))
-        if op.name != SEQUENCE and step_index is not None:
-            found.append([script.line_of(op), script.syntax.place(op.end - 1).line, step_index])
+        ran = by_place.get((place.line, place.column))
+        if op.name != SEQUENCE and ran:
+            found.append([script.line_of(op), script.syntax.place(op.end - 1).line, ran[0].index])
     return found
 
 
@@ -171,4 +168,4 @@ def _key(workbench: WorkbenchCore) -> Any:
     )
 
 
-PANES = (LivePane("text", _key, _make),)
+PANES = (LivePane("text", _make, _key),)

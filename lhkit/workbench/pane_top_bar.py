@@ -47,11 +47,10 @@ def _outcome_words(workbench: WorkbenchCore) -> str:
     if trace is None:
         return "cannot be traced"
     outcome = trace.outcome
+    if outcome.failed_step is not None:
+        return f"{_WORDS[outcome.status]} at step {outcome.failed_step}"
     ran = sum(s.status != "not-run" for s in trace.step_records)
-    where = (
-        f" at step {outcome.failed_step}" if outcome.failed_step is not None else f" in {counted(ran, 'step')}"
-    )
-    return f"{_WORDS[outcome.status]}{where}"
+    return f"{_WORDS[outcome.status]} in {counted(ran, 'step')}"
 
 
 def _stale_words(workbench: WorkbenchCore) -> str:
@@ -74,22 +73,6 @@ def _trace(workbench: WorkbenchCore) -> dict[str, Any]:
     return view_content(trace_view(trace, ()))
 
 
-def _head_key(workbench: WorkbenchCore) -> Any:
-    session = workbench.session
-    history = session.history
-    return (
-        same_trace(workbench),
-        session.is_stale,
-        session.is_trusted,
-        session.failure,
-        session.text,
-        history.at,
-        history.current.title,
-        history.can_redo,
-        tuple(session.checkpoints),
-    )
-
-
 def _trust(workbench: WorkbenchCore) -> dict[str, Any] | None:
     """Return the banner of a workbench that is not trusted; None if it is."""
     if workbench.session.is_trusted:
@@ -107,9 +90,9 @@ def _trust(workbench: WorkbenchCore) -> dict[str, Any] | None:
 
 
 PANES = (
-    LivePane("head", _head_key, _head),
-    LivePane("trace", same_trace, _trace, is_cached=True),
-    LivePane("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
-    LivePane("notice", lambda w: w.notice, lambda w: w.notice.to_json() if w.notice else None),
-    LivePane("trust", lambda w: (w.session.doubts, w.reference), _trust),
+    LivePane("head", _head),
+    LivePane("trace", _trace, same_trace, is_cached=True),
+    LivePane("screen", lambda w: w.screen.to_json()),
+    LivePane("notice", lambda w: w.notice.to_json() if w.notice else None),
+    LivePane("trust", _trust),
 )

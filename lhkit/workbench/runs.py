@@ -139,7 +139,7 @@ class Subject:
 
 def run_once(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     """Compile a version and verify its numbers against the reference."""
-    watch.ended_by(worker.cancel)
+    watch.end = worker.cancel
     watch.tell(RunProgress("run", "compiling"))
     kernel = compile_kernel(subject.payload, subject.schedule, worker=worker)
     watch.tell(RunProgress("run", "running it beside its reference"))
@@ -150,12 +150,11 @@ def run_once(subject: Subject, worker: Worker, watch: Watcher) -> Result:
 
 def measure_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     """Time a version beside the unscheduled payload and, where the payload has a NumPy reference, NumPy."""
-    watch.ended_by(worker.cancel)
-    watch.tell(RunProgress("measure", "compiling"))
-    name = subject.schedule.source
-    kernels = {UNSCHEDULED: compile_kernel(subject.payload, worker=worker)}
-    watch.tell(RunProgress("measure", "compiling"))
-    kernels[name] = compile_kernel(subject.payload, subject.schedule, worker=worker)
+    watch.end = worker.cancel
+    name, kernels = subject.schedule.source, {}
+    for entry, schedule in ((UNSCHEDULED, None), (name, subject.schedule)):
+        watch.tell(RunProgress("measure", "compiling"))
+        kernels[entry] = compile_kernel(subject.payload, schedule, worker=worker)
     watch.tell(RunProgress("measure", "warming up"))
 
     def tell(done: int, total: int) -> None:
@@ -181,12 +180,12 @@ def measured(comparison: Comparison, name: str, subject: Subject) -> Result:
 
 
 def sweep_it(subject: Subject, _: Worker, watch: Watcher) -> Result:
-    """Sweep all knobs of a version in a process of its own; variants in the store are not timed again."""
+    """Sweep all knobs of a version in a separate process; variants in the store are not timed again."""
     # A knob that was set is swept like the others.
     schedule = dataclasses.replace(subject.schedule, settings=())
     watch.tell(RunProgress("sweep", "getting ready"))
     found = prepare_sweep(subject.payload, schedule, confirm=False)
-    watch.ended_by(found.stop)
+    watch.end = found.stop
 
     def follow(event: SweepEvent) -> None:
         best = _record_words(event.best)
@@ -209,7 +208,7 @@ def swept(result: SweepResult, subject: Subject) -> Result:
     anchor = next((r for r in timed if r.values == dict(subject.knobs)), timed[-1] if timed else None)
     shown = timed[:_MOST_VARIANTS]
     if anchor is not None and anchor not in shown:
-        shown = [*shown[:-1], anchor] if len(shown) == _MOST_VARIANTS else [*shown, anchor]
+        shown[-1] = anchor
     bars = tuple(_variant_bar(r, anchor) for r in shown if anchor is not None)
     count = f"{len(result.records)} variants"
     failed = sum(map(len, result.failures.values()))
@@ -253,14 +252,19 @@ _WORKS: Mapping[RunKind, Callable[[Subject, Worker, Watcher], Result]] = {
 
 
 class Watcher:
-    """Progress and cancellation of one run, from any thread."""
+    """Progress and cancellation of one run, from any thread.
+
+    Attributes:
+        end: Ends the current phase; repeated until the run is ``over`` once cancellation was requested.
+    """
 
     def __init__(self, report: Callable[[RunProgress], None]) -> None:
         self._report = report
         self._reported_at = -1.0
         self._said = ""
-        self._end: Callable[[], None] = lambda: None
-        self._asked, self._over = threading.Event(), threading.Event()
+        self.end: Callable[[], None] = lambda: None
+        self.over = threading.Event()
+        self._asked = threading.Event()
 
     @property
     def is_stopped(self) -> bool:
@@ -276,24 +280,16 @@ class Watcher:
             self._reported_at, self._said = now, progress.said
             self._report(progress)
 
-    def ended_by(self, end: Callable[[], None]) -> None:
-        """Set the function that ends the current phase from another thread."""
-        self._end = end
-
     def stop(self) -> None:
         """Request cancellation; returns at once."""
-        if not self._asked.is_set():
+        if not self.is_stopped:
             self._asked.set()
             threading.Thread(target=self._cancel, name="lhkit-stop", daemon=True).start()
 
-    def over(self) -> None:
-        """Stop to repeat the request: the run is over."""
-        self._over.set()
-
     def _cancel(self) -> None:
-        while not self._over.is_set():
-            self._end()
-            self._over.wait(_CANCEL_S)
+        while not self.over.is_set():
+            self.end()
+            self.over.wait(_CANCEL_S)
 
 
 class Runs:
@@ -311,7 +307,6 @@ class Runs:
         self.progress = RunProgress()
         self._session, self._jobs, self._refresh, self._notify = session, jobs, refresh, notify
         self._watcher: Watcher | None = None
-        self._leave: Callable[[], None] = lambda: None
         self._worker: Worker | None = None
 
     def start(self, kind: RunKind) -> None:
@@ -320,30 +315,41 @@ class Runs:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version
         if version.failure is not None:
-            raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
+            raise usage_error("the text does not parse", "Fix it first, or undo.")
         if kind == "sweep" and not any(len(k.options) != 1 for k in version.schedule.knobs):
             raise usage_error("the schedule has no knobs to sweep", "Make one of a number of a step.")
         knobs = tuple(knob_values(version.schedule).items())
         number = self.results[-1].number + 1 if self.results else 1
         subject = Subject(self._session.payload, version.schedule, knobs, version.title, number)
-        watcher = self._watcher = Watcher(
-            lambda progress: self._jobs.post(lambda: self._take_progress(watcher, progress))
-        )
+
+        def report(progress: RunProgress) -> None:
+            def take() -> None:
+                if watcher is self._watcher:
+                    self.progress = progress
+                    self._refresh()
+
+            self._jobs.post(take)
+
+        watcher = self._watcher = Watcher(report)
         self.progress = RunProgress(kind, "getting ready")
-        # A process of its own: cancelling the run must not end a trace.
+        # A separate process: cancelling the run must not end a trace.
         worker = self._worker = self._worker or own_worker()
 
         def work(_: Callable[[], bool]) -> None:
             result = None
             try:
-                result = _result_of(kind, subject, worker, watcher)
+                result = _WORKS[kind](subject, worker, watcher)
+            except LhkitError as error:
+                if not watcher.is_stopped:
+                    failure = error.failure
+                    parts = (failure.message.partition("\n")[0], failure.advice)
+                    result = subject.result(kind, "failed", " ".join(filter(None, parts)))
             finally:
-                watcher.over()
+                watcher.over.set()
                 if watcher.is_stopped:
                     worker.close()
                 self._jobs.post(lambda: self._take(watcher, result))
 
-        self._leave = lambda: self._jobs.post(lambda: self._take(watcher, None))
         self._jobs.start("run", work)
 
     def stop(self) -> bool:
@@ -351,11 +357,11 @@ class Runs:
         if (watcher := self._watcher) is None:
             return False
         watcher.stop()
-        # The next run gets a new process, so that it need not wait until this one has ended. A sweep has a
-        # process of its own, and its results so far are kept.
+        # The next run gets a new process, so that it need not wait until this one has ended. A sweep has
+        # another process, and its results so far are kept.
         self._worker = None
         if self.progress.kind != "sweep":
-            self._leave()
+            self._jobs.post(lambda: self._take(watcher, None))
         return True
 
     def close(self) -> None:
@@ -376,11 +382,6 @@ class Runs:
             raise usage_error(f"there is no result {number}")
         return found
 
-    def _take_progress(self, watcher: Watcher, progress: RunProgress) -> None:
-        if watcher is self._watcher:
-            self.progress = progress
-            self._refresh()
-
     def _take(self, watcher: Watcher, result: Result | None) -> None:
         if watcher is not self._watcher:
             return
@@ -391,15 +392,3 @@ class Runs:
         elif watcher.is_stopped:
             self._notify(Notice("done", f"the {kind} was stopped"))
         self._refresh()
-
-
-def _result_of(kind: RunKind, subject: Subject, worker: Worker, watcher: Watcher) -> Result | None:
-    """Return the result of a run; None if it was cancelled before there was one."""
-    try:
-        return _WORKS[kind](subject, worker, watcher)
-    except LhkitError as error:
-        if watcher.is_stopped:
-            return None
-        failure = error.failure
-        said = " ".join(filter(None, (failure.message.partition("\n")[0], failure.advice)))
-        return subject.result(kind, "failed", said)

@@ -108,12 +108,10 @@ def _carried_id(kind: str, id_: str, old: Trace, new: Trace) -> str | None:
     if kind == "step":
         return str(carried_step(old, new, int(id_)))
     if kind == "handle":
-        names = display_names(old)
-        name = names.get(id_)
+        name = display_names(old).get(id_)
         return next((h for h, n in display_names(new).items() if n == name), None)
-    was = next((o for o in old.op_records if o.id == id_), None)
-    found = any(o.id == id_ and was is not None and o.name == was.name for o in new.op_records)
-    return id_ if found else None
+    was = next((o.name for o in old.op_records if o.id == id_), None)
+    return id_ if any((o.id, o.name) == (id_, was) for o in new.op_records) else None
 
 
 # Field access for commands and questions; a missing or mistyped field is a usage error.

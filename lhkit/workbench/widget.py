@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,7 +30,7 @@ from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.traces.timeline.handle_timeline import timeline_drawing
 from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import PANES, Workbench
-from lhkit.workbench.jobs import InlineJobs, ThreadJobs
+from lhkit.workbench.jobs import Jobs, ThreadJobs
 from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
@@ -73,8 +74,10 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._is_closed = False
         self._views: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._loop = _running_loop()
-        self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with contextlib.suppress(RuntimeError):  # no loop is running
+            self._loop = asyncio.get_running_loop()
+        self.jobs = ThreadJobs(self._report) if self._loop else Jobs()
         panes: dict[str, Any] = {}
 
         def open_() -> None:
@@ -198,19 +201,24 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.workbench.stop()
         # After the queued commands, so that the recovery data has all that was typed.
         self.jobs.run(self.workbench.close)
-        if isinstance(self.jobs, ThreadJobs):
-            self.jobs.close()
+        self.jobs.close()
         super().close()
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
-        trace = self.trace
+        trace, text = self.trace, self.session.text
         words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
         if (left := self.session.left_behind) is not None:
             words += f"\n{left.sentence()} Its method recover() goes on from there."
         if not is_live():
             return {"text/plain": words}, {}
         # The output is a static picture that the widget replaces.
-        still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
+        still = View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
+        if trace is not None:
+            step = self.workbench.screen.step
+            payload = payload_frame(trace, step, whole=False, most_lines=_STILL_LINES)
+            panes = [timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1]]
+            panes.append(Pane("payload", "Payload", payload))
+            still = View(trace_key(trace), tuple(panes), start=step)
         picture = view_html(still, id_=self.view_id)
         # Notebook 7 makes outputs scroll that are long at first; the workbench has a height of its own.
         style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
@@ -231,28 +239,23 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self.send({"done": content.get("id")})
         else:
             done = self.session.cancel_token.pending()  # a stop cancels queued commands too
-            self.jobs.post(functools.partial(self._answer, content, done))
+            self.jobs.post(functools.partial(self._carry_out, content, done))
 
-    def _answer(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
-        try:
-            self._carry_out(content)
-        finally:
-            done()
-
-    def _carry_out(self, content: Mapping[str, Any]) -> None:
+    def _carry_out(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
         number = content.get("id")
-        if "ask" in content:
+        answer = {"done": number}
+        try:
+            if "ask" not in content:
+                self.workbench.do(content)
+                return
             try:
                 answer = {"reply": number, "value": self.workbench.ask(content)}
             except Exception as error:  # noqa: BLE001 - the page waits for an answer
                 failure = typed_error(error, f"ask {content.get('ask')}").failure
                 answer = {"reply": number, "error": failure.message}
-            self._here(functools.partial(self.send, answer))
-            return
-        try:
-            self.workbench.do(content)
         finally:
-            self._here(functools.partial(self.send, {"done": number}))
+            self._here(functools.partial(self.send, answer))
+            done()
 
     def _changed(self, names: Collection[str]) -> None:
         panes = {_trait(name): self.workbench.panes[name] for name in names}
@@ -274,14 +277,15 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._timer = None
         if self.session.followed is None:
             self._watch_file()
-        else:
-            self.jobs.post(self._poll_file)
+            return
 
-    def _poll_file(self) -> None:
-        try:
-            self.workbench.poll()
-        finally:
-            self._here(self._watch_file)
+        def poll() -> None:
+            try:
+                self.workbench.poll()
+            finally:
+                self._here(self._watch_file)
+
+        self.jobs.post(poll)
 
     def _here(self, act: Callable[[], None]) -> None:
         """Act on the kernel's thread, in order; ignored while the kernel shuts down."""
@@ -302,25 +306,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
 
 
-def _still(trace: Trace, step: int) -> View:
-    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
-    panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
-    return View(trace_key(trace), panes, start=step)
-
-
-def _text_still(text: str) -> View:
-    return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
-
-
 def _trait(pane: str) -> str:
     return f"part_{pane}"
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 @public

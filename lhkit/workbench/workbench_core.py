@@ -19,12 +19,13 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
+from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
 if TYPE_CHECKING:
-    from lhkit.worker.client import Worker
+    pass
 
 
 class WorkbenchCore(abc.ABC):
@@ -76,7 +77,7 @@ class WorkbenchCore(abc.ABC):
         """Return the trace of the current text; a usage error if there is none or it is not trusted."""
         self.require_trust()
         if self.trace is None or self.session.is_stale:
-            raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
+            raise usage_error("the text does not parse", "Fix it first, or undo.")
         return self.trace
 
     @property
@@ -85,21 +86,16 @@ class WorkbenchCore(abc.ABC):
         version = self.session.version
         return version.script or Script(version.schedule.text, version.schedule.source)
 
-    @property
-    def worker(self) -> Worker | None:
-        """The session's own worker, None for the shared one."""
-        return self.session.worker
-
     def parsed_script(self) -> Script:
         """Return the text with the compiler's outline; a usage error where the two parsers disagree."""
         schedule = self.session.schedule
         if not self.script.outline and (self._parsed is None or self._parsed.text != schedule.text):
-            self._parsed = read_script(schedule, worker=self.worker)
+            self._parsed = read_script(schedule, worker=self.session.worker)
         return self.script if self.script.outline or self._parsed is None else self._parsed
 
     def catalogue(self) -> Catalogue:
         """Return the ops of the bindings, of lhkit, and the user's own."""
-        return full_catalogue(self.worker)
+        return full_catalogue(self.session.worker)
 
     @property
     def version_id(self) -> str:
@@ -138,34 +134,21 @@ class LivePane:
     """A pane that follows the workbench.
 
     Attributes:
-        key: Cache key; the pane is rendered again only when it changes.
+        key: Cache key; the pane is rendered again only when it changes. None if rendering is cheap.
         is_cached: Whether content is reused when a key recurs, as a trace's does when a slider moves back.
         placeholder: Content while a workbench opens, if rendering is slow.
     """
 
     name: str
-    key: Callable[[WorkbenchCore], Hashable]
     render: Callable[[WorkbenchCore], Any]
+    key: Callable[[WorkbenchCore], Hashable] | None = None
     is_cached: bool = False
     placeholder: Any = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Same:
-    """A trace compared by identity: comparing two of a thousand steps takes longer than drawing them."""
-
-    trace: Trace | None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.trace is self.trace
-
-    def __hash__(self) -> int:
-        return id(self.trace)
-
-
-def same_trace(workbench: WorkbenchCore) -> Same:
-    """Return the current trace, by identity."""
-    return Same(workbench.trace)
+def same_trace(workbench: WorkbenchCore) -> SameTrace | None:
+    """Return the current trace, compared by identity: comparing steps takes longer than drawing them."""
+    return None if workbench.trace is None else SameTrace(workbench.trace)
 
 
 def sent(text: str) -> Any:

@@ -25,7 +25,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Blob, Payload
 from lhkit.model.printable import one_line
-from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.show.trace_view import detail_panes, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
 from lhkit.workbench.runs import Result
@@ -71,17 +71,16 @@ class WorkbenchState:
             **to_json(bare),
             "reference": reference_to_keep(self.payload.reference),
             "bytecode": None if bytecode is None else base64.b64encode(bytecode).decode(),
-            "blobs": [
-                {**_described(blob), "data": base64.b64encode(blob.data).decode()}
-                for blob in self.payload.blobs
-            ],
+            "blobs": [_blob_json(blob) for blob in self.payload.blobs],
         }
         parts = {"session": self.session, "screen": self.screen, "results": self.results}
         return json.dumps({"schema": SCHEMA, "payload": payload, **to_json(parts)}, indent=1) + "\n"
 
 
-def _described(blob: Blob) -> dict[str, Any]:
-    return {"name": blob.name, "dtype": blob.dtype, "shape": list(blob.shape), "sha256": blob.sha256}
+def _blob_json(blob: Blob) -> dict[str, Any]:
+    data = base64.b64encode(blob.data).decode()
+    described = {"name": blob.name, "dtype": blob.dtype, "shape": list(blob.shape)}
+    return {**described, "sha256": blob.sha256, "data": data}
 
 
 def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
@@ -112,11 +111,10 @@ def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> Workbenc
 def _state(data: Any, *, is_trusted: bool) -> WorkbenchState:
     if not isinstance(data, dict):
         raise ValueError(f"it is a JSON {type(data).__name__}, not an object with a schema")
-    if (schema := data.get("schema")) != SCHEMA:
-        found = (
-            "it names no schema" if schema is None else f"its schema is {one_line(str(schema), _LONGEST_NAME)}"
-        )
-        raise ValueError(found)
+    if (schema := data.get("schema")) is None:
+        raise ValueError("it names no schema")
+    if schema != SCHEMA:
+        raise ValueError(f"its schema is {one_line(str(schema), _LONGEST_NAME)}")
     if not isinstance(data.get("payload", {}), dict):
         raise ValueError("its payload is no object")
     given = dict(data["payload"])
@@ -164,11 +162,11 @@ def _schedule(workbench: WorkbenchCore) -> str:
 
 
 def _portable(workbench: WorkbenchCore) -> str:
-    return portable_text(workbench.session.schedule, worker=workbench.worker)
+    return portable_text(workbench.session.schedule, worker=workbench.session.worker)
 
 
 def _code(workbench: WorkbenchCore) -> str:
-    return builder_code(workbench.session.schedule, worker=workbench.worker)
+    return builder_code(workbench.session.schedule, worker=workbench.session.worker)
 
 
 def _markdown(workbench: WorkbenchCore) -> str:
@@ -177,15 +175,13 @@ def _markdown(workbench: WorkbenchCore) -> str:
 
 def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker))
+    return trace_page(trace, known_help(), detail_panes(trace, worker=workbench.session.worker))
 
 
 def _report(workbench: WorkbenchCore) -> bytes:
     """Return a ZIP of the reproducer's folder and the saved workbench."""
-    files = [
-        *reproducer_files(workbench.current_trace()),
-        ("workbench.json", WorkbenchState.of(workbench).text()),
-    ]
+    files = [*reproducer_files(workbench.current_trace())]
+    files.append(("workbench.json", WorkbenchState.of(workbench).text()))
     folder = f"{_stem(workbench)}_report"
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -13,7 +13,7 @@ import lhkit
 from lhkit.compose.session import Session
 from lhkit.exercises.attempt import Finding, Verdict
 from lhkit.lessons.publishing import publish_notebook
-from lhkit.show.comparison_page import PageParts, links_page, render_page
+from lhkit.show.comparison_page import links_page, render_page
 from lhkit.sweeps.sweep_board import SweepBoard
 from lhkit.sweeps.variant_record import SweepResult
 from lhkit.workbench.widget import WorkbenchWidget
@@ -153,8 +153,8 @@ def files(worker, tmp_path_factory):
         "outcomes": lhkit.show.sweep(swept, kind="outcomes"),
     }
     bundles = {name: value._repr_mimebundle_() for name, value in shows.items()}
-    parts = PageParts(EVIL, EVIL, measured, ((EVIL, EVIL),), EVIL, (("a.html", EVIL),), swept)
-    made |= {"demo.html": render_page(parts), "links.html": links_page(EVIL, [("a.html", EVIL)])}
+    demo = render_page(EVIL, EVIL, measured, ((EVIL, EVIL),), EVIL, (("a.html", EVIL),), swept)
+    made |= {"demo.html": demo, "links.html": links_page(EVIL, [("a.html", EVIL)])}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lhkit.workbench.widget.is_live", lambda: True)

@@ -126,7 +126,7 @@ def test_a_text_that_does_not_parse_keeps_the_last_good_trace(session):
     session.set_text(broken.replace("[4", "[4, "))
     session.set_text(SCHEDULE.replace("[4]", "[2]"))
     assert not session.is_stale and session.failure is None and session.trace is not good
-    assert session.undo() and session.text == SCHEDULE  # drafts on the way are nobody's goal
+    assert session.undo() and session.text == SCHEDULE  # undo skips drafts
 
 
 def test_undo_leaves_a_draft_and_redo_comes_back_to_it(session):

@@ -206,7 +206,7 @@ def edit_randomly(s, seed, worker):
     has_lines = extent_of(text, op, op).has_lines
 
     def assert_restored(back):
-        # A step between others on one line may come back on a line of its own.
+        # A step between others on one line may come back on a separate line.
         assert back == text if has_lines else printed(back) == meaning
 
     there = check_edited(duplicate_step(s, number), text)

@@ -130,7 +130,7 @@ OTHERWISE_IN_19 = {
 
 @pytest.fixture(scope="module")
 def opt():
-    """The program, which is only missed where nobody promised it."""
+    """Path of the program; missing it is an error only if LHKIT_TESTS_NEED_OPT is set."""
     if shutil.which(OPT) is None:
         message = f"{OPT} is not installed (Debian: apt-get install mlir-19-tools)"
         if os.environ.get("LHKIT_TESTS_NEED_OPT"):

@@ -7,7 +7,7 @@ from lhkit.bench.speed_charts import draw_speed_bars, speed_bars
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.tables import comparison_table, format_ns, samples_csv, table_html, table_text
 from lhkit.model.measurement import Comparison, Measurement, Verification
-from lhkit.show.comparison_page import PageParts, render_page
+from lhkit.show.comparison_page import render_page
 
 RIGHT = Verification(ok=True, max_abs_error=1e-6, tolerance=1e-5, against="NumPy")
 
@@ -53,8 +53,7 @@ def test_times_have_the_unit_that_fits():
 def test_text_is_escaped_in_html():
     html = table_html(comparison_table(COMPARISON))
     assert "<b>" not in html and "&lt;b&gt;mine&lt;/b&gt;" in html
-    parts = PageParts("<i>t</i>", "s & s", COMPARISON, (("h", "</pre><script>x</script>"),), "c")
-    page = render_page(parts)
+    page = render_page("<i>t</i>", "s & s", COMPARISON, (("h", "</pre><script>x</script>"),), "c")
     assert "<script" not in page and "<i>" not in page and "<b>" not in page and "a &amp; b" in page
 
 

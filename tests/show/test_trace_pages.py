@@ -5,7 +5,7 @@ import re
 
 import lhkit
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.show.trace_view import PageFacts, page_facts
+from lhkit.show.trace_view import detail_panes
 
 LARGE = ["payload-graph", "tiles"]
 
@@ -26,10 +26,10 @@ def test_a_small_trace_has_graphs_by_step_and_tiles_all_folded(fc_relu_trace):
     assert panes["tiles"].axis == "iteration" and len(panes["tiles"].frames) > 1
 
 
-def test_a_trace_read_from_json_has_the_same_facts(fc_relu_trace):
+def test_a_trace_read_from_json_has_the_same_details(fc_relu_trace):
     read = trace_from_json(trace_to_json(fc_relu_trace))
-    given, again = page_facts(fc_relu_trace), page_facts(read)
-    assert again.flows == given.flows and again.tiles.op == given.tiles.op
+    (graphs, tiles), (given_graphs, given_tiles) = detail_panes(read), detail_panes(fc_relu_trace)
+    assert graphs == given_graphs and tiles.title == given_tiles.title
     assert set(LARGE) < set(pane_names(read))
 
 
@@ -49,21 +49,20 @@ module attributes {transform.with_named_sequence} {
     assert names[0] == "failure" and set(LARGE) < set(names)
 
 
-def test_a_trace_of_nothing_has_no_facts(fc_relu_trace):
-    assert page_facts(dataclasses.replace(fc_relu_trace, step_records=(), snapshots=())) == PageFacts()
+def test_a_trace_of_nothing_has_no_details(fc_relu_trace):
+    assert detail_panes(dataclasses.replace(fc_relu_trace, step_records=(), snapshots=())) == []
 
 
 def test_what_is_too_large_or_does_not_parse_is_left_out_with_a_sentence(fc_relu_trace, monkeypatch):
     monkeypatch.setattr("lhkit.show.trace_view._MOST_OPS", 20)
-    facts = page_facts(fc_relu_trace)
-    assert facts.flows == () and facts.tiles is not None
-    assert re.match(r"Graphs of the payload are not drawn: it has \d\d ops", *facts.notes)
+    tiles, left_out = detail_panes(fc_relu_trace)
+    assert tiles.name == "tiles"
+    assert re.search(r">Graphs of the payload are not drawn: it has \d\d ops", left_out.html)
     assert pane_names(fc_relu_trace)[-2:] == ["tiles", "left-out"]
     first, *others = fc_relu_trace.snapshots
     torn = dataclasses.replace(fc_relu_trace, snapshots=(dataclasses.replace(first, text="func.func"), *others))
-    facts = page_facts(torn)
-    assert facts.flows == () and facts.tiles is None
-    assert [note.partition(":")[0] for note in facts.notes] == [
+    (left_out,) = detail_panes(torn)
+    assert re.findall(r">([A-Z][^:]*):", left_out.html) == [
         "Graphs of the payload are not drawn",
         "No picture of tiles",
     ]

@@ -32,7 +32,7 @@ CASES.sort(key=lambda case: "sandbox" in case[1])
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_trusted(tmp_path, monkeypatch):
+def nothing_is_trusted(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "state"))
 
 
@@ -56,7 +56,7 @@ def workers():
         if state:
             shared_worker().close()
             shared_worker.cache_clear()
-    before.close()  # whoever asks next has a new one
+    before.close()  # the next caller has a new one
 
 
 def hostile(path):
@@ -67,7 +67,7 @@ def hostile(path):
 
 
 def saved_elsewhere(payload, text, folder):
-    """Return a workbench with a text, as somebody else's lhkit saved it."""
+    """Return a workbench with a text, as another user's lhkit saved it."""
     bench = Workbench(open_session(payload, FUSED, autosaves=False))
     data = json.loads(WorkbenchState.of(bench).text())
     bench.close()

@@ -137,7 +137,7 @@ def test_workbenches_that_were_left_behind_cost_no_threads_and_watch_nothing(tmp
         before = settled()
         widgets = [lhkit.explore("fc_relu.mlir", path, trust=True) for _ in range(20)]
         for number, widget in enumerate(widgets):
-            assert widget._timer is None, "nobody looks at it yet"
+            assert widget._timer is None, "it has no view yet"
             hear(widget, do="join", by=f"v{number}")
             hear(widget, do="set_knobs", knobs={"tile": 4}, id="1")
             assert widget._timer is not None
@@ -160,7 +160,7 @@ def test_workbenches_that_were_left_behind_cost_no_threads_and_watch_nothing(tmp
     assert not any(reference() for reference in kept)
 
 
-def test_a_file_is_followed_while_somebody_looks(tmp_path):
+def test_a_file_is_followed_while_there_is_a_view(tmp_path):
     path = tmp_path / "mine.mlir"
     path.write_text(FUSED)
 
@@ -204,7 +204,7 @@ def test_the_page_may_close_a_workbench_and_what_was_typed_is_there(tmp_path):
     again.close()
 
 
-def test_the_process_of_a_run_ends_when_nobody_looks_any_more():
+def test_the_process_of_a_run_ends_with_the_last_view():
     async def run():
         widget = lhkit.explore(lhkit.payloads.fc_relu(32, 32, 32), FUSED)
         hear(widget, do="join", by="v1")

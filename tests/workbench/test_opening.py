@@ -1,4 +1,4 @@
-"""Workbenches of texts that are no schedules yet, and of states that somebody else saved."""
+"""Workbenches of texts that are no schedules yet, and of states that another user saved."""
 
 import json
 from pathlib import Path

@@ -16,7 +16,7 @@ from lhkit.worker.cancellation import CancelToken
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Ping
 
-# Hundreds of thousands of steps: nobody waits for its end.
+# Hundreds of thousands of steps: tests do not wait for its end.
 LONG = FUSED.replace(
     "    transform.yield",
     """    %ops = transform.structured.match in %forall : (!transform.any_op) -> !transform.any_op
@@ -78,7 +78,7 @@ def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killa
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 def test_a_worker_that_hangs_is_stopped_and_asked_again(killable, monkeypatch):
     trace = killable.workbench.trace
-    os.kill(killable.workbench.worker.pid, signal.SIGSTOP)
+    os.kill(killable.workbench.session.worker.pid, signal.SIGSTOP)
     do_and_stop(killable, waiting_for_worker(monkeypatch), "set_knobs", knobs={"tile": 16})
     check_stopped(killable, trace)
     ((_, again),) = killable.notice.actions

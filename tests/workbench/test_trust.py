@@ -20,7 +20,7 @@ from lhkit.worker.user_folders import state_folder
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_trusted(tmp_path, monkeypatch):
+def nothing_is_trusted(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "state"))
 
 
@@ -33,7 +33,7 @@ def schedule_file(tmp_path):
 
 @pytest.fixture
 def saved(payload, worker, tmp_path):
-    """Return a workbench that somebody else saved."""
+    """Return a workbench that another user saved."""
     session = open_session(payload, FUSED, autosaves=False, worker=worker)
     bench = Workbench(session)
     path = tmp_path / "saved.json"

@@ -267,7 +267,7 @@ def test_frames_are_asked_for_by_the_trace_that_is_shown(bench):
         bench.ask("frame", key="of nothing", step=0, whole=False)
 
 
-def test_what_nobody_sees_is_not_drawn(bench):
+def test_what_is_not_visible_is_not_drawn(bench):
     assert bench.part("schedule_graph") == ""
     changed = bench.do("open", area="pictures", pane="schedule_graph", by="me")
     assert "schedule_graph" in changed and bench.part("schedule_graph")

@@ -97,10 +97,10 @@ def test_what_is_stopped_is_ended_until_it_is_over():
     def end():
         ends.append(1)
         if len(ends) > 2:  # what ran began only after the first two
-            watcher.over()
+            watcher.over.set()
             is_ended.set()
 
-    watcher.ended_by(end)
+    watcher.end = end
     watcher.tell(RunProgress("run", "compiling"))
     watcher.stop()
     assert is_ended.wait(30)

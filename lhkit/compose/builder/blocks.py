@@ -83,12 +83,12 @@ class Block:
         last = self.nodes[-1].form if self.nodes else None
         return last.operand_values if last is not None and last.op in YIELDS else ()
 
-    def sees(self, block: Block) -> bool:
-        """Return True if its steps may read what another block defines."""
+    def enclosing(self) -> Iterator[Block]:
+        """Yield the block and those around it whose handles it may read, the outermost last."""
         at: Block | None = self
-        while at is not None and at is not block:
+        while at is not None:
+            yield at
             at = at.parent
-        return at is not None
 
     def as_form_block(self) -> FormBlock:
         """Return the block as forms hold it."""
@@ -97,12 +97,19 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BuiltSequence:
-    """A named sequence that is being built; ``consumes`` are arguments that are marked even if unused."""
+    """A named sequence: unpack it for its arguments, give it to ``s.include``.
+
+    Attributes:
+        consumes: Arguments that are marked as consumed even if unused.
+    """
 
     name: str
     block: Block
     is_public: bool = False
     consumes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[BuiltHandle]:
+        return iter(self.block.handles)
 
     @property
     def result_types(self) -> tuple[str, ...]:
@@ -173,12 +180,8 @@ _PACKAGE = str(Path(__file__).parents[2])
 
 def error_here(message: str, advice: str | None = None, *, argument: str | int | None = None) -> UsageError:
     """Return the error at the caller's line outside lhkit, or at an argument: its keyword or position."""
-    place = python_place(argument)
-    return (
-        usage_error(message, advice)
-        if place is None
-        else usage_error(message, advice, at=place[0], text=place[1])
-    )
+    at, text = python_place(argument) or (None, "")
+    return usage_error(message, advice, at=at, text=text)
 
 
 def python_place(argument: str | int | None = None) -> tuple[Span, str] | None:
@@ -195,8 +198,11 @@ def python_place(argument: str | int | None = None) -> tuple[Span, str] | None:
     if line is None or column is None or end_line is None or end_column is None or not text:
         return Span(file, frame.f_lineno, 1), text
     start, end = (line, column), (end_line, end_column)
-    at = (_argument_start(text, start, end, argument) if argument is not None else None) or start
-    return Span(file, at[0], _characters(text, *at) + 1), text
+    line, column = (_argument_start(text, start, end, argument) if argument is not None else None) or start
+    lines = text.splitlines()
+    if 1 <= line <= len(lines):  # Python counts bytes
+        column = len(lines[line - 1].encode()[:column].decode(errors="replace"))
+    return Span(file, line, column + 1), text
 
 
 def _argument_start(
@@ -218,11 +224,3 @@ def _argument_start(
             if keyword.arg == argument:
                 return keyword.value.lineno, keyword.value.col_offset
     return None
-
-
-def _characters(text: str, line: int, column: int) -> int:
-    """Return a column in characters; Python counts bytes."""
-    lines = text.splitlines()
-    if not 1 <= line <= len(lines):
-        return column
-    return len(lines[line - 1].encode()[:column].decode(errors="replace"))

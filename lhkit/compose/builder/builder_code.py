@@ -69,9 +69,8 @@ def python_code(
 def _identifier(name: str) -> str:
     text = re.sub(r"\W", "_", name.removeprefix("%"), flags=re.ASCII)
     text = f"h{text}" if not text[:1].isalpha() and not text.startswith("_") else text
-    return (
-        f"{text}_" if keyword.iskeyword(text) or text in ("s", "lhkit", "body", "choice", "schedule") else text
-    )
+    is_reserved = keyword.iskeyword(text) or text in ("s", "lhkit", "body", "choice", "schedule")
+    return f"{text}_" if is_reserved else text
 
 
 def _type(type_: str) -> str:
@@ -197,30 +196,25 @@ class _Writer:
         listed = []
         for step in block.steps:
             op = self._catalogue.op(step.op)
-            short = step.op.removeprefix("transform.").partition(".")[2]
-            listed.append(
-                f"s.{op.short_name}({self._call(step, op, is_top=False)[1]})"
-                if step.attributes
-                else repr(short)
-            )
+            if step.attributes:
+                listed.append(f"s.{op.short_name}({self._call(step, op, is_top=False)[1]})")
+            else:
+                listed.append(repr(step.op.removeprefix("transform.").partition(".")[2]))
         return f"[{', '.join(listed)}]"
 
     def _results(self, form: Form, op: CatalogueOp) -> tuple[list[str], str]:
         """Return the options that say what the results are, and the left side of the call."""
         types = [tuple(v.type for v in dict(form.results).get(r.name, ())) for r in op.results]
         known = known_types(form, op, self._sequences)
-        options = []
+        counts, plain = {}, []
         for spec, found in zip(op.results, types, strict=True):
             expected = known[spec.name]
             if spec.count != "one" and (expected is None or len(expected) != len(found)):
-                options.append((spec.name, len(found)))
-        plain = [
-            (known[r.name] or (default_type(form, r),) * len(t))[: len(t)]
-            for r, t in zip(op.results, types, strict=True)
-        ]
+                counts[spec.name] = len(found)
+            plain.append((expected or (default_type(form, spec),) * len(found))[: len(found)])
         names, target = self._names(form, op, types)
-        variadic = sum(r.count != "one" for r in op.results)
-        texts = [f"results={options[0][1] if variadic == 1 else dict(options)}"] if options else []
+        is_single = sum(r.count != "one" for r in op.results) == 1
+        texts = [f"results={next(iter(counts.values())) if is_single else counts}"] if counts else []
         texts += names
         if plain != types:
             texts.append(f"types={[_type(t) for group in types for t in group]!r}")
@@ -234,53 +228,46 @@ class _Writer:
         automatic = automatic_names(form, op, [len(t) for t in types], self._taken)
         expected = [v.name for _, group in named_results(op, automatic, types) for v in group]
         groups = [[v.name for v in group] for _, group in form.results]
-        per_value = any(len(g) > 1 and not g[0].endswith("#0") for g in groups)
-        wanted = (
-            [v.replace("#", "_") for v in values] if per_value else [g[0].partition("#")[0] for g in groups]
-        )
+        if any(len(g) > 1 and not g[0].endswith("#0") for g in groups):  # a name per value
+            groups = [[v] for v in values]
+            wanted = [v.replace("#", "_") for v in values]
+        else:
+            wanted = [g[0].partition("#")[0] for g in groups]
         given = [fresh_name(n, self._taken) for n in wanted]
-        for name in given:
-            self._taken.add(name)
-        targets = self._targets(values if per_value else wanted, given, [] if per_value else groups)
+        self._taken.update(given)
+        targets = self._targets(given, groups)
         plain = [n.removeprefix("%") for n in given]
-        option = (
-            [] if values == expected else [f"names={plain[0]!r}" if len(plain) == 1 else f"names={plain!r}"]
-        )
+        option = [f"names={plain[0] if len(plain) == 1 else plain!r}"] if values != expected else []
         is_tuple = len(op.results) > 1 or op.results[0].count == "many"
         tail = "," if is_tuple and len(targets) == 1 and not targets[0].startswith("*") else ""
         left = targets[0].removeprefix("*") if len(targets) == 1 else ", ".join(targets)
         return option, f"{left}{tail} = "
 
-    def _targets(
-        self, names: Sequence[str], given: Sequence[str], groups: Sequence[Sequence[str]]
-    ) -> list[str]:
+    def _targets(self, given: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
         """Return the assignment targets of the call, and record the expression for each handle."""
         targets = []
-        starred = [i for i, g in enumerate(groups) if len(g) > 1]
-        for i, (name, fresh) in enumerate(zip(names, given, strict=True)):
+        has_one_list = sum(len(g) > 1 for g in groups) == 1
+        for fresh, group in zip(given, groups, strict=True):
             variable = self._variable(fresh)
-            group = groups[i] if groups else [name]
             if len(group) == 1:
-                self.expressions[name] = variable
-                targets.append(variable)
-            elif starred == [i]:
-                self.expressions.update({v: f"{variable}[{j}]" for j, v in enumerate(group)})
-                targets.append(f"*{variable}")
+                expressions = shown = [variable]
+            elif has_one_list:
+                expressions, shown = [f"{variable}[{i}]" for i in range(len(group))], [f"*{variable}"]
             else:
-                self.expressions.update({v: f"{variable}_{j}" for j, v in enumerate(group)})
-                targets += [f"{variable}_{j}" for j in range(len(group))]
+                expressions = shown = [f"{variable}_{i}" for i in range(len(group))]
+            self.expressions.update(zip(group, expressions, strict=True))
+            targets += shown
         return targets
 
     def _with_body(self, form: Form, op: CatalogueOp) -> Iterator[str]:
         name, arguments = self._call(form, op, is_top=False)
         results = form.result_values
         is_choice = any(r.kind == "alternatives" for r in op.regions)
-        named = [] if is_choice else self._block_names(form.regions[0])
-        inner = [] if is_choice else self.steps(form.regions[0].steps)
         regions = []
-        for block in form.regions if is_choice else ():
-            listed = self._block_names(block)
+        for block in form.regions:
+            listed = [self._define(a.name).removeprefix("%") for a in block.arguments]
             regions.append((listed, self.steps(block.steps)))
+        named, inner = ([], []) if is_choice else regions.pop(0)
         parts = [arguments] if arguments else []
         parts += [f"arguments={named!r}"] if named else []
         options, target = self._results(form, op) if results else ([], "")
@@ -302,9 +289,6 @@ class _Writer:
         if results:
             yield f"{yielded} = {variable}.results"
 
-    def _block_names(self, block: FormBlock) -> list[str]:
-        return [self._define(a.name).removeprefix("%") for a in block.arguments]
-
 
 def _entry(pair: tuple[object, ...], hidden: Sequence[str]) -> str:
     name, text = pair
@@ -323,18 +307,14 @@ def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
     declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
     if schedule.libraries or declared:
         what = "includes from libraries" if schedule.libraries else f"declares or nests {', '.join(declared)}"
-        raise usage_error(
-            f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
-        )
+        message = f"{schedule.source} {what}, which a builder does not"
+        raise usage_error(message, "Inline or copy what it includes first.")
     script = Script(schedule.text, schedule.source)
     heads = {symbol_name(op.symbol): op for op in script.steps if op.name == SEQUENCE}
     for name, head in heads.items():
         if not is_symbol_name(f"@{name}"):
-            raise script.refusal(
-                f"{head.symbol} cannot be the name of a sequence in a builder",
-                head,
-                "Rename it: letters, digits and _ $ ., no digit first.",
-            )
+            message = f"{head.symbol} cannot be the name of a sequence in a builder"
+            raise script.refusal(message, head, "Rename it: letters, digits and _ $ ., no digit first.")
     steps: dict[str, list[Form]] = {}
     for written in read_forms(schedule.text, name=schedule.source, worker=worker):
         steps.setdefault(written.sequence, []).append(written.form)

@@ -85,16 +85,14 @@ class Parameter:
             )
         if spec is None:
             return "the text of its ops" if self.region and self.region.kind == "payload" else "patterns"
-        words = (
-            f"one of {', '.join(c.name for c in spec.cases)}"
-            if spec.cases
-            else _KINDS.get(spec.kind, spec.kind)
-        )
-        mixed = ", or handles in their place" if self.operand is not None else ""
-        ending = (
-            ", required" if self.is_required else "" if spec.default is None else f", default {spec.default}"
-        )
-        return f"{words}{mixed}{ending}"
+        words = _KINDS.get(spec.kind, spec.kind)
+        if spec.cases:
+            words = f"one of {', '.join(c.name for c in spec.cases)}"
+        if self.operand is not None:
+            words += ", or handles in their place"
+        if self.is_required:
+            return f"{words}, required"
+        return words if spec.default is None else f"{words}, default {spec.default}"
 
 
 _KINDS = {
@@ -151,12 +149,14 @@ def signature_of(op: CatalogueOp) -> inspect.Signature:
     parameters = parameters_of(op)
     positional = [p for p in parameters if p.is_positional]
     listed = []
+    has_optional = False  # Python takes no required parameter behind an optional one; no op needs it
     for p in positional:
-        rest = p.takes_rest and p is positional[-1]
-        kind = inspect.Parameter.VAR_POSITIONAL if rest else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        optional = not p.is_required and not rest
-        listed.append(inspect.Parameter(p.name, kind, default=None if optional else inspect.Parameter.empty))
-    listed = [*_required_first(listed)]
+        if p.takes_rest and p is positional[-1]:
+            listed.append(inspect.Parameter(p.name, inspect.Parameter.VAR_POSITIONAL))
+            continue
+        has_optional = has_optional or not p.is_required
+        nothing = None if has_optional else inspect.Parameter.empty
+        listed.append(inspect.Parameter(p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=nothing))
     for p in parameters:
         if not p.is_positional:
             default = inspect.Parameter.empty if p.is_required else p.attribute and p.attribute.default
@@ -168,17 +168,6 @@ def signature_of(op: CatalogueOp) -> inspect.Signature:
     return inspect.Signature(listed)
 
 
-def _required_first(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
-    """Return positional parameters in an order that Python takes; none of the ops needs another one."""
-    optional = False
-    for i, p in enumerate(parameters):
-        needs = p.default is inspect.Parameter.empty and p.kind is not inspect.Parameter.VAR_POSITIONAL
-        if needs and optional:
-            parameters[i] = p.replace(default=None)
-        optional = optional or not needs
-    return parameters
-
-
 def documentation_of(op: CatalogueOp) -> str:
     """Return the docstring of an op's function."""
     lines = [op.sentence or f"{op.name}.", ""]
@@ -186,14 +175,10 @@ def documentation_of(op: CatalogueOp) -> str:
         lines += ["Args:", *(f"    {p.name}: {p.describe()}." for p in arguments)]
     if op.results:
         lines += ["    names: Names of the results, instead of automatic ones.", "    types: Their types."]
-        lines += [
-            "    results: How many there are, where that cannot be told from the arguments.",
-            "",
-            "Returns:",
-        ]
-        lines += [
-            f"    {r.name}: {'any number' if r.count == 'many' else r.count}, {r.type}." for r in op.results
-        ]
+        lines.append("    results: How many there are, where that cannot be told from the arguments.")
+        lines += ["", "Returns:"]
+        for r in op.results:
+            lines.append(f"    {r.name}: {'any number' if r.count == 'many' else r.count}, {r.type}.")
     lines += ["", op.documentation.strip()] if op.documentation.strip() else []
     return "\n".join(lines)
 

@@ -68,23 +68,11 @@ class Match(OpFamily):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return a handle to payload ops; looks in the first argument of the sequence unless told where."""
         if not arguments and "target" not in named:
-            around = self._builder.block
-            while around.parent is not None:
-                around = around.parent
-            if not around.handles:
+            *_, outermost = self._builder.block.enclosing()
+            if not outermost.handles:
                 raise error_here("there is nothing to match in: the sequence has no argument")
-            arguments = around.handles[:1]
+            arguments = outermost.handles[:1]
         return self._builder.call(self._builder.catalogue.op(_MATCH), arguments, named)
-
-
-class SequenceBody(BuiltSequence):
-    """A named sequence inside its ``with``: unpack it for its arguments; give it to ``s.include``."""
-
-    def __init__(self, sequence: BuiltSequence) -> None:
-        super().__init__(sequence.name, sequence.block, sequence.is_public, sequence.consumes)
-
-    def __iter__(self) -> Iterator[BuiltHandle]:
-        return iter(self.block.handles)
 
 
 class Body:
@@ -105,11 +93,10 @@ class Body:
         self._between = Block(set())
 
     def __enter__(self) -> Body:
-        block = self._builder.enter(self, *(((),) if self._is_choice else (self._arguments(), self._asked)))
         if self._is_choice:
-            self._between = block
+            self._between = self._builder.enter(self, ())
         else:
-            self._node.blocks.append(block)
+            self._node.blocks.append(self._builder.enter(self, self._arguments(), self._asked))
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
@@ -150,7 +137,7 @@ class Body:
             return ()
         if self.op.name == "transform.sequence" and not given:
             return (TypedName("%root", "!transform.any_op"),)
-        stem = {"transform.foreach": "%each"}.get(self.op.name, "%scope")
+        stem = "%each" if self.op.name == "transform.foreach" else "%scope"
         return tuple(TypedName(stem, v.type) for v in given)
 
 
@@ -285,7 +272,7 @@ class Builder:
         *,
         consumes: Sequence[str] = (),
         is_public: bool = False,
-    ) -> Iterator[SequenceBody]:
+    ) -> Iterator[BuiltSequence]:
         """Build another named sequence: ``with s.named_sequence("clean", ["func"]) as clean:``.
 
         Args:
@@ -297,7 +284,7 @@ class Builder:
         sequence = self._add_sequence(name, arguments, consumes, is_public=is_public)
         self._blocks.append(sequence.block)
         try:
-            yield SequenceBody(sequence)
+            yield sequence
         except BaseException:
             del self._sequences[sequence.name]
             raise
@@ -342,7 +329,7 @@ class Builder:
         """Begin a block of a step with a body; ``asked`` names its arguments."""
         self._waiting.pop(body, None)
         outer = self.block
-        names = list(asked_argument_names(asked, len(arguments), outer.taken)) if asked else []
+        names = asked_argument_names(asked, len(arguments), outer.taken) if asked else []
         for argument in arguments[len(names) :]:
             names.append(fresh_name(argument.name, {*outer.taken, *names}))
         outer.taken.update(names)
@@ -470,7 +457,7 @@ def build(
         entry: Name of the sequence that is applied.
         arguments: The entry's arguments instead: names, or names with types; the root first.
         consumes: Arguments to be marked as consumed though no step consumes them itself.
-        catalogue: The catalogue; default the session's, with the ops of one's own that are loaded.
+        catalogue: The catalogue; default the session's, with the user-defined ops that are loaded.
         worker: Another worker than the session's.
 
     Raises:

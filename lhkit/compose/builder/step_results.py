@@ -48,9 +48,8 @@ def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tup
         sizes = tuple(None if isinstance(e, BuiltHandle) else _integer(e) for e in entries)
         return sizes, tuple(e for e in entries if isinstance(e, BuiltHandle))
     if spec.kind == "int-lists":
-        return tuple(
-            tuple(map(_integer, _items(v, "integers"))) for v in _items(value, "lists of integers")
-        ), ()
+        lists = _items(value, "lists of integers")
+        return tuple(tuple(map(_integer, _items(v, "integers"))) for v in lists), ()
     if spec.kind in _LISTS:
         return tuple(_scalar(v, spec.kind) for v in _items(value, _LISTS[spec.kind])), ()
     if spec.kind == "enum":
@@ -159,17 +158,17 @@ def _types_of(
         return (default_type(form, spec),)
     if op.name == "transform.replicate":
         return tuple(v.type for v in dict(form.operands).get("handles", ()))
+    given = dict(form.attributes)
     if op.name in _CALLS:
-        callee = sequences.get(str(dict(form.attributes).get(_CALLS[op.name])).removeprefix("@"))
+        callee = sequences.get(str(given.get(_CALLS[op.name])).removeprefix("@"))
         return None if callee is None else callee.result_types
     if op.name == "transform.foreach_match":
-        actions = dict(form.attributes).get("actions")
+        actions = given.get("actions")
         names = [str(a).removeprefix("@") for a in actions] if isinstance(actions, tuple) else []
         found = {sequences[n].result_types if n in sequences else None for n in names}
         return found.pop() if len(found) == 1 else None
     if op.name not in _TILING:
         return None
-    given = dict(form.attributes)
     sizes = given.get(_TILING[op.name], ())
     if "packed_tile_sizes" in dict(form.operands) or not isinstance(sizes, tuple):
         return None
@@ -243,14 +242,9 @@ def asked_types(
             if found is None and isinstance(listed, list | tuple) and len(variadic) == 1:
                 found = (default,) * (len(listed) - len(op.results) + 1)
         if found is None:
-            advice = (
-                f"Say how many: results={{{spec.name!r}: 2}}."
-                if len(variadic) > 1
-                else "Say how many: results=2."
-            )
-            raise error_here(
-                f"how many {spec.name!r} {op.name} gives cannot be told from its arguments", advice
-            )
+            message = f"how many {spec.name!r} {op.name} gives cannot be told from its arguments"
+            example = f"{{{spec.name!r}: 2}}" if len(variadic) > 1 else "2"
+            raise error_here(message, f"Say how many: results={example}.")
         types.append(found)
     return types if wanted is None else _with_types(op, types, wanted)
 
@@ -340,14 +334,13 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
     if failures is not None and failures.is_required:
         attributes.setdefault(FAILURES, failures.cases[0].name)
     # Groups are in the catalogue's order; regions that are built are added later.
-    listed = () if any(r.kind in BUILT_REGIONS for r in op.regions) else op.regions
+    is_built = any(r.kind in BUILT_REGIONS for r in op.regions)
+    given = [r for r in op.regions if not is_built and (r.name in regions or r.count == "one")]
     return Form(
         op.name,
         tuple((o.name, operands[o.name]) for o in op.operands if operands.get(o.name)),
         tuple((a.name, attributes[a.name]) for a in op.attributes if a.name in attributes),
-        regions=tuple(
-            regions.get(r.name, FormBlock()) for r in listed if r.name in regions or r.count == "one"
-        ),
+        regions=tuple(regions.get(r.name, FormBlock()) for r in given),
     )
 
 
@@ -358,15 +351,12 @@ def _assigned(
     parameters = parameters_of(op)
     positional = [p for p in parameters if p.is_positional] or [p for p in parameters if p.is_required]
     found: list[tuple[Parameter, Any, Place]] = []
-    for i, parameter in enumerate(positional[: len(arguments)]):
-        if parameter.takes_rest and parameter is positional[-1] and isinstance(arguments[i], BuiltHandle):
-            found.append((parameter, arguments[i:], i))
-        else:
-            found.append((parameter, arguments[i], i))
-    rest = bool(found) and positional[-1].takes_rest and isinstance(arguments[len(positional) - 1 :][:1], tuple)
-    if len(arguments) > len(positional) and not (
-        rest and isinstance(arguments[len(positional) - 1], BuiltHandle)
-    ):
+    takes_rest = False
+    for i, (parameter, value) in enumerate(zip(positional, arguments, strict=False)):
+        is_last = parameter is positional[-1]
+        takes_rest = parameter.takes_rest and is_last and isinstance(value, BuiltHandle)
+        found.append((parameter, arguments[i:] if takes_rest else value, i))
+    if len(arguments) > len(positional) and not takes_rest:
         listed = ", ".join(p.name for p in positional) or "none"
         message = f"{op.name} takes {listed} without a name, and {len(arguments)} arguments are given so"
         raise error_here(message, argument=len(positional))
@@ -376,7 +366,10 @@ def _assigned(
         if name not in known and ((name in RESERVED and op.results) or is_body):
             continue
         if name not in known:
-            raise _unknown(op, name, list(known))
+            near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+            advice = f"It takes {', '.join(known) or 'none'}."
+            advice += f" Near it: {', '.join(near)}." if near else ""
+            raise error_here(f"{op.name} has no argument {name!r}", advice, argument=name)
         if any(p.name == name for p, _, _ in found):
             raise error_here(f"{op.name} is given {name!r} twice", argument=name)
         found.append((known[name], value, name))
@@ -385,12 +378,6 @@ def _assigned(
         if parameter.is_required and not any(p.name == parameter.name for p, _, _ in given):
             raise error_here(f"{op.name} needs {parameter.name!r}: {parameter.describe()}")
     return given
-
-
-def _unknown(op: CatalogueOp, name: str, known: list[str]) -> Exception:
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    advice = f"It takes {', '.join(known) or 'none'}." + (f" Near it: {', '.join(near)}." if near else "")
-    return error_here(f"{op.name} has no argument {name!r}", advice, argument=name)
 
 
 def _region(builder: Caller, kind: str, value: Any) -> FormBlock:
@@ -412,6 +399,6 @@ def _handles(builder: Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[
             raise ValueError(f"{value!r} is not a handle")
         if value.kind is not None and value.kind not in spec.kinds:
             raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
-        if not builder.block.sees(value.block):
+        if value.block not in builder.block.enclosing():
             raise ValueError(f"{value} is not defined here: it belongs to another block or another schedule")
     return tuple(value.typed for value in given)
