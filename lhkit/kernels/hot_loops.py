@@ -59,14 +59,12 @@ _ARM_SHUFFLE = re.compile(r"dup|ins|ext|zip[12]|uzp[12]|trn[12]|tb[lx]|rev\d+")
 class Operation:
     """The operation of an instruction on elements.
 
-    Attributes:
-        kind: ``fma`` (multiplies and adds), other ``arithmetic``, ``division`` (and square root),
-            ``shuffle``, ``move`` (of a vector), ``gather`` (or scatter), or ``other``.
-        vector_bits: Width of the vectors it works on; 0 for one element.
+    An ``fma`` multiplies and adds, a ``division`` may be a square root, a ``gather`` a scatter, and a ``move``
+    moves a vector.
     """
 
     kind: Kind
-    vector_bits: int = 0
+    vector_bits: int = 0  # width of the vectors it works on; 0 for one element
     flops: int = 0
 
 
@@ -240,16 +238,11 @@ _ENDS = ("jump", "branch", "return", "stop")
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A natural loop.
+    """A natural loop; blocks are given by their addresses."""
 
-    Attributes:
-        head: Address of the block that every iteration passes first.
-        depth: Nesting depth, from 1.
-    """
-
-    head: int
+    head: int  # the block that every iteration passes first
     blocks: tuple[int, ...]
-    depth: int
+    depth: int  # from 1
     is_innermost: bool
 
 

@@ -98,10 +98,7 @@ def _sequence(op: Any) -> NamedSequence:
 def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iterator[str]:
     """Yield the paths of the sequences that an op refers to by these attributes."""
     around: list[str] | None = None
-    for name in attributes:
-        if name not in op.attributes:
-            continue
-        attribute = op.attributes[name]
+    for attribute in (op.attributes[name] for name in attributes if name in op.attributes):
         for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
             if isinstance(each, ir.FlatSymbolRefAttr | ir.SymbolRefAttr):
                 around = _module_path(op) if around is None else around

@@ -31,10 +31,7 @@ def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_i
 def array_at(address: int, shape: Sequence[int | None], dtype: np.dtype[Any]) -> np.ndarray:
     """Return the array that a memref descriptor at an address describes, valid as long as its memory.
 
-    Args:
-        address: Where the descriptor is.
-        shape: Its rank counts; the extents are in the descriptor.
-        dtype: Element type.
+    Of the shape only the rank counts; the extents are in the descriptor.
     """
     rank = len(shape)
     return _view(list((ctypes.c_int64 * (3 + 2 * rank)).from_address(address)), rank, dtype)
@@ -50,11 +47,6 @@ class PreparedCall:
         returned: Rank and dtype of each memref that the function returns.
         keep: What must live as long as the call.
         after: Called after every call from Python.
-
-    Attributes:
-        address: As given.
-        packed_address: Address of the array of pointers that the function is called with.
-        returns_memory: Whether a call allocates results, which have to be freed before the next one.
     """
 
     def __init__(
@@ -69,7 +61,7 @@ class PreparedCall:
         self._after = after
         self._keep: list[Any] = [keep]
         self._returned = tuple(returned)
-        self.returns_memory = bool(returned)
+        self.returns_memory = bool(returned)  # results that have to be freed before the next call
         slots = [self._slot(m) for m in memrefs]
         self._words: ctypes.Array[ctypes.c_int64] | None = None
         if returned:

@@ -28,11 +28,8 @@ def machine_code(
 ) -> MachineCode:
     """Return the instructions of a kernel's function, as compiled for this machine and one thread.
 
-    Args:
-        recipe: The kernel.
-        progress: Told of every stage.
-        with_lines: Also return the bufferized IR, and the line of it that each instruction comes from. The
-            instructions are the same; LLVM keeps lines where it can (hoisted and merged code has none).
+    ``with_lines`` adds the bufferized IR, and the line of it that each instruction comes from. The instructions
+    are the same; LLVM keeps lines where it can (hoisted and merged code has none).
 
     Raises:
         UsageError: The disassembler does not know this machine.
@@ -58,11 +55,7 @@ def machine_code(
 
 
 def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
-    """Return the assembly of a kernel's function: address, instruction, operands and symbol, a line each.
-
-    Raises:
-        UsageError: The disassembler does not know this machine.
-    """
+    """Return the assembly of a kernel's function: address, instruction, operands and symbol, one per line."""
     return "".join(_line(i) + "\n" for i in machine_code(recipe, progress).instructions)
 
 
@@ -117,11 +110,7 @@ def lines_by_address(rows: list[tuple[int, int]], addresses: list[int]) -> dict[
 
 
 def host_architecture() -> Architecture:
-    """Return the architecture of this machine.
-
-    Raises:
-        UsageError: The disassembler does not know it.
-    """
+    """Return the architecture of this machine; an unknown one is a `UsageError`."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         return "x86-64"

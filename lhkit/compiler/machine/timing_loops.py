@@ -128,14 +128,8 @@ def fma_text(name: str, dtype: str, bits: int, accumulators: int, *, is_fused: b
 
     The function takes the address of 192 bytes (a factor, a term, a place for the sum that keeps the
     optimizer from dropping the work) and a count. It makes ``count * FMA_UNROLL * accumulators``
-    multiply-adds of vectors.
-
-    Args:
-        name: What to call the function.
-        dtype: ``float32`` or ``float64``.
-        bits: Width of a vector.
-        accumulators: How many chains run side by side; their product with the unrolling hides latency.
-        is_fused: Whether each is one instruction; else a multiplication and an addition.
+    multiply-adds of vectors of ``bits``, in so many chains side by side that latency is hidden; each is one
+    instruction if ``is_fused``, else a multiplication and an addition.
     """
     element, size = _ELEMENTS[dtype]
     vector = f"vector<{bits // 8 // size}x{element}>"
@@ -172,10 +166,7 @@ def copy_text(name: str, *, nontemporal: bool) -> str:
     """Return a loop that copies blocks of 512 bytes, as a function of the LLVM dialect.
 
     The function takes the addresses of target and source, both multiples of 64, and the count of blocks.
-
-    Args:
-        name: What to call the function.
-        nontemporal: Whether stores go past the caches.
+    ``nontemporal`` stores go past the caches.
     """
     vector = f"vector<{_VECTOR_BYTES}xi8>"
     hint = ", nontemporal" if nontemporal else ""
@@ -231,10 +222,7 @@ def _fma_name(dtype: str, width: int, accumulators: int) -> str:
 class CoreProbe:
     """Loops that reach the limits of a core; of each kind the best variant found here is sampled.
 
-    Args:
-        vector_bits: The widest vectors of the CPU.
-        copy_bytes: Size of each of the two buffers of the copy; larger than the last-level cache together.
-        has_fma: Whether a multiply-add is one instruction.
+    The two buffers of the copy, of ``copy_bytes`` each, are to be larger than the last-level cache together.
     """
 
     def __init__(self, vector_bits: int, copy_bytes: int, *, has_fma: bool = True) -> None:

@@ -33,13 +33,7 @@ _TICKS = 1000
 
 
 class TimedCall:
-    """A call without arguments that is timed in batches.
-
-    Args:
-        call: Makes one call.
-        batches: Returns what makes so many calls in a row.
-        restore: Puts back the arguments that calls write to; runs before every sample, untimed.
-    """
+    """A call without arguments that is timed in batches; ``restore`` runs before every sample, untimed."""
 
     def __init__(self, call: Call, batches: Batches, restore: Call) -> None:
         self._call, self._batches, self._restore = call, batches, restore
@@ -173,11 +167,6 @@ class Timing:
 
     The arguments lie in several places in turn: which pages a buffer gets decides how it collides in the
     caches, by several per cent, and differs from run to run. So what one run reports covers that.
-
-    Args:
-        request: What is timed, and how.
-        arguments: The arguments, to be copied into buffers with the alignment that was asked for.
-        kernels: The kernel of each entry that has one.
     """
 
     def __init__(
@@ -220,13 +209,7 @@ class Timing:
 
 
 class Placement:
-    """One copy of arguments and results, and the calls that use it.
-
-    Attributes:
-        calls: One an entry.
-        arguments: The copies of the arguments.
-        results: The places of the results, a dtype for one of dynamic shape.
-    """
+    """One copy of arguments and results (a dtype for one of dynamic shape), and the calls of the entries."""
 
     def __init__(
         self,

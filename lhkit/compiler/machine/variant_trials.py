@@ -52,14 +52,8 @@ class VariantBench:
 
     Variants are compiled in one context that is renewed now and then. The schedule is parsed once per context;
     only the values of its knobs change.
-
-    Args:
-        request: What variants are checked against and timed by.
-        recipe: Payload and schedule; the values of knobs in it do not matter.
-        arguments: The arguments, to be copied.
-        expected: What results and then written memrefs have to be, each with what it may differ by (None: not
-            at all).
-        places: Where wrong results are put for the client to look at.
+    The values of knobs in the recipe do not matter. ``expected`` is what results and then written memrefs have
+    to be, each with what it may differ by (None: not at all); wrong ones are put in ``places`` for the client.
     """
 
     def __init__(
@@ -172,12 +166,7 @@ class VariantBench:
 
 
 class ResultCheck:
-    """What a result has to be.
-
-    Args:
-        expected: The reference's result.
-        allowed: By how much each element may differ; None where it may not.
-    """
+    """What a result has to be, and by how much each element may differ; None for not at all."""
 
     def __init__(self, expected: Array, allowed: Array | None) -> None:
         self._expected = expected
