@@ -84,7 +84,9 @@ def pack_arguments(
     for i, (array, type_) in enumerate(zip(arrays, types, strict=True)):
         if type_.kind != "memref":
             shares = any(np.may_share_memory(array, w) for w in written)
-            packed.append((_pack_value(packing, array.copy() if shares else array, type_), None))
+            value = packing.add(array.copy() if shares else array)
+            is_scalar = type_.kind == "scalar"
+            packed.append((structs.replace(value, is_scalar=True) if is_scalar else value, None))
             continue
         earlier = first_use.setdefault(id(array), i)
         if (types[earlier].strides, types[earlier].offset) != (type_.strides, type_.offset):
@@ -94,11 +96,6 @@ def pack_arguments(
         place, view = packed[earlier] if earlier < i else _pack_buffer(packing, array)
         packed.append((_with_layout(place, type_), view))
     return packed
-
-
-def _pack_value(packing: Packing, array: Array, type_: ArrayType) -> ArrayPlace:
-    place = packing.add(array)
-    return structs.replace(place, is_scalar=True) if type_.kind == "scalar" else place
 
 
 def _pack_buffer(packing: Packing, array: Array) -> tuple[ArrayPlace, Array | None]:

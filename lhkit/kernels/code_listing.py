@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.tables import Table, table_html, table_text
 from lhkit.draw.theme import mlir_html
-from lhkit.kernels.hot_loops import is_spill, loops_with_bodies, operation_of, stack_registers
+from lhkit.kernels.hot_loops import Kind, is_spill, loops_with_bodies, operation_of, stack_registers
 from lhkit.model.instructions import Architecture, HotLoop, HotLoops, Instruction, MachineCode
 
 Sort = Literal[
@@ -81,65 +81,51 @@ def list_code(code: MachineCode) -> CodeListing:
 
 def _listed(instruction: Instruction, architecture: Architecture, stack: frozenset[str]) -> ListedInstruction:
     operation = operation_of(instruction, architecture)
-    access, line = instruction.access, instruction.line
-    if instruction.flow == "call":
-        return ListedInstruction(instruction, "call", line=line)
+    sort = _sort(instruction, operation.kind, stack)
+    bits, line = operation.vector_bits, instruction.line
+    if operation.kind not in _COMPUTING:
+        return ListedInstruction(instruction, sort, vector_bits=bits, line=line)
+    return ListedInstruction(instruction, sort, bits == 0, bits, instruction.access is not None, line)
+
+
+_COMPUTING: dict[Kind, Sort] = {"fma": "FMA", "arithmetic": "arithmetic", "division": "division"}
+
+
+def _sort(instruction: Instruction, kind: Kind, stack: frozenset[str]) -> Sort:
+    access = instruction.access
     if instruction.flow != "next":
-        return ListedInstruction(instruction, "branch", line=line)
-    computing: dict[str, Sort] = {"fma": "FMA", "arithmetic": "arithmetic", "division": "division"}
-    if (sort := computing.get(operation.kind)) is not None:
-        bits = operation.vector_bits
-        return ListedInstruction(instruction, sort, bits == 0, bits, access is not None, line)
-    if operation.kind in ("gather", "shuffle") and (access is None or operation.kind == "gather"):
-        sort = "gather" if operation.kind == "gather" else "shuffle"
-    elif access is None:
-        sort = "other"
-    elif is_spill(access, stack):
-        sort = "spill"
-    else:
-        sort = "load" if access.kind == "load" else "store"
-    return ListedInstruction(instruction, sort, False, operation.vector_bits, False, line)
+        return "call" if instruction.flow == "call" else "branch"
+    if kind in _COMPUTING:
+        return _COMPUTING[kind]
+    if kind == "gather":
+        return "gather"
+    if access is None:
+        return "shuffle" if kind == "shuffle" else "other"
+    if is_spill(access, stack):
+        return "spill"
+    return "load" if access.kind == "load" else "store"
 
 
 # Hot loops as a table and sentences.
 
 
-_HEADER = (
-    "loop at",
-    "depth",
-    "vector bits",
-    "FMAs",
-    "FLOP",
-    "other arithmetic",
-    "loads",
-    "stores",
-    "spills",
-    "calls",
-    "instructions",
-    "bytes",
-)
-
-
 def hot_loops_table(hot: HotLoops) -> Table:
     """Return what each loop does in an iteration, one row per loop."""
-    return Table(_HEADER, tuple(_row(loop) for loop in hot.loops))
-
-
-def _row(loop: HotLoop) -> tuple[str, ...]:
-    counts = (
-        loop.depth,
-        loop.vector_bits or "scalar",
-        loop.fmas,
-        loop.flops,
-        loop.arithmetic,
-        loop.loads,
-        loop.stores,
-        loop.spills,
-        sum(count for _, count in loop.calls),
-        loop.instructions,
-        loop.code_bytes,
-    )
-    return (f"{loop.address:#x}", *map(str, counts))
+    columns: dict[str, Callable[[HotLoop], object]] = {
+        "loop at": lambda loop: f"{loop.address:#x}",
+        "depth": lambda loop: loop.depth,
+        "vector bits": lambda loop: loop.vector_bits or "scalar",
+        "FMAs": lambda loop: loop.fmas,
+        "FLOP": lambda loop: loop.flops,
+        "other arithmetic": lambda loop: loop.arithmetic,
+        "loads": lambda loop: loop.loads,
+        "stores": lambda loop: loop.stores,
+        "spills": lambda loop: loop.spills,
+        "calls": lambda loop: sum(count for _, count in loop.calls),
+        "instructions": lambda loop: loop.instructions,
+        "bytes": lambda loop: loop.code_bytes,
+    }
+    return Table(tuple(columns), tuple(tuple(str(of(loop)) for of in columns.values()) for loop in hot.loops))
 
 
 def hot_loops_text(hot: HotLoops) -> str:

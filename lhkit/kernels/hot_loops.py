@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lhkit.model.instructions import Access, Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
@@ -39,6 +39,7 @@ _X86_SHUFFLE = re.compile(
     r"(?:p?shuf|perm|pperm|unpck|punpck|insert|pinsr|extract|pextr|blend|pblend|palign|align|pack|movmsk|pmovmsk"
     r"|movddup|movshdup|movsldup|movlh|movhl|expand|compress|pexpand|pcompress|pmov[sz]x|broadcast|pbroadcast).*"
 )
+_X86_SCALAR_CONVERSION = re.compile(r"s[hsdi]2|2s[hsdi]|2usi|usi2")
 _X86_SCALAR_MOVE = re.compile(r"mov(?:ss|sd|sh|d|q|w)")
 _ARM_ARRANGEMENT = re.compile(r"\bv\d+\.(\d+)([bhsd])")
 _ARM_SCALAR = re.compile(r"\b([hsd])\d+\b")
@@ -58,18 +59,17 @@ _ARM_SHUFFLE = re.compile(r"dup|ins|ext|zip[12]|uzp[12]|trn[12]|tb[lx]|rev\d+")
 class Operation:
     """The operation of an instruction on elements.
 
-    Attributes:
-        kind: ``fma`` (multiplies and adds), other ``arithmetic``, ``division`` (and square root),
-            ``shuffle``, ``move`` (of a vector), ``gather`` (or scatter), or ``other``.
-        vector_bits: Width of the vectors it works on; 0 for one element.
+    An ``fma`` multiplies and adds, a ``division`` may be a square root, a ``gather`` a scatter, and a ``move``
+    moves a vector.
     """
 
     kind: Kind
-    vector_bits: int = 0
+    vector_bits: int = 0  # width of the vectors it works on; 0 for one element
     flops: int = 0
 
 
 _OTHER = Operation("other")
+_COMPUTING = ("fma", "arithmetic", "division")
 
 
 def operation_of(instruction: Instruction, architecture: Architecture) -> Operation:
@@ -103,7 +103,9 @@ def is_zeroing(instruction: Instruction) -> bool:
 
 
 def _x86(instruction: Instruction) -> Operation:
-    name, bits = instruction.mnemonic.removeprefix("v"), _x86_bits(instruction)
+    name = instruction.mnemonic.removeprefix("v")
+    vectors = re.findall(r"\b([xyzt])mm\d", instruction.operands)
+    bits = max((_X86_REGISTERS[letter] for letter in vectors), default=0)
     if name.startswith("tdp"):
         return Operation("fma", bits, _TILE_FLOPS["f" if "f" in name else "b"])
     if bits == 0 or is_zeroing(instruction):
@@ -116,7 +118,8 @@ def _x86(instruction: Instruction) -> Operation:
         kind: Kind = "division" if match[1] in ("div", "sqrt") else "arithmetic"
         return _x86_float(kind, 1, match[2], match[3], bits)
     if match := _X86_FLOAT_OTHER.fullmatch(name):
-        return Operation("arithmetic", 0 if match[1] == "s" or _is_scalar_conversion(name) else bits)
+        is_scalar = match[1] == "s" or _X86_SCALAR_CONVERSION.search(name)
+        return Operation("arithmetic", 0 if is_scalar else bits)
     if match := _X86_INTEGER.fullmatch(name):
         return Operation("arithmetic", bits, bits // _X86_INTEGERS.get(match[2], 32))
     if _X86_INTEGER_OTHER.fullmatch(name):
@@ -136,47 +139,31 @@ def _x86_float(kind: Kind, weight: int, packing: str, letter: str, bits: int) ->
     return Operation(kind, bits, weight * bits // _X86_FLOATS[letter])
 
 
-def _is_scalar_conversion(name: str) -> bool:
-    return re.search(r"s[hsdi]2|2s[hsdi]|2usi|usi2", name) is not None
-
-
-def _x86_bits(instruction: Instruction) -> int:
-    """Return the width of the widest vector register among the operands."""
-    return max((_X86_REGISTERS[m] for m in re.findall(r"\b([xyzt])mm\d", instruction.operands)), default=0)
-
-
 def _aarch64(instruction: Instruction) -> Operation:
     name, operands = instruction.mnemonic, instruction.operands
-    arrangement = _ARM_ARRANGEMENT.search(operands)
-    if arrangement is None:
-        return _aarch64_scalar(name, operands)
-    lanes, width = int(arrangement[1]), _ARM_WIDTHS[arrangement[2]]
-    bits = lanes * width
+    lanes, bits = 1, 0
+    if arrangement := _ARM_ARRANGEMENT.search(operands):
+        lanes = int(arrangement[1])
+        bits = lanes * _ARM_WIDTHS[arrangement[2]]
+    elif re.search(r"\bq\d+\b", operands):
+        return Operation("move", 128)
+    elif _ARM_SCALAR.search(operands) is None:
+        return _OTHER
     if name in _ARM_DOTS:
         return Operation("fma", bits, _ARM_DOTS[name] * lanes)
     if _ARM_FMA.fullmatch(name):
         return Operation("fma", bits, 2 * lanes)
     if _ARM_FLOPS.fullmatch(name):
         return Operation("division" if name in ("fdiv", "fsqrt") else "arithmetic", bits, lanes)
-    if name.startswith(("ld", "st")):
+    if _ARM_OTHER.fullmatch(name):
+        return Operation("arithmetic", bits)
+    if bits == 0 or name.startswith(("ld", "st")):
         return Operation("move", bits)
     if _ARM_INTEGER.fullmatch(name):
         return Operation("arithmetic", bits, lanes)
-    if _ARM_OTHER.fullmatch(name) or _ARM_INTEGER_OTHER.fullmatch(name):
+    if _ARM_INTEGER_OTHER.fullmatch(name):
         return Operation("arithmetic", bits)
     return Operation("shuffle" if _ARM_SHUFFLE.fullmatch(name) else "move", bits)
-
-
-def _aarch64_scalar(name: str, operands: str) -> Operation:
-    if re.search(r"\bq\d+\b", operands):
-        return Operation("move", 128)
-    if _ARM_SCALAR.search(operands) is None:
-        return _OTHER
-    if _ARM_FMA.fullmatch(name):
-        return Operation("fma", 0, 2)
-    if _ARM_FLOPS.fullmatch(name):
-        return Operation("division" if name in ("fdiv", "fsqrt") else "arithmetic", 0, 1)
-    return Operation("arithmetic" if _ARM_OTHER.fullmatch(name) else "move")
 
 
 _OPERATIONS: dict[Architecture, Callable[[Instruction], Operation]] = {"x86-64": _x86, "aarch64": _aarch64}
@@ -190,16 +177,11 @@ _LATENCY: dict[Kind, int] = {"fma": 4, "arithmetic": 4, "division": 12, "shuffle
 _MEMORY_LATENCY = 5  # a value that is stored and loaded again
 
 
-@dataclass(frozen=True, slots=True)
-class Chains:
-    """Chains from iteration to iteration: estimated cycles of the longest, and how many there are."""
+def find_chains(instructions: Sequence[Instruction], architecture: Architecture) -> tuple[int, int]:
+    """Return the estimated cycles of the longest chain from iteration to iteration, and how many there are.
 
-    cycles: int
-    count: int
-
-
-def find_chains(instructions: Sequence[Instruction], architecture: Architecture) -> Chains:
-    """Return the chains through vector registers, and through places in memory that stay the same."""
+    Chains go through vector registers, and through places in memory that stay the same.
+    """
     steps = _steps(instructions, architecture)
     starts = _carried(steps)
     longest: dict[str, dict[str, int]] = {start: {start: 0} for start in starts}
@@ -212,7 +194,7 @@ def find_chains(instructions: Sequence[Instruction], architecture: Architecture)
             longest[place] = arrived
     loops = [longest[start].get(start, 0) for start in starts]
     chains = [cycles for cycles in loops if cycles > 0]
-    return Chains(max(chains, default=0), len(chains))
+    return max(chains, default=0), len(chains)
 
 
 _Step = tuple[tuple[str, ...], tuple[str, ...], int]
@@ -256,16 +238,11 @@ _ENDS = ("jump", "branch", "return", "stop")
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A natural loop.
+    """A natural loop; blocks are given by their addresses."""
 
-    Attributes:
-        head: Address of the block that every iteration passes first.
-        depth: Nesting depth, from 1.
-    """
-
-    head: int
+    head: int  # the block that every iteration passes first
     blocks: tuple[int, ...]
-    depth: int
+    depth: int  # from 1
     is_innermost: bool
 
 
@@ -290,16 +267,18 @@ def find_loops(blocks: Mapping[int, Sequence[Instruction]]) -> tuple[Loop, ...]:
     successors = {address: _successors(block, blocks) for address, block in blocks.items()}
     if not blocks:
         return ()
-    dominators = _dominators(successors, next(iter(blocks)))
+    entry = next(iter(blocks))
+    reached = _reachable(entry, successors)
     predecessors: dict[int, list[int]] = {address: [] for address in blocks}
-    for address in dominators:
+    for address in reached:
         for successor in successors[address]:
             predecessors[successor].append(address)
     bodies: dict[int, set[int]] = {}
-    for address, above in dominators.items():
-        for head in successors[address]:
-            if head in above:
-                bodies.setdefault(head, {head}).update(_reaching(address, head, predecessors))
+    for address, above in _dominators(entry, [a for a in blocks if a in reached], predecessors).items():
+        for head in above.intersection(successors[address]):
+            body = bodies.setdefault(head, {head})
+            if address != head:
+                body |= _reachable(address, predecessors, without=head)
     return tuple(
         Loop(
             head=head,
@@ -321,50 +300,29 @@ def _successors(block: Sequence[Instruction], blocks: Mapping[int, object]) -> l
     return [t for t in dict.fromkeys(targets) if t is not None and t in blocks]
 
 
-def _dominators(successors: Mapping[int, Sequence[int]], entry: int) -> dict[int, set[int]]:
+def _dominators(
+    entry: int, order: Sequence[int], predecessors: Mapping[int, Sequence[int]]
+) -> dict[int, set[int]]:
     """Return, for each block that can be reached, the blocks on every way to it, itself included."""
-    order = _reverse_postorder(successors, entry)
-    predecessors: dict[int, list[int]] = {address: [] for address in order}
-    for address in order:
-        for successor in successors[address]:
-            predecessors[successor].append(address)
-    dominators: dict[int, set[int]] = {entry: {entry}}
+    dominators = {address: set(order) for address in order} | {entry: {entry}}
     changed = True
     while changed:
         changed = False
-        for address in order[1:]:
-            known = [dominators[p] for p in predecessors[address] if p in dominators]
-            found = set.intersection(*known) | {address}
-            if found != dominators.get(address):
-                dominators[address], changed = found, True
+        for address in order:
+            if address != entry:
+                found = set.intersection(*(dominators[p] for p in predecessors[address])) | {address}
+                changed |= found != dominators[address]
+                dominators[address] = found
     return dominators
 
 
-def _reverse_postorder(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
-    done: list[int] = []
-    seen = {entry}
-    stack = [(entry, iter(successors[entry]))]
-    while stack:
-        address, rest = stack[-1]
-        following = next((s for s in rest if s not in seen), None)
-        if following is None:
-            done.append(address)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(successors[following])))
-    return done[::-1]
-
-
-def _reaching(start: int, head: int, predecessors: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return the blocks from which ``start`` is reached without passing ``head``, and ``start``."""
-    found = {start}
-    work = [start] if start != head else []
-    while work:
-        for predecessor in predecessors[work.pop()]:
-            if predecessor not in found and predecessor != head:
-                found.add(predecessor)
-                work.append(predecessor)
+def _reachable(start: int, edges: Mapping[int, Sequence[int]], without: int | None = None) -> set[int]:
+    """Return the blocks that edges lead to from a start, itself included, not passing ``without``."""
+    found, pending = {start}, [start]
+    while pending:
+        new = set(edges[pending.pop()]) - found - {without}
+        found |= new
+        pending += new
     return found
 
 
@@ -400,59 +358,39 @@ def loops_with_bodies(code: MachineCode) -> list[tuple[HotLoop, tuple[Instructio
 def _describe(
     body: Sequence[Instruction], address: int, depth: int, architecture: Architecture, stack: frozenset[str]
 ) -> HotLoop:
-    counts = _count(body, architecture, stack)
-    chains = find_chains(body, architecture) if depth else None
+    operations = [operation_of(i, architecture) for i in body]
+    kinds = Counter(o.kind for o in operations)
+    widths = (o.vector_bits for i, o in zip(body, operations, strict=True) if _shows_width(i, o, stack))
+    accesses = [i.access for i in body if i.access is not None and i.flow == "next"]
+    spills = [a for a in accesses if is_spill(a, stack)]
+    others = [a for a in accesses if not is_spill(a, stack)]
+    chain_cycles, accumulators = find_chains(body, architecture) if depth else (0, 0)
     calls = Counter((i.symbol or "?") for i in body if i.flow == "call")
     loop = HotLoop(
         address=address,
         depth=depth,
         instructions=len(body),
         code_bytes=sum(i.size for i in body),
-        **asdict(counts),
-        chain_cycles=chains.cycles if chains else 0,
-        accumulators=chains.count if chains else 0,
+        vector_bits=max(widths, default=0),
+        fmas=kinds["fma"],
+        flops=sum(o.flops for o in operations),
+        arithmetic=kinds["arithmetic"] + kinds["division"],
+        scalar_arithmetic=sum(o.kind in _COMPUTING and o.vector_bits == 0 for o in operations),
+        divisions=kinds["division"],
+        shuffles=kinds["shuffle"],
+        loads=sum(a.kind != "store" for a in others),
+        stores=sum(a.kind != "load" for a in others),
+        gathers=kinds["gather"],
+        spill_loads=sum(a.kind != "store" for a in spills),
+        spill_stores=sum(a.kind != "load" for a in spills),
+        chain_cycles=chain_cycles,
+        accumulators=accumulators,
         calls=tuple(sorted(calls.items())),
         bound="issue",
         sentence="",
     )
     bounds = _bounds(loop)
     return replace(loop, bound=bounds[0], sentence="; ".join(_words(loop, b) for b in bounds))
-
-
-@dataclass(slots=True)
-class _Counts:
-    """Counts under way."""
-
-    vector_bits: int = 0
-    fmas: int = 0
-    flops: int = 0
-    arithmetic: int = 0
-    scalar_arithmetic: int = 0
-    divisions: int = 0
-    shuffles: int = 0
-    loads: int = 0
-    stores: int = 0
-    gathers: int = 0
-    spill_loads: int = 0
-    spill_stores: int = 0
-
-
-def _count(body: Sequence[Instruction], architecture: Architecture, stack: frozenset[str]) -> _Counts:
-    counts = _Counts()
-    for instruction in body:
-        operation = operation_of(instruction, architecture)
-        computes = operation.kind in ("fma", "arithmetic", "division")
-        counts.fmas += operation.kind == "fma"
-        counts.arithmetic += operation.kind in ("arithmetic", "division")
-        counts.divisions += operation.kind == "division"
-        counts.scalar_arithmetic += computes and operation.vector_bits == 0
-        counts.shuffles += operation.kind == "shuffle"
-        counts.gathers += operation.kind == "gather"
-        counts.flops += operation.flops
-        _count_access(counts, instruction, stack)
-        if _shows_width(instruction, operation, stack):
-            counts.vector_bits = max(counts.vector_bits, operation.vector_bits)
-    return counts
 
 
 def _shows_width(instruction: Instruction, operation: Operation, stack: frozenset[str]) -> bool:
@@ -465,19 +403,6 @@ def _shows_width(instruction: Instruction, operation: Operation, stack: frozense
     access = instruction.access
     is_elsewhere = access is not None and not stack.union({"rip"}).intersection(access.registers[:1])
     return is_elsewhere and operation.kind in ("move", "gather")
-
-
-def _count_access(counts: _Counts, instruction: Instruction, stack: frozenset[str]) -> None:
-    access = instruction.access
-    if access is None or instruction.flow != "next":
-        return
-    is_load, is_store = access.kind != "store", access.kind != "load"
-    if is_spill(access, stack):
-        counts.spill_loads += is_load
-        counts.spill_stores += is_store
-    else:
-        counts.loads += is_load
-        counts.stores += is_store
 
 
 def is_spill(access: Access, stack: Collection[str]) -> bool:
@@ -514,43 +439,39 @@ def _limiting_unit(loop: HotLoop) -> Bound:
     return max(cycles, key=lambda bound: cycles[bound])
 
 
+_SENTENCES: dict[Bound, str] = {
+    "calls": "calls {called} {each}",
+    "spills": "spills: {spills} {each} beside {computing}",
+    "scalar": "scalar code: no vector instruction; {computing}, {memory} {each}",
+    "fma": "FMA-bound: {computing} on {vectors} for {memory} {each}",
+    "arithmetic": "arithmetic-bound: {computing} on {vectors} for {memory} {each}",
+    "division": "division-bound: {divisions} on {vectors} {each}",
+    "latency": "latency-bound: {accumulators} in {vectors}, results that wait for one another take about"
+    " {loop.chain_cycles} cycles {each}",
+    "loads": "load-bound: {loads}{gathered} for {computing} on {vectors} {each}",
+    "stores": "store-bound: {stores} for {computing} on {vectors} {each}",
+    "shuffles": "shuffle-bound: {shuffles} for {computing} on {vectors} {each}",
+    "issue": "bound by its {loop.instructions} instructions: {computing} on {vectors}, {memory} {each}",
+}
+
+
 def _words(loop: HotLoop, bound: Bound) -> str:
-    each = "an iteration" if loop.depth else "in all"
-    vectors = f"{loop.vector_bits}-bit vectors" if loop.vector_bits else "single elements"
-    computing = _computing(loop)
-    memory = f"{_some(loop.loads, 'load')} and {_some(loop.stores, 'store')}"
-    match bound:
-        case "calls":
-            return f"calls {_called(loop)} {each}"
-        case "spills":
-            return f"spills: {_some(loop.spills, 'stack load/store')} {each} beside {computing}"
-        case "scalar":
-            return f"scalar code: no vector instruction; {computing}, {memory} {each}"
-        case "fma":
-            return f"FMA-bound: {computing} on {vectors} for {memory} {each}"
-        case "arithmetic":
-            return f"arithmetic-bound: {computing} on {vectors} for {memory} {each}"
-        case "division":
-            divisions = (
-                "1 division or square root"
-                if loop.divisions == 1
-                else f"{loop.divisions} divisions or square roots"
-            )
-            return f"division-bound: {divisions} on {vectors} {each}"
-        case "latency":
-            return (
-                f"latency-bound: {_some(loop.accumulators, 'accumulator')} in {vectors},"
-                f" results that wait for one another take about {loop.chain_cycles} cycles {each}"
-            )
-        case "loads":
-            gathered = f" ({loop.gathers} gathered)" if loop.gathers else ""
-            return f"load-bound: {_some(loop.loads, 'load')}{gathered} for {computing} on {vectors} {each}"
-        case "stores":
-            return f"store-bound: {_some(loop.stores, 'store')} for {computing} on {vectors} {each}"
-        case "shuffles":
-            return f"shuffle-bound: {_some(loop.shuffles, 'shuffle')} for {computing} on {vectors} {each}"
-        case "issue":
-            return f"bound by its {loop.instructions} instructions: {computing} on {vectors}, {memory} {each}"
+    loads, stores = _some(loop.loads, "load"), _some(loop.stores, "store")
+    return _SENTENCES[bound].format(
+        loop=loop,
+        each="an iteration" if loop.depth else "in all",
+        vectors=f"{loop.vector_bits}-bit vectors" if loop.vector_bits else "single elements",
+        computing=_computing(loop),
+        loads=loads,
+        gathered=f" ({loop.gathers} gathered)" if loop.gathers else "",
+        stores=stores,
+        memory=f"{loads} and {stores}",
+        called=_called(loop),
+        spills=_some(loop.spills, "stack load/store"),
+        divisions=_some(loop.divisions, "division or square root"),
+        accumulators=_some(loop.accumulators, "accumulator"),
+        shuffles=_some(loop.shuffles, "shuffle"),
+    )
 
 
 def _computing(loop: HotLoop) -> str:
@@ -561,12 +482,19 @@ def _computing(loop: HotLoop) -> str:
 
 
 def _some(count: int, noun: str) -> str:
-    head, slash, tail = noun.partition("/")
-    many = f"{head}s{slash}{tail}s" if slash else f"{noun}s"
-    return f"{count or 'no'} {noun if count == 1 else many}"
+    if count != 1:
+        noun = _PLURALS.get(noun, f"{noun}s")
+    return f"{count or 'no'} {noun}"
+
+
+_PLURALS = {
+    "stack load/store": "stack loads/stores",
+    "division or square root": "divisions or square roots",
+}
 
 
 def _called(loop: HotLoop) -> str:
-    names = ("a function" if name == "?" else name for name, _ in loop.calls)
-    counts = (f" {count} times" if count > 1 else "" for _, count in loop.calls)
-    return ", ".join(name + count for name, count in zip(names, counts, strict=True))
+    names = {"?": "a function"}
+    return ", ".join(
+        names.get(name, name) + (f" {count} times" if count > 1 else "") for name, count in loop.calls
+    )

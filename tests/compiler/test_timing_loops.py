@@ -11,10 +11,10 @@ from lhkit.compiler.machine.timing_loops import (
     FMA_UNROLL,
     CoreProbe,
     LoopLibrary,
-    Repeater,
     call_loop,
     copy_text,
     fma_text,
+    repeated,
     system_copy_text,
 )
 from lhkit.worker.shared_arrays import placed_empty
@@ -25,7 +25,7 @@ def test_a_call_is_repeated_as_often_as_asked(count):
     calls = []
     callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
     inner = PreparedCall(ctypes.cast(callback, ctypes.c_void_p).value, [])
-    Repeater().repeated(inner, count)()
+    repeated(inner, count)()
     assert calls == [inner.packed_address] * count
 
 

@@ -51,7 +51,7 @@ def mlp(worker):
 
 
 def dynamic_layer():
-    """Return the layer in extents that nobody knows, and with no reference."""
+    """Return the layer with dynamic extents, and with no reference."""
     text = lhkit.payloads.fc_relu(901, 902, 903).text
     text = re.sub(r"tensor<90\dx90\dxf32>", "tensor<?x?xf32>", text)
     sizes = """{

@@ -32,7 +32,7 @@ def payload_of(name, *shape):
 
 
 def dynamic(name, m, n):
-    """Return the payload of that shape with extents that nobody knows, and no reference."""
+    """Return the payload of that shape with dynamic extents, and no reference."""
     text = payload_of(name, m, n).text
     text = text.replace(f"tensor<{m}x{n}xf32>", "tensor<?x?xf32>").replace(f"tensor<{m}xf32>", "tensor<?xf32>")
     sizes = """%zero_index = arith.constant 0 : index

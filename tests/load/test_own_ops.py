@@ -322,7 +322,7 @@ def test_a_payload_that_no_longer_verifies_is_found(payload, schedule, loaded):
             "target is to be a handle to ops, and !transform.any_param is a parameter",
         ),
         (step("my.mark", "%m, %m", types=f"({ANY}, {ANY})"), "expects exactly 1 operands"),
-        (step("my.mrk"), "Nobody here defines this op"),
+        (step("my.mrk"), "No loaded dialect defines this op"),
     ],
 )
 def test_a_wrong_use_is_refused_before_anything_runs(schedule, written, message):

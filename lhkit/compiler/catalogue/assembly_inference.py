@@ -29,10 +29,7 @@ from lhkit.model.step_form import Form
 def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Assembly | None:
     """Return the custom syntax that fits all examples of an op, or None if none is found.
 
-    Args:
-        op: The op, with its examples.
-        steps: Instances, each with one thing more than one before it; with the name of that thing, empty for
-            the first.
+    ``steps`` are instances, each with one thing more than one before it, and the name of that thing.
     """
     fitting: list[Assembly] = []
     for style in TYPES_STYLES:
@@ -41,11 +38,8 @@ def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Ass
             for name, example in steps[1:]:
                 learned = _taught(learned, op, name, example) or learned
             for example in op.examples:
-                missing = present(example.form) - {
-                    *learned.known,
-                    *(c for n in learned.known for c in _companions(op, n)),
-                }
-                for name in sorted(missing):
+                companions = {c for n in learned.known for c in _companions(op, n)}
+                for name in sorted(present(example.form) - companions.union(learned.known)):
                     learned = _taught(learned, op, name, example) or learned
             if _fits(learned, op):
                 fitting.append(learned)

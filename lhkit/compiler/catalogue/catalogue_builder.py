@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.catalogue.corrections import (
-    ASSEMBLIES,
-    REGION_KINDS,
-    REGIONS,
-    START_ATTRIBUTES,
-    START_TYPES,
-    STRUCTURAL,
-)
+from lhkit.compiler.catalogue.corrections import ASSEMBLIES, correction_of
 from lhkit.compiler.catalogue.form_reader import attribute_value
 from lhkit.compiler.catalogue.op_classes import Skeleton, classless_skeletons, enum_classes, skeletons
 from lhkit.compiler.catalogue.op_trials import (
@@ -211,25 +204,32 @@ def _described_ops() -> Mapping[str, tuple[CatalogueOp, Trial | None]]:
 
 def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     """Return an op without examples, and the smallest instance that is valid, if it may stand as a step."""
-    role: Role = "structural" if skeleton.name in STRUCTURAL else role_of(skeleton.name)
-    trial = first_trial(skeleton, REGIONS.get(skeleton.name, ()))
-    types = {k: list(v) for k, v in START_TYPES.get(skeleton.name, {}).items()}
-    trial = trial.with_changes(types=types, attributes=START_ATTRIBUTES.get(skeleton.name, {}))
+    correction = correction_of(skeleton.name)
+    role: Role = "structural" if correction.structural else role_of(skeleton.name)
+    types = {group: list(given) for group, given in correction.start_types.items()}
+    trial = first_trial(skeleton, correction.regions)
+    trial = trial.with_changes(types=types, attributes=correction.start_attributes)
     problem = "structural" if role == "structural" else settle(trial)
     asked = {} if problem else ask_constraints(trial)
     op = _described(skeleton, role, asked, trial)
     if role == "structural":
-        note = f"{skeleton.name} {STRUCTURAL[skeleton.name]}"
+        note = f"{skeleton.name} {correction.structural}"
         return dataclasses.replace(op, note=note, assembly=ASSEMBLIES.get(skeleton.name)), None
     if problem:
         return dataclasses.replace(op, note=f"no valid instance found: {problem}"), None
-    module = ir.Module.parse(trial.text())
-    return _with_answers(op, trial, scratch_op(module, role)), trial
+    module = ir.Module.parse(trial.text())  # its ops do not keep it alive
+    instance = scratch_op(module, role)
+    required = required_attributes(trial)
+    attributes = tuple(
+        dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required)
+        for a in op.attributes
+    )
+    return dataclasses.replace(op, attributes=attributes), trial
 
 
 def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
     body: RegionKind = "body"
-    kinds = REGION_KINDS.get(skeleton.name, (body,) * len(skeleton.regions))
+    kinds = correction_of(skeleton.name).region_kinds or (body,) * len(skeleton.regions)
     return CatalogueOp(
         name=skeleton.name,
         extension=skeleton.extension,
@@ -253,16 +253,6 @@ def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: 
         ),
         segments=skeleton.segments,
     )
-
-
-def _with_answers(op: CatalogueOp, trial: Trial, instance: Any) -> CatalogueOp:
-    """Return an op with the defaults that an instance shows, and which attributes it cannot do without."""
-    required = required_attributes(trial)
-    attributes = tuple(
-        dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required)
-        for a in op.attributes
-    )
-    return dataclasses.replace(op, attributes=attributes)
 
 
 def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> AttributeSpec:

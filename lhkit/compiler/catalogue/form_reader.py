@@ -71,15 +71,10 @@ class FormReader:
     def printed(self, op: Any, *, generic: bool = False) -> str:
         """Return an op as MLIR prints it, its values named as their author named them."""
         inner = list(walk(op))
-        arguments = [
-            a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments
-        ]
-        known = {
-            v.get_name(use_local_scope=True): self._name(v)
-            for o in (op, *inner)
-            for v in (*o.operands, *o.results)
-        }
-        known |= {a.get_name(use_local_scope=True): self._name(a) for a in arguments}
+        blocks = [block for o in (op, *inner) for region in o.regions for block in region.blocks]
+        arguments = [a for block in blocks for a in block.arguments]
+        values = [*(v for o in (op, *inner) for v in (*o.operands, *o.results)), *arguments]
+        known = {v.get_name(use_local_scope=True): self._name(v) for v in values}
         if len(op.operands) and _OUTSIDE in op.get_asm(use_local_scope=True):
             # Isolated from above, it prints alone: numbers start again inside, and names go by locations.
             known = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import pkgutil
@@ -16,7 +15,6 @@ from typing import Any, Literal, get_args
 from lhkit.compiler.ir.bindings import host_module, ir
 
 Count = Literal["one", "optional", "many"]
-_OPS_MODULE = re.compile(r"_(\w*?)_?transform(?:_(\w+?)_extension)?_ops_gen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,53 +27,43 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """An op as its Python class describes it.
-
-    Attributes:
-        extension: The extension of the transform dialect that brings it.
-        attributes: Pairs of a name and the class of attribute, such as ``IntegerAttr``; ``flag`` for those
-            that are there or not.
-        segments: Whether the op keeps the sizes of its groups of operands, and of results.
-    """
+    """An op as its Python class describes it."""
 
     name: str
-    extension: str
+    extension: str  # of the transform dialect that brings it
     documentation: str
     operands: tuple[Argument, ...] = ()
     results: tuple[Argument, ...] = ()
     regions: tuple[Argument, ...] = ()
+    # Pairs of a name and the class, such as ``IntegerAttr``; ``flag`` for those that are there or not.
     attributes: tuple[tuple[str, str], ...] = ()
-    segments: tuple[bool, bool] = (False, False)
+    segments: tuple[bool, bool] = (False, False)  # whether it keeps the sizes of groups of operands, results
 
 
-def skeletons() -> list[Skeleton]:
-    """Return all transform ops that have a Python class, sorted by name."""
-    return sorted((_skeleton(cls, extension) for extension, cls in _op_classes()), key=lambda s: s.name)
+def skeletons() -> Iterator[Skeleton]:
+    """Yield all transform ops that have a Python class."""
+    for module, match in _generated_modules(r"_(\w*?)_?transform(?:_(\w+?)_extension)?_ops_gen"):
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, ir.OpView) and value.__module__ == module.__name__:
+                yield _skeleton(value, match[1] or match[2] or "transform")
 
 
 def enum_classes() -> dict[str, Any]:
     """Return the enumerations that the bindings define, by name."""
-    dialects = host_module("dialects")
-    classes = {}
-    for module in pkgutil.iter_modules(dialects.__path__):
-        if re.fullmatch(r"_(\w+_)?(transform|bufferization)_enum_gen", module.name):
-            members = vars(importlib.import_module(f"{dialects.__name__}.{module.name}"))
-            classes.update(
-                {n: c for n, c in members.items() if isinstance(c, type) and c.__module__.endswith(module.name)}
-            )
-    return classes
+    return {
+        name: value
+        for module, _ in _generated_modules(r"_(\w+_)?(transform|bufferization)_enum_gen")
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    }
 
 
-def _op_classes() -> Iterator[tuple[str, Any]]:
+def _generated_modules(pattern: str) -> Iterator[tuple[Any, re.Match[str]]]:
+    """Yield the modules of the bindings' dialects whose name matches a pattern, with the match."""
     dialects = host_module("dialects")
     for module in pkgutil.iter_modules(dialects.__path__):
-        match = _OPS_MODULE.fullmatch(module.name)
-        if match is None:
-            continue
-        loaded = importlib.import_module(f"{dialects.__name__}.{module.name}")
-        for value in vars(loaded).values():
-            if isinstance(value, type) and issubclass(value, ir.OpView) and value.__module__ == loaded.__name__:
-                yield match[1] or match[2] or "transform", value
+        if match := re.fullmatch(pattern, module.name):
+            yield importlib.import_module(f"{dialects.__name__}.{module.name}"), match
 
 
 # Which arguments a property gives, by the class of what it returns; True for any number of them.
@@ -149,12 +137,8 @@ def _arguments(names: str) -> tuple[Argument, ...]:
     return tuple(Argument(name.rstrip("?*"), counts.get(name[-1], "one")) for name in names.split())
 
 
-@functools.cache
-def _classless() -> list[Skeleton]:
-    text = Path(__file__).with_name("classless_ops.toml").read_text(encoding="utf-8")
-    return [_op(name, **fields) for name, fields in tomllib.loads(text).items()]
-
-
 def classless_skeletons() -> list[Skeleton]:
     """Return the ops without a Python class that the current context knows."""
-    return [s for s in _classless() if ir.Context.current.is_registered_operation(s.name)]
+    text = Path(__file__).with_name("classless_ops.toml").read_text(encoding="utf-8")
+    found = [_op(name, **fields) for name, fields in tomllib.loads(text).items()]
+    return [s for s in found if ir.Context.current.is_registered_operation(s.name)]

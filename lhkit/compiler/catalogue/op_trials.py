@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lhkit.compiler.catalogue.assembly_inference import learn_assembly
-from lhkit.compiler.catalogue.corrections import EFFECTS_OF_BODIES, LOOP_RESULTS, SAMPLES, op_examples
+from lhkit.compiler.catalogue.corrections import EFFECTS_OF_BODIES, LOOP_RESULTS, correction_of, op_examples
 from lhkit.compiler.catalogue.form_reader import FormReader
 from lhkit.compiler.catalogue.op_classes import Skeleton
 from lhkit.compiler.interpreter.effects import effects_of
@@ -197,15 +197,12 @@ def _retype(trial: Trial, side: str, number: int, constraint: str) -> bool:
     new = type_for(constraint)
     arguments = trial.skeleton.operands if side == "operand" else trial.skeleton.results
     arrow = "" if side == "operand" else "->"
-    for argument in arguments:
-        types = trial.types.get(arrow + argument.name, [])
-        if number < len(types):
-            if types[number] == new:
-                return False
-            types[number] = new
-            return True
-        number -= len(types)
-    return False
+    groups = [trial.types.get(arrow + argument.name, []) for argument in arguments]
+    places = [(types, i) for types in groups for i in range(len(types))]
+    types, i = places[number]
+    is_new = types[i] != new
+    types[i] = new
+    return is_new
 
 
 def kinds_of(constraint: str) -> tuple[HandleKind, ...]:
@@ -255,13 +252,12 @@ def _value_for(constraint: str, given: str) -> str | None:
 
 def required_attributes(trial: Trial) -> tuple[str, ...]:
     """Return the attributes of a valid instance without which the compiler refuses it."""
-    required = []
-    for name in trial.attributes:
+
+    def complaint_without(name: str) -> str:
         attributes = {n: text for n, text in trial.attributes.items() if n != name}
-        message = dataclasses.replace(trial, attributes=attributes).complaint() or ""
-        if f"requires attribute '{name}'" in message:
-            required.append(name)
-    return tuple(required)
+        return dataclasses.replace(trial, attributes=attributes).complaint() or ""
+
+    return tuple(n for n in trial.attributes if f"requires attribute '{n}'" in complaint_without(n))
 
 
 def ask_constraints(trial: Trial) -> dict[str, str]:
@@ -365,7 +361,7 @@ class _Growing:
     def with_samples(self, trial: Trial) -> Trial:
         """Return a trial whose required attributes have values that mean something."""
         for spec in self._op.attributes:
-            if spec.is_required and (self._op.name, spec.name) in SAMPLES:
+            if spec.is_required and spec.name in correction_of(self._op.name).samples:
                 trial = self._first(_settings(self._op.name, spec, trial)) or trial
         self.steps = [("", self.read(trial))]
         return trial
@@ -409,7 +405,7 @@ def _giving(operand: OperandSpec, trial: Trial) -> Iterator[Trial]:
 
 def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
     """Yield a trial with each value that an attribute may be tried with."""
-    sample = SAMPLES.get((op, spec.name))
+    sample = correction_of(op).samples.get(spec.name)
     for value in _candidates(spec) if sample is None else (sample,):
         if value == spec.default:
             continue
@@ -434,37 +430,30 @@ def _types_with(op: str, spec: AttributeSpec, value: AttributeValue) -> dict[str
 def _candidates(spec: AttributeSpec) -> tuple[AttributeValue, ...]:
     """Return values of an attribute to be tried: sensible ones, not the default, most telling first."""
     match spec.kind:
-        case "flag":
-            return (True,)
         case "bool":
             return (spec.default is False,)
-        case "int":
-            return (2, 1, 0)
-        case "string":
-            return ("linalg.copy", "memref.alloca", "text")
         case "enum":
             return tuple(c.name for c in reversed(spec.cases))
         case "ints":
             return _lists_of_integers(spec)
-        case "bools":
-            return ((True,), (True, False))
-        case "int-lists":
-            return (((1, 0),),)
         case _:
-            return _WORDS.get(spec.kind, ())
+            return _VALUES.get(spec.kind, ())
 
 
 def _lists_of_integers(spec: AttributeSpec) -> tuple[AttributeValue, ...]:
     if spec.dynamic:
         return ((8, None), (8, 4), (8,))
     orders = ((1, 0), (0,), (0, 1, 2))
-    is_order = any(
-        word in spec.name for word in ("order", "interchange", "transpose", "perm", "dims", "dimensions")
-    )
+    is_order = re.search("order|interchange|transpose|perm|dims|dimensions", spec.name)
     return (*orders, (8, 4)) if is_order else ((8, 4), (8,), *orders)
 
 
-_WORDS: Mapping[str, tuple[Any, ...]] = {
+_VALUES: Mapping[str, tuple[Any, ...]] = {
+    "flag": (True,),
+    "int": (2, 1, 0),
+    "string": ("linalg.copy", "memref.alloca", "text"),
+    "bools": ((True,), (True, False)),
+    "int-lists": (((1, 0),),),
     "type": ("f32",),
     "symbol": ("@matcher",),
     "any": ('"text"', "1 : i64"),

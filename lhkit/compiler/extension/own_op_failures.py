@@ -22,17 +22,11 @@ OwnKind = Literal["silenceable", "definite"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnFailure:
-    """A failed application of an own op.
+    """A failed application of an own op."""
 
-    Attributes:
-        kind: As the op said; what it did not mean to raise is definite.
-        diagnostic: What to say, at the op's place in the schedule.
-        sources: The text of the file that its notes point into.
-    """
-
-    kind: OwnKind
-    diagnostic: Diagnostic
-    sources: tuple[Source, ...]
+    kind: OwnKind  # as the op said; what it did not mean to raise is definite
+    diagnostic: Diagnostic  # at the op's place in the schedule
+    sources: tuple[Source, ...]  # the text of the file that its notes point into
 
 
 _failures: list[OwnFailure] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -113,16 +114,21 @@ def _attribute(value: Any, type_: Any) -> Any:
     """Return a parameter as an attribute of the type that the handle's type names, i64 where it names none."""
     if isinstance(value, ir.Attribute):
         return value
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get(ir.F64Type.get(), value)
-    named = str(type_)
-    inner = named.removeprefix("!transform.param<").removesuffix(">")
-    integer = ir.IntegerType.get_signless(64) if inner == named else ir.Type.parse(inner)
-    return ir.IntegerAttr.get(integer, value)
+    named = re.fullmatch(r"!transform\.param<(.*)>", str(type_))
+    return attribute_of(value, ir.Type.parse(named[1]) if named else ir.IntegerType.get_signless(64))
+
+
+def attribute_of(value: float | str, integer: Any) -> Any:
+    """Return a Python value as an attribute, an ``int`` of the type ``integer``."""
+    match value:
+        case str():
+            return ir.StringAttr.get(value)
+        case bool():
+            return ir.BoolAttr.get(value)
+        case int():
+            return ir.IntegerAttr.get(integer, value)
+        case _:
+            return ir.FloatAttr.get(ir.F64Type.get(), value)
 
 
 class TrackedRewriter:

@@ -40,21 +40,23 @@ class Names:
 
     def results(self, op: Any) -> tuple[str, ...]:
         """Return the name of each result of an op: ``%x``, or ``%x#1`` for one of several."""
-        count = len(op.results)
-        at = self._offset(op.location)
-        if count and at is not None:
-            text, offset = at
-            match = _RESULTS.search(text, max(offset - _REACH, 0), offset)
-            names = _expand(match[1]) if match else []
-            if len(names) == count:
-                return tuple(names)
-        return tuple(r.get_name() for r in op.results)
+        if not len(op.results):
+            return ()
+        names = self._written_results(op.location)
+        return tuple(names) if len(names) == len(op.results) else tuple(r.get_name() for r in op.results)
 
     def result_at(self, location: Any) -> str:
         """Return the name that the source gives to the (first) result at a location, or ""."""
+        return next(iter(self._written_results(location)), "")
+
+    def _written_results(self, location: Any) -> list[str]:
         at = self._offset(location)
-        match = _RESULTS.search(at[0], max(at[1] - _REACH, 0), at[1]) if at else None
-        return _expand(match[1])[0] if match else ""
+        written = _RESULTS.search(at[0], max(at[1] - _REACH, 0), at[1]) if at else None
+        names: list[str] = []
+        for match in _RESULT.finditer(written[1] if written else ""):
+            count = int(match[2] or 1)
+            names += [match[1]] if count == 1 else [f"{match[1]}#{i}" for i in range(count)]
+        return names
 
     def written_place(self, op: Any) -> tuple[int, int] | None:
         """Return line and column (in characters) of an op's name; None if its location says another place."""
@@ -93,11 +95,3 @@ class Names:
         if not left.isascii():
             left = left.encode()[: span.column - 1].decode(errors="ignore")
         return text, start + len(left)
-
-
-def _expand(written: str) -> list[str]:
-    names: list[str] = []
-    for match in _RESULT.finditer(written):
-        count = int(match[2] or 1)
-        names.extend([match[1]] if count == 1 else [f"{match[1]}#{i}" for i in range(count)])
-    return names

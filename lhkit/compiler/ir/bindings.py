@@ -89,8 +89,3 @@ def expect_dialect(name: str) -> None:
     # The package that the bindings think they are in, whatever name they were imported under.
     module = f"{ir.__name__.rpartition('.')[0]}.dialects.{name}"
     sys.modules.setdefault(module, ModuleType(module))
-
-
-def object_code(engine: Any, path: str) -> None:
-    """Write the machine code of an execution engine as an object file."""
-    engine.dump_to_object_file(path)

@@ -23,8 +23,8 @@ _FUNCTION = """func.func @probe(%%a: tensor<2xf32>) -> tensor<2xf32> {
 @functools.cache
 def elementwise_spelling() -> ElementwiseSpelling:
     """Return the spelling that the bindings take, found out by parsing each."""
-    taken: list[KindForm] = [f for f in _FORMS if _spelling_parses(ElementwiseSpelling(form=f).op("add"))]
-    return ElementwiseSpelling(named=_spelling_parses("linalg.add"), form=taken[0] if taken else "")
+    taken: list[KindForm] = [f for f in _FORMS if _parses(_FUNCTION % ElementwiseSpelling(form=f).op("add"))]
+    return ElementwiseSpelling(named=_parses(_FUNCTION % "linalg.add"), form=taken[0] if taken else "")
 
 
 def elementwise_op(kind: str, *operands: Any, out: Any) -> Any:
@@ -42,15 +42,6 @@ def match_attributes(op_name: str) -> dict[str, Any]:
         return {"ops": ir.ArrayAttr.get([ir.StringAttr.get(op_name)])}
     of_kind = ir.DictAttr.get({"kind": ir.Attribute.parse(kind_attribute(kind))})
     return {"ops": ir.ArrayAttr.get([ir.StringAttr.get(ELEMENTWISE)]), "op_attrs": of_kind}
-
-
-def _spelling_parses(op: str) -> bool:
-    with new_context():
-        try:
-            ir.Module.parse(_FUNCTION % op)
-        except ir.MLIRError:
-            return False
-    return True
 
 
 _KNOB = """module attributes {%s} {

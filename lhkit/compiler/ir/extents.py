@@ -12,27 +12,12 @@ from lhkit.compiler.ir.parsing import walk
 Extent = int | None
 Shape = tuple[Extent, ...]
 
-_CASTS = (
-    "tensor.cast",
-    "memref.cast",
-    "bufferization.to_tensor",
-    "bufferization.to_buffer",
-    "bufferization.clone",
-)
-_INSERTIONS = {
-    "tensor.insert": 1,
-    "tensor.insert_slice": 1,
-    "vector.transfer_write": 1,
-    "linalg.pack": 1,
-    "linalg.unpack": 1,
-}
-_ALLOCATIONS = (
-    "tensor.empty",
-    "tensor.generate",
-    "memref.alloc",
-    "memref.alloca",
-    "bufferization.alloc_tensor",
-)
+_CASTS = {"tensor.cast", "memref.cast", "bufferization.clone"}
+_CASTS |= {"bufferization.to_tensor", "bufferization.to_buffer"}
+# Their destination is operand 1.
+_INSERTIONS = ("tensor.insert", "tensor.insert_slice", "vector.transfer_write", "linalg.pack", "linalg.unpack")
+_ALLOCATIONS = {"tensor.empty", "tensor.generate"}
+_ALLOCATIONS |= {"memref.alloc", "memref.alloca", "bufferization.alloc_tensor"}
 _SLICES = ("tensor.extract_slice", "memref.subview", "memref.reinterpret_cast")
 
 _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
@@ -98,7 +83,7 @@ class Extents:
             at, shape = self.number(operands[1]), self.shape(operands[0])
             return shape[at] if at is not None and 0 <= at < len(shape) else None
         if op.name in ("affine.apply", "affine.min", "affine.max"):
-            values = self._affine_results(op.attributes["map"], operands)
+            values = self.affine_results(op, "map", operands)
             choose = max if op.name == "affine.max" else min
             return None if values is None else choose(values)
         if op.name in _ARITHMETIC:
@@ -107,21 +92,23 @@ class Extents:
             return None if a is None or b is None or (divides and b == 0) else _ARITHMETIC[op.name](a, b)
         return None
 
-    def _affine_results(self, map_attribute: Any, operands: Sequence[Any]) -> list[int] | None:
-        numbers = [self.number(o) for o in operands]
-        return affine_values(ir.AffineMapAttr(map_attribute).value, numbers)
+    def affine_results(self, op: Any, attribute: str, operands: Sequence[Any]) -> list[int] | None:
+        """Return the results of an op's affine map for these operands, None if one is not known."""
+        affine_map = ir.AffineMapAttr(op.attributes[attribute]).value
+        return affine_values(affine_map, [self.number(o) for o in operands])
 
     def _result_shape(self, op: Any, index: int) -> Shape | None:
         operands = list(op.operands)
         if op.name in _ALLOCATIONS:
-            return self._filled(op.results[index].type, operands)
+            dynamic = iter(operands)
+            static = static_shape(op.results[index].type)
+            return tuple(self.number(next(dynamic)) if n is None else n for n in static)
         if op.name in _CASTS:
             return self.shape(operands[0])
         if op.name in _INSERTIONS:
-            return self.shape(operands[_INSERTIONS[op.name]])
+            return self.shape(operands[1])
         if op.name in _SLICES:
-            groups = operand_groups(op)
-            return self.sizes(op, "static_sizes", groups[2])
+            return self.sizes(op, "static_sizes", operand_groups(op)[2])
         if op.name == "tensor.pad":
             return self._padded(op)
         if op.name == "tensor.concat":
@@ -136,10 +123,6 @@ class Extents:
         if op.name.startswith(("arith.", "math.")) and operands:
             return self.shape(operands[-1])
         return None
-
-    def _filled(self, type_: Any, operands: Sequence[Any]) -> Shape:
-        dynamic = iter(operands)
-        return tuple(self.number(next(dynamic)) if n is None else n for n in static_shape(type_))
 
     def _padded(self, op: Any) -> Shape:
         source, low, high = operand_groups(op)
@@ -232,19 +215,11 @@ def _affine_value(
 
 
 # Where the operands begin that say where a write goes.
-_WRITES = {
-    "memref.store": 1,
-    "affine.store": 1,
-    "vector.store": 0,
-    "vector.transfer_write": 1,
-    "memref.copy": 1,
-}
-_SLICE_INSERTIONS = {
-    "tensor.insert": 1,
-    "tensor.insert_slice": 1,
-    "tensor.parallel_insert_slice": 1,
-    "vector.transfer_write": 1,
-}
+_WRITES = {"memref.store": 1, "affine.store": 1, "memref.copy": 1}
+_WRITES |= {"vector.store": 0, "vector.transfer_write": 1}
+_SLICE_INSERTIONS = dict.fromkeys(
+    ("tensor.insert", "tensor.insert_slice", "tensor.parallel_insert_slice", "vector.transfer_write"), 1
+)
 
 
 def trip_count(op: Any, extents: Extents) -> int | None:
@@ -287,13 +262,8 @@ def accumulates(op: Any) -> bool:
 
 
 def _writes_to_one_place(op: Any, varying: set[Any]) -> bool:
-    return any(
-        o.name in _WRITES and not _is_tensor_write(o) and not _goes_to(o, _WRITES, varying) for o in walk(op)
-    )
-
-
-def _is_tensor_write(op: Any) -> bool:
-    return len(op.results) > 0
+    writes = (o for o in walk(op) if o.name in _WRITES and not len(o.results))  # with results: of a tensor
+    return any(not _goes_to(o, _WRITES, varying) for o in writes)
 
 
 def _goes_to(op: Any, places: dict[str, int], varying: set[Any]) -> bool:
@@ -333,16 +303,11 @@ def _parallel_trips(op: Any, extents: Extents) -> int | None:
 
 def _affine_trips(op: Any, extents: Extents) -> int | None:
     lower, upper, _ = operand_groups(op)
-    lows = _bounds(op, "lowerBoundMap", lower, extents)
-    highs = _bounds(op, "upperBoundMap", upper, extents)
+    lows = extents.affine_results(op, "lowerBoundMap", lower)
+    highs = extents.affine_results(op, "upperBoundMap", upper)
     if lows is None or highs is None:
         return None
     return _steps(max(lows), min(highs), int(ir.IntegerAttr(op.attributes["step"]).value))
-
-
-def _bounds(op: Any, attribute: str, operands: list[Any], extents: Extents) -> list[int] | None:
-    affine_map = ir.AffineMapAttr(op.attributes[attribute]).value
-    return affine_values(affine_map, [extents.number(o) for o in operands])
 
 
 def _steps(lower: int | None, upper: int | None, step: int | None) -> int | None:

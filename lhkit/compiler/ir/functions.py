@@ -14,24 +14,14 @@ from lhkit.model.signature import ArrayType, Function, Weight
 # Arguments that decide how large an allocation is, so that generated ones can be sizes.
 
 
-_ALLOCATIONS = frozenset(
-    (
-        "bufferization.alloc_tensor",
-        "memref.alloc",
-        "memref.alloca",
-        "memref.realloc",
-        "tensor.empty",
-        "tensor.generate",
-        "tensor.splat",
-    )
-)
+_ALLOCATIONS = {"memref.alloc", "memref.alloca", "memref.realloc", "bufferization.alloc_tensor"}
+_ALLOCATIONS |= {"tensor.empty", "tensor.generate", "tensor.splat"}
 
 
 def size_arguments(function: Any) -> tuple[int, ...]:
     """Return the positions of the integer arguments from which the extent of an allocation is computed.
 
-    Args:
-        function: A ``func.func``; followed are operands within it, not calls.
+    Followed are operands within the function, not calls.
     """
     if not function.regions[0].blocks:
         return ()
@@ -230,8 +220,7 @@ def other_references(function: Any) -> list[Any]:
     mention = f"@{symbol_name(function)}"
     found = []
     for op in walk(function.parent.operation):
-        skipped = ("callee",) if op.name == "func.call" else ()
-        names = [n for n in op.attributes if n not in skipped]
+        names = [n for n in op.attributes if (op.name, n) != ("func.call", "callee")]
         if any(_is_reference(op.attributes[n], mention) for n in names):
             found.append(op)
     return found
@@ -246,7 +235,8 @@ def _is_reference(attribute: Any, mention: str) -> bool:
 def callees_first(functions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return functions so that each stands after those it calls, and the recursive ones among them."""
     by_name = {symbol_name(f): f for f in functions}
-    calls = {n: _called(f, by_name) for n, f in by_name.items()}
+    called = {n: dict.fromkeys(called_by(op) for op in walk(f)) for n, f in by_name.items()}
+    calls = {n: [c for c in names if c in by_name] for n, names in called.items()}
     ordered: list[Any] = []
     done: set[str] = set()
 
@@ -262,11 +252,6 @@ def callees_first(functions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         visit(name, ())
     recursive = [by_name[n] for n in by_name if n in _reached(calls, n)]
     return ordered, recursive
-
-
-def _called(function: Any, names: dict[str, Any]) -> list[str]:
-    found = (called_by(op) for op in walk(function))
-    return list(dict.fromkeys(n for n in found if n in names))
 
 
 def _reached(calls: dict[str, list[str]], start: str) -> set[str]:

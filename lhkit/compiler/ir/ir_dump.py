@@ -126,37 +126,23 @@ class _PayloadOutliner:
         self._names, self._printer = names, printer
         self._numbers: dict[Any, int] = {}
         self._values: list[TypedName] = []
-        self._ops: list[tuple[Any, OutlinedOp]] = []
+        self._ops: list[Any] = []
 
     def outline(self, root: Any) -> PayloadOutline:
         self._define(root, None, 0, 0)
         # A value may be used in a block that stands before its own, so operands come last.
-        ops = tuple(
-            [
-                OutlinedOp(
-                    o.name,
-                    o.symbol,
-                    o.parent,
-                    o.region,
-                    o.block,
-                    tuple([self._numbers[v] for v in op.operands]),
-                    o.results,
-                    o.blocks,
-                    o.line,
-                )
-                for op, o in self._ops
-            ]
-        )
-        return PayloadOutline(tuple(self._values), ops)
+        ops = [
+            dataclasses.replace(outlined, operands=tuple([self._numbers[v] for v in op.operands]))
+            for op, outlined in self._ops
+        ]
+        return PayloadOutline(tuple(self._values), tuple(ops))
 
     def _define(self, op: Any, parent: int | None, region: int, block: int) -> None:
         here = len(self._ops)
         results = tuple([self._add(v, n) for v, n in zip(op.results, self._result_names(op), strict=True)])
-        symbol = symbol_name(op) if "sym_name" in op.attributes else None
+        symbol = symbol_name(op) if "sym_name" in op.attributes else ""
         place = self._names.place(op.location)
-        line = place.line if place else None
-        # Its blocks are known when what is inside of it has a place in the list.
-        self._ops.append((op, OutlinedOp(op.name, "", parent, region, block, (), results, (), line)))
+        self._ops.append(None)  # its blocks are known when what is inside of it has a place in the list
         blocks = []
         for i, inner in enumerate(op.regions):
             for j, each in enumerate(inner.blocks):
@@ -164,6 +150,7 @@ class _PayloadOutliner:
                 blocks.append(OutlinedBlock(i, j, arguments))
                 for child in each.operations:
                     self._define(child.operation, here, i, j)
+        line = place.line if place else None
         shown = f"@{symbol}" if symbol else ""
         known = OutlinedOp(op.name, shown, parent, region, block, (), results, tuple(blocks), line)
         self._ops[here] = (op, known)
@@ -203,7 +190,7 @@ def written_ops(source: Source) -> tuple[WrittenOp, ...]:
     module = parse_module(source)
     names = Names([source])
     consumed: dict[Any, tuple[bool, ...]] = {}
-    for home in _homes(module):
+    for home in dict.fromkeys(map(home_of, sequence_ops(module))):  # several modules may hold sequences
         steps = [op for sequence in stepping_sequences(home) for op in steps_in(sequence)]
         consumed |= {op: e.consumed for op, e in zip(steps, effects_of(home, steps), strict=True)}
     written = []
@@ -212,7 +199,18 @@ def written_ops(source: Source) -> tuple[WrittenOp, ...]:
         # The terminator that a parser adds has the place of the op around it.
         if place is None and op.name == _IMPLIED and names.is_inside(op.location):
             continue
-        written.append(_written(op, place, names, consumed.get(op)))
+        line, column = place or (0, 0)
+        written.append(
+            WrittenOp(
+                name=op.name,
+                line=line,
+                column=column,
+                results=names.results(op),
+                result_types=tuple(str(r.type) for r in op.results),
+                operand_types=tuple(str(v.type) for v in op.operands),
+                consumed=consumed.get(op, (False,) * len(op.operands)),
+            )
+        )
     return tuple(written)
 
 
@@ -225,28 +223,3 @@ def _transform_ops(operation: Any, *, is_inside: bool = False) -> Iterator[Any]:
                 if is_step:
                     yield op.operation
                 yield from _transform_ops(op.operation, is_inside=is_step)
-
-
-def _homes(module: Any) -> list[Any]:
-    """Return the modules that hold the named sequences of a text; there may be several beside one another."""
-    homes: list[Any] = []
-    for sequence in sequence_ops(module):
-        home = home_of(sequence)
-        if home not in homes:
-            homes.append(home)
-    return homes
-
-
-def _written(
-    op: Any, place: tuple[int, int] | None, names: Names, consumed: tuple[bool, ...] | None
-) -> WrittenOp:
-    line, column = place or (0, 0)
-    return WrittenOp(
-        name=op.name,
-        line=line,
-        column=column,
-        results=names.results(op),
-        result_types=tuple(str(r.type) for r in op.results),
-        operand_types=tuple(str(v.type) for v in op.operands),
-        consumed=(False,) * len(op.operands) if consumed is None else consumed,
-    )

@@ -79,7 +79,7 @@ _BROKEN_END = _WHOLE_OPERATION + b'"end of the text'
 
 _NO_TRANSFORM = "expected children ops to implement TransformOpInterface"
 _UNKNOWN_OP = (
-    "Nobody here defines this op. If it is one of your own, load its file first: lhkit.load_ops(FILE),"
+    "No loaded dialect defines this op. If it is one of your own, load its file first: lhkit.load_ops(FILE),"
     " --ops FILE on the command line."
 )
 

@@ -26,17 +26,14 @@ Data = Mapping[str, np.ndarray]
 
 def resource_of(op: Any) -> str | None:
     """Return the name of the resource of an ``arith.constant``, None for any other op."""
-    if op.name != "arith.constant":
-        return None
-    return resource_name(op.attributes["value"])
+    return resource_name(op.attributes["value"]) if op.name == "arith.constant" else None
 
 
 def resource_name(attribute: Any) -> str | None:
     """Return the name of the resource that an attribute is, None for any other attribute."""
     if isinstance(attribute, _PLAIN):
         return None
-    match = _RESOURCE.match(str(attribute))
-    if match is None:
+    if (match := _RESOURCE.match(str(attribute))) is None:
         return None
     return match[2] if match[1] is None else re.sub(r"\\(.)", r"\1", match[1])
 
@@ -101,14 +98,13 @@ def _without_data(name: str, op: Any, sources: Sequence[Source]) -> LhkitError:
 def write_out_small(module: Any, data: Data) -> None:
     """Write the data of constants that are no buffers, vectors and tensors of rank 0, into the IR."""
     for op in list(walk(module.operation)):
-        name = resource_of(op)
-        if name is None:
+        if (name := resource_of(op)) is None:
             continue
         type_ = op.results[0].type
         if isinstance(type_, ir.RankedTensorType) and type_.rank:
             continue
-        shaped = ir.ShapedType(type_)
-        array = np.ascontiguousarray(data[name]).reshape([shaped.get_dim_size(i) for i in range(shaped.rank)])
+        _, shape, _ = element_array(type_)
+        array = np.ascontiguousarray(data[name]).reshape(shape)
         op.attributes["value"] = ir.DenseElementsAttr.get(array, type=type_)
 
 

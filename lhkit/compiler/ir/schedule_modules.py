@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from lhkit.compiler.extension.own_op_registry import check_own_ops
+from lhkit.compiler.extension.own_op_registry import attribute_of, check_own_ops
 from lhkit.compiler.ir.bindings import interpreter, ir
 from lhkit.compiler.ir.functions import function_type, symbol_name
 from lhkit.compiler.ir.parsing import failure_in, parse_module, span_of, walk
@@ -44,10 +44,9 @@ def home_of(entry: Any) -> Any:
 
 
 def _first_home(module: Any) -> Any:
-    for op in (module.operation, *walk(module.operation)):
-        if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes:
-            return op
-    return module.operation
+    ops = (module.operation, *walk(module.operation))
+    homes = (op for op in ops if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes)
+    return next(homes, module.operation)
 
 
 def sequence_ops(module: Any) -> list[Any]:
@@ -99,10 +98,7 @@ def _sequence(op: Any) -> NamedSequence:
 def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iterator[str]:
     """Yield the paths of the sequences that an op refers to by these attributes."""
     around: list[str] | None = None
-    for name in attributes:
-        if name not in op.attributes:
-            continue
-        attribute = op.attributes[name]
+    for attribute in (op.attributes[name] for name in attributes if name in op.attributes):
         for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
             if isinstance(each, ir.FlatSymbolRefAttr | ir.SymbolRefAttr):
                 around = _module_path(op) if around is None else around
@@ -113,7 +109,7 @@ def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iter
 def _knob_ops(module: Any) -> list[tuple[str, Any]]:
     """Return the knobs of a module as (name, operation), several operations of one name among them.
 
-    Alternatives that a parameter chooses from are not knobss.
+    Alternatives that a parameter chooses from are not knobs.
     """
     return [
         (ir.StringAttr(op.attributes["name"]).value, op)
@@ -196,13 +192,7 @@ def _attribute(op: Any, value: KnobValue) -> Any:
         for option in ir.ArrayAttr(options):
             if _value(option) == value:
                 return option
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    return ir.FloatAttr.get(ir.F64Type.get(), value)
+    return attribute_of(value, ir.IntegerType.get_signless(64))
 
 
 def find_entry(module: Any, entry: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,9 +51,8 @@ class Tally:
     terms: int | None = 1
 
     def __add__(self, other: Tally) -> Tally:
-        flops = None if self.flops is None or other.flops is None else self.flops + other.flops
         terms = None if self.terms is None or other.terms is None else max(self.terms, other.terms)
-        return Tally(flops, terms)
+        return Tally(_add(self.flops, other.flops), terms)
 
     def times(self, count: int | None, *, summed: bool = False) -> Tally:
         """Return the tally of so many repetitions; ``summed`` if they add to the same elements."""
@@ -105,12 +105,9 @@ class FlopCounter:
             self._extents.bind(result, None)
         if tally.flops is not None:
             returned = list(self._functions[name].regions[0].blocks[0].operations)[-1].operation.operands
-            self._bind_all(op.results, returned)
+            for result, value in zip(op.results, returned, strict=True):
+                self._extents.bind(result, self._extents.shape(value), self._extents.number(value))
         return tally
-
-    def _bind_all(self, targets: Any, values: Any) -> None:
-        for target, value in zip(targets, values, strict=True):
-            self._extents.bind(target, self._extents.shape(value), self._extents.number(value))
 
     def _count_op(self, op: Any) -> Tally:
         if op.name in _NO_WORK:
@@ -158,19 +155,16 @@ class FlopCounter:
     def _count_loop(self, op: Any) -> Tally:
         block = op.regions[0].blocks[0]
         initial = initial_values(op)
-        carried = list(block.arguments)[len(block.arguments) - len(initial) :]
-        for argument in block.arguments:
-            self._extents.bind(argument, None)
-        for argument, value in zip(carried, initial, strict=True):
-            self._extents.bind(argument, self._extents.shape(value))
-        before = [self._extents.shape(c) for c in carried]
+        variables = len(block.arguments) - len(initial)
+        shapes = [*[None] * variables, *map(self._extents.shape, initial)]
+        for argument, shape in zip(block.arguments, shapes, strict=True):
+            self._extents.bind(argument, shape)
+        before = [self._extents.shape(carried) for carried in list(block.arguments)[variables:]]
         body = self._count_block(block)
         yielded = list(list(block.operations)[-1].operation.operands)
         changes = op.name != "scf.forall" and [self._extents.shape(v) for v in yielded[: len(before)]] != before
-        for result in op.results:
-            self._extents.bind(result, None)
-        for result, shape in zip(op.results, before, strict=False):
-            self._extents.bind(result, None if changes else shape)
+        for result, shape in itertools.zip_longest(op.results, () if changes else before):
+            self._extents.bind(result, shape)
         if changes:  # what a loop carries has another shape each time
             return body if body.flops == 0 else _UNKNOWN
         return body.times(trip_count(op, self._extents), summed=accumulates(op))
@@ -196,12 +190,8 @@ class FlopCounter:
 def loop_extents(maps: Sequence[Any], shapes: Sequence[Shape]) -> list[int | None] | None:
     """Return the extent of each loop of an op: that of an operand's dimension that the loop alone indexes.
 
-    Args:
-        maps: One affine map an operand, from loops to the operand's dimensions.
-        shapes: The operands' shapes.
-
-    Returns:
-        None if a loop indexes no dimension alone.
+    ``maps`` are the affine maps of the operands, from loops to dimensions. None if a loop indexes no dimension
+    alone.
     """
     extents: dict[int, int | None] = {}
     for affine_map, shape in zip(maps, shapes, strict=True):
@@ -256,39 +246,28 @@ def _vector_flops(op: Any, extents: Extents) -> int | None:
 
 
 def _is_index(type_: Any) -> bool:
-    for cls in (ir.RankedTensorType, ir.VectorType):
-        if isinstance(type_, cls):
-            return isinstance(cls(type_).element_type, ir.IndexType)
-    return isinstance(type_, ir.IndexType)
+    is_shaped = isinstance(type_, ir.RankedTensorType | ir.VectorType)
+    return isinstance(ir.ShapedType(type_).element_type if is_shaped else type_, ir.IndexType)
 
 
 # The memory traffic that a function cannot avoid: what it reads and writes of its arguments, once each.
 
 
-READ, WRITE = "read", "write"
+READ, WRITE = "r", "w"
+_SHAPED = (ir.RankedTensorType, ir.MemRefType, ir.UnrankedTensorType, ir.UnrankedMemRefType)
 _VIEWS = {f"memref.{n}" for n in ("cast", "subview", "expand_shape", "collapse_shape", "transpose", "view")}
 _VIEWS |= {"memref.reinterpret_cast", "memref.memory_space_cast", "bufferization.to_buffer"}
 _ALOOF = {"memref.dim", "tensor.dim", "memref.dealloc", "memref.assume_alignment", "memref.rank"}
 _ALOOF |= {"memref.extract_strided_metadata"}
 # What each op does to its operands, by position.
-_EFFECTS = {
-    "memref.load": (READ,),
-    "affine.load": (READ,),
-    "affine.vector_load": (READ,),
-    "vector.load": (READ,),
-    "vector.maskedload": (READ,),
-    "vector.gather": (READ,),
-    "vector.transfer_read": (READ,),
+_EFFECTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("memref.load", "affine.load", "affine.vector_load", "vector.load"), (READ,)),
+    **dict.fromkeys(("vector.maskedload", "vector.gather", "vector.transfer_read"), (READ,)),
     "bufferization.to_tensor": (READ,),
-    "memref.store": (READ, WRITE),
-    "affine.store": (READ, WRITE),
-    "affine.vector_store": (READ, WRITE),
-    "vector.store": (READ, WRITE),
-    "vector.maskedstore": (WRITE,),
-    "vector.scatter": (WRITE,),
-    "vector.transfer_write": (READ, WRITE),
-    "memref.copy": (READ, WRITE),
+    **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "vector.store"), (READ, WRITE)),
+    **dict.fromkeys(("vector.transfer_write", "memref.copy"), (READ, WRITE)),
     "bufferization.materialize_in_destination": (READ, WRITE),
+    **dict.fromkeys(("vector.maskedstore", "vector.scatter"), (WRITE,)),
     "memref.atomic_rmw": (READ, READ + WRITE),
     "memref.generic_atomic_rmw": (READ + WRITE,),
 }
@@ -296,35 +275,26 @@ _NUMBER = re.compile(r"(?:f|bf|tf|i|si|ui)(\d+)|f8\w+")
 
 
 def compulsory_bytes(module: Any, name: str, shapes: Sequence[Shape], results: Sequence[Shape]) -> int | None:
-    """Return the bytes that a call of function ``name`` has to read and write at least.
+    """Return the bytes that a call of function ``name``, which has one block, has to read and write at least.
 
-    Args:
-        module: The payload.
-        name: A function with one block.
-        shapes: Shapes of its arguments.
-        results: Shapes of its results.
-
-    Returns:
-        None if an extent, an element's size, or what happens to a memref is not known.
+    ``shapes`` and ``results`` are the shapes of its arguments and results. None if an extent, the size of an
+    element, or what happens to a memref is not known.
     """
     functions = {symbol_name(op): op for op in function_ops(module)}
     block = functions[name].regions[0].blocks[0]
     total: int | None = 0
     for argument, shape in zip(block.arguments, shapes, strict=True):
-        if _is_shaped(argument.type):
+        if isinstance(argument.type, _SHAPED):
             touched = _touched(argument, functions, frozenset({name}))
-            count = None if touched is None else (READ in touched) + (WRITE in touched)
+            count = None if touched is None else len(touched)
             total = _add(total, product((count, _bytes(argument.type, shape))))
     returned = list(block.operations)[-1].operation.operands
     for value, shape in zip(returned, results, strict=True):
-        if _is_shaped(value.type) and not _is_written_argument(value, block):
+        # No data moves for a memref argument that is returned.
+        is_argument = isinstance(value.type, ir.MemRefType) and any(value == a for a in block.arguments)
+        if isinstance(value.type, _SHAPED) and not is_argument:
             total = _add(total, _bytes(value.type, shape))
     return total
-
-
-def _is_written_argument(value: Any, block: Any) -> bool:
-    """Return True for a memref argument that is returned: no data moves for that."""
-    return isinstance(value.type, ir.MemRefType) and any(value == a for a in block.arguments)
 
 
 def _touched(value: Any, functions: dict[str, Any], active: frozenset[str]) -> set[str] | None:
@@ -353,10 +323,8 @@ def _touch(
         return _touched(op.results[0], functions, active)
     if op.name == "func.return":
         return set()
-    effects = _EFFECTS.get(op.name)
-    if effects is None or position >= len(effects):
-        return None
-    return {kind for kind in (READ, WRITE) if kind in effects[position]}
+    effects = _EFFECTS.get(op.name, ())
+    return set(effects[position]) if position < len(effects) else None
 
 
 def _linalg_touch(op: Any, position: int, is_buffer: bool) -> set[str]:
@@ -378,11 +346,6 @@ def _callee_touch(op: Any, position: int, functions: dict[str, Any], active: fro
     if not blocks or name in active:
         return None
     return _touched(blocks[0].arguments[position], functions, active | {name})
-
-
-def _is_shaped(type_: Any) -> bool:
-    shaped = (ir.RankedTensorType, ir.MemRefType, ir.UnrankedTensorType, ir.UnrankedMemRefType)
-    return isinstance(type_, shaped)
 
 
 def _bytes(type_: Any, shape: Shape) -> int | None:

@@ -83,65 +83,50 @@ class Recipe:
         return value if isinstance(value, int) else 1
 
 
+@dataclass(eq=False)
 class CompiledKernel:
-    """A function in memory.
+    """A function in memory, with what has to live as long as it.
 
-    Attributes:
-        function: The signature of the payload's function.
-        compile_ns: Time from text to machine code.
-        threads: On how many threads it runs.
+    ``code`` is its execution engine and the address of the entry; ``compile_ns`` the time from text to machine
+    code.
     """
 
-    def __init__(
-        self,
-        code: tuple[Any, int],
-        linked: LinkedMicrokernels,
-        function: Function,
-        checks: Sequence[ExtentCheck],
-        recipe: Recipe,
-        weights: Sequence[np.ndarray],
-    ) -> None:
-        self._weights = tuple(weights)
-        self._engine, self._address = code
-        self._linked = linked
-        self._checks = tuple(checks)
-        self._sources = recipe.sources
-        self._resources = recipe.resources
-        self.function = function
-        self.compile_ns = 0
-        self.threads = recipe.threads
+    function: Function
+    recipe: Recipe
+    code: tuple[Any, int]
+    linked: LinkedMicrokernels
+    checks: Sequence[ExtentCheck]
+    weights: Sequence[np.ndarray]
+    compile_ns: int = 0
+
+    @property
+    def threads(self) -> int:
+        """On how many threads it runs."""
+        return self.recipe.threads
 
     def prepare(
         self,
         arguments: Sequence[np.ndarray | np.generic],
         results: Sequence[np.ndarray | np.dtype[Any]],
     ) -> PreparedCall:
-        """Return a call with these arguments that writes to these results.
+        """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 
-        Args:
-            arguments: An array an argument, a NumPy scalar where the function takes one.
-            results: An array a result; for one of dynamic shape, which the call returns, its dtype.
+        A result of dynamic shape, which the call returns, is given by its dtype.
 
         Raises:
             UsageError: The extents of the arguments do not fit one another.
         """
-        check_extents(self._checks, [np.shape(a) for a in arguments], self._sources)
+        check_extents(self.checks, [np.shape(a) for a in arguments], self.recipe.sources)
         passed: list[Any] = []
         owned: list[Any] = [*results]
         for value, type_ in zip(arguments, self.function.arguments, strict=True):
             array = np.asarray(value)
             owned.append(array)
             passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
-        passed += [descriptor_of(a) for a in (*self._weights, *results) if isinstance(a, np.ndarray)]
+        passed += [descriptor_of(a) for a in (*self.weights, *results) if isinstance(a, np.ndarray)]
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
-        return PreparedCall(
-            self._address,
-            passed,
-            returned,
-            (self._engine, self._linked, self._resources, owned),
-            self._linked.check,
-        )
+        return PreparedCall(self.code[1], passed, returned, (self, owned), self.linked.check)
 
 
 def build_kernel(
@@ -153,11 +138,8 @@ def build_kernel(
 ) -> CompiledKernel:
     """Compile a recipe to a function that can be called here.
 
-    Args:
-        recipe: What decides the kernel.
-        progress: Is told of each stage.
-        look: Is given the last IR that has memrefs.
-        symbols: Addresses of functions that are to be called in place of the process's own.
+    ``look`` is given the last IR that has memrefs; ``symbols`` are addresses of functions to be called in place
+    of the process's own.
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -195,14 +177,10 @@ def kernel_of(
         look(module)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     code, linked = link(module, recipe, slots, progress, symbols)
-    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
-
-
-def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
-    """Return what the unscheduled payload demands of its arguments' extents, if any of them can differ."""
-    if all(a.is_static for a in function.arguments):
-        return ()
-    return extent_checks(parse_payload(recipe.payload), function.name)
+    checks: Sequence[ExtentCheck] = ()
+    if not all(a.is_static for a in function.arguments):
+        checks = extent_checks(parse_payload(recipe.payload), function.name)
+    return CompiledKernel(function, recipe, code, linked, checks, weights)
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
@@ -223,9 +201,9 @@ def lowered_module(
 ) -> tuple[Any, tuple[Slot, ...]]:
     """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
     module, _ = _scheduled(recipe, progress)
-    slots: tuple[Slot, ...] = ()
-    if stage != "scheduled":
-        slots = _buffered(module, recipe, progress)
+    if stage == "scheduled":
+        return module, ()
+    slots = _buffered(module, recipe, progress)
     if stage in ("loops", "llvm"):
         lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     if stage == "llvm":
@@ -265,13 +243,6 @@ def link(
 ) -> tuple[tuple[Any, int], LinkedMicrokernels]:
     """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
 
-    Args:
-        module: In the LLVM dialect.
-        recipe: What it was made from.
-        slots: Its open microkernels.
-        progress: Is told of the stage.
-        symbols: Addresses of functions that are to be called in place of the process's own.
-
     Raises:
         PayloadError: LLVM refuses the module.
         UsageError: A microkernel is missing or does not load.
@@ -301,12 +272,6 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
     """
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)
-    _refuse_types(module, recipe)
-    return module, function
-
-
-def _refuse_types(module: Any, recipe: Recipe) -> None:
-    """Refuse a function with an argument or result that no NumPy array stands for."""
     op = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
     type_ = function_type(op)
     for role, types in (("takes", type_.inputs), ("returns", type_.results)):
@@ -316,6 +281,7 @@ def _refuse_types(module: Any, recipe: Recipe) -> None:
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))
+    return module, function
 
 
 # Machine code in memory: the execution engine, and the symbols that it does not find.
@@ -333,13 +299,7 @@ def build_engine(
 ) -> tuple[Any, int]:
     """Return the execution engine of a module in the LLVM dialect, and the address of ``entry`` in it.
 
-    Args:
-        module: The module.
-        sources: For messages.
-        opt_level: LLVM's optimization level.
-        entry: A symbol of the module.
-        symbols: Addresses of functions that it calls and does not have.
-        libraries: Paths of shared libraries with more of them.
+    ``symbols`` are the addresses of functions that it calls and does not have; ``libraries`` have more of them.
 
     Raises:
         PayloadError: LLVM refuses the module, or it calls a function that is not there; the message names it.

@@ -170,14 +170,10 @@ def disassemble(
     relocations: Mapping[int, str] | None = None,
     functions: Mapping[int, str] | None = None,
 ) -> tuple[Instruction, ...]:
-    """Return the instructions of a function, without the padding after its end.
+    """Return the instructions of a function that starts at ``address``, without the padding after its end.
 
-    Args:
-        code: The bytes of the function.
-        architecture: Whose instructions they are.
-        address: Address of the first byte.
-        relocations: The symbol that each place in the code is to be filled with, by address.
-        functions: Names of functions by address, for calls within the object.
+    ``relocations`` are the symbols that places in the code are to be filled with, ``functions`` the names of
+    functions in the object, both by address.
     """
     instructions = _decode(code, architecture, address)
     while instructions and instructions[-1].mnemonic in _PADDING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,23 +23,15 @@ def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_i
 
     The memref has the array's strides; ``offset`` counts elements between its start and the array.
     """
-    rank = array.ndim
-    words = (ctypes.c_int64 * (3 + 2 * rank))()
-    words[0] = words[1] = array.ctypes.data - offset * array.itemsize
-    words[2] = offset
-    for i in range(rank):
-        words[3 + i] = array.shape[i]
-        words[3 + rank + i] = array.strides[i] // array.itemsize
-    return words
+    start = array.ctypes.data - offset * array.itemsize
+    strides = (stride // array.itemsize for stride in array.strides)
+    return (ctypes.c_int64 * (3 + 2 * array.ndim))(start, start, offset, *array.shape, *strides)
 
 
 def array_at(address: int, shape: Sequence[int | None], dtype: np.dtype[Any]) -> np.ndarray:
     """Return the array that a memref descriptor at an address describes, valid as long as its memory.
 
-    Args:
-        address: Where the descriptor is.
-        shape: Its rank counts; the extents are in the descriptor.
-        dtype: Element type.
+    Of the shape only the rank counts; the extents are in the descriptor.
     """
     rank = len(shape)
     return _view(list((ctypes.c_int64 * (3 + 2 * rank)).from_address(address)), rank, dtype)
@@ -54,10 +47,6 @@ class PreparedCall:
         returned: Rank and dtype of each memref that the function returns.
         keep: What must live as long as the call.
         after: Called after every call from Python.
-
-    Attributes:
-        address: As given.
-        packed_address: Address of the array of pointers that the function is called with.
     """
 
     def __init__(
@@ -72,6 +61,7 @@ class PreparedCall:
         self._after = after
         self._keep: list[Any] = [keep]
         self._returned = tuple(returned)
+        self.returns_memory = bool(returned)  # results that have to be freed before the next call
         slots = [self._slot(m) for m in memrefs]
         self._words: ctypes.Array[ctypes.c_int64] | None = None
         if returned:
@@ -110,12 +100,8 @@ class PreparedCall:
             ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
 
     def _descriptors(self) -> list[list[int]]:
-        words = list(self._words or ())
-        found = []
-        for rank, _ in self._returned:
-            found.append(words[: 3 + 2 * rank])
-            words = words[3 + 2 * rank :]
-        return found
+        words = iter(self._words or ())
+        return [list(itertools.islice(words, 3 + 2 * rank)) for rank, _ in self._returned]
 
     def __del__(self) -> None:
         if getattr(self, "_words", None) is not None:

@@ -6,15 +6,13 @@ import bisect
 import dataclasses
 import platform
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import lief
 from elftools.elf.elffile import ELFFile
 
-from lhkit.compiler.ir.bindings import new_context, object_code
+from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.pipeline import Progress, ignore_progress
 from lhkit.compiler.machine.compiled_kernel import Recipe, link, lowered_module, module_with_lines
@@ -25,28 +23,13 @@ from lhkit.model.instructions import Architecture, Instruction, MachineCode
 _TEXT_SECTIONS = (".text", ".ltext", "__text")
 
 
-@dataclass(frozen=True, slots=True)
-class _ObjectCode:
-    """A function in an object file: bytes, address in its section, the symbols around it, its line table."""
-
-    address: int
-    code: bytes
-    relocations: Mapping[int, str]
-    functions: Mapping[int, str]
-    lines: list[tuple[int, int]]
-    ir: str = ""
-
-
 def machine_code(
     recipe: Recipe, progress: Progress = ignore_progress, *, with_lines: bool = False
 ) -> MachineCode:
     """Return the instructions of a kernel's function, as compiled for this machine and one thread.
 
-    Args:
-        recipe: The kernel.
-        progress: Told of every stage.
-        with_lines: Also return the bufferized IR, and the line of it that each instruction comes from. The
-            instructions are the same; LLVM keeps lines where it can (hoisted and merged code has none).
+    ``with_lines`` adds the bufferized IR, and the line of it that each instruction comes from. The instructions
+    are the same; LLVM keeps lines where it can (hoisted and merged code has none).
 
     Raises:
         UsageError: The disassembler does not know this machine.
@@ -54,26 +37,25 @@ def machine_code(
     architecture = host_architecture()
     # The share of a thread would be a function of its own; the loops are the same.
     recipe = dataclasses.replace(recipe, is_threaded=False)
-    found = _function_code(recipe, progress, with_lines)
-    instructions = disassemble(
-        found.code,
-        architecture,
-        address=found.address,
-        relocations=found.relocations,
-        functions=found.functions,
-    )
-    if found.lines:
-        lines = lines_by_address(found.lines, [i.address for i in instructions])
+    with new_context(), tempfile.TemporaryDirectory() as folder:
+        text = ""
+        if with_lines:
+            module, slots, text = module_with_lines(recipe, progress)
+        else:
+            module, slots = lowered_module(recipe, "llvm", progress)
+        # Code is made when first asked for.
+        (engine, _), _linked = link(module, recipe, slots, progress)
+        path = Path(folder) / "kernel.o"
+        engine.dump_to_object_file(str(path))
+        instructions = _read_function(path, KERNEL_NAME, architecture)
+        lines = lines_by_address(_line_table(path), [i.address for i in instructions])
+    if lines:
         instructions = tuple(dataclasses.replace(i, line=lines.get(i.address)) for i in instructions)
-    return MachineCode(architecture, KERNEL_NAME, instructions, found.ir)
+    return MachineCode(architecture, KERNEL_NAME, instructions, text)
 
 
 def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
-    """Return the assembly of a kernel's function: address, instruction, operands and symbol, a line each.
-
-    Raises:
-        UsageError: The disassembler does not know this machine.
-    """
+    """Return the assembly of a kernel's function: address, instruction, operands and symbol, one per line."""
     return "".join(_line(i) + "\n" for i in machine_code(recipe, progress).instructions)
 
 
@@ -82,23 +64,8 @@ def _line(instruction: Instruction) -> str:
     return f"{line:<60} ; {instruction.symbol}" if instruction.symbol else line
 
 
-def _function_code(recipe: Recipe, progress: Progress, with_lines: bool = False) -> _ObjectCode:
-    with new_context():
-        text = ""
-        if with_lines:
-            module, slots, text = module_with_lines(recipe, progress)
-        else:
-            module, slots = lowered_module(recipe, "llvm", progress)
-        # Code is made when first asked for.
-        (engine, _), _linked = link(module, recipe, slots, progress)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "kernel.o"
-            object_code(engine, str(path))
-            return dataclasses.replace(_read_object(path, KERNEL_NAME), ir=text)
-
-
-def _read_object(path: Path, name: str) -> _ObjectCode:
-    """Return a function of an ELF, Mach-O or COFF object."""
+def _read_function(path: Path, name: str, architecture: Architecture) -> tuple[Instruction, ...]:
+    """Return the instructions of a function of an ELF, Mach-O or COFF object."""
     binary: Any = lief.parse(str(path))
     if binary is None:
         raise usage_error("the object file has a format that cannot be read here")
@@ -106,16 +73,18 @@ def _read_object(path: Path, name: str) -> _ObjectCode:
     code = bytes(text.content)
     # Mach-O puts an underscore before every name; wrappers of MLIR's begin with one of their own.
     prefix = "_" if isinstance(binary, lief.MachO.Binary) else ""
-    functions = {int(s.value): _bare(s, prefix) for s in binary.symbols if name in str(s.name)}
+    functions = {int(s.value): str(s.name).removeprefix(prefix) for s in binary.symbols if name in str(s.name)}
     # Mach-O and COFF symbols have no size: a function ends where the next one starts.
     start = next(a for a, n in functions.items() if n == name)
     end = min((a for a in functions if a > start), default=len(code))
     relocations = {
-        int(r.address): _bare(r.symbol, prefix)
+        int(r.address): str(r.symbol.name).removeprefix(prefix)
         for r in binary.relocations
         if getattr(r, "symbol", None) and getattr(getattr(r, "section", None), "name", text.name) == text.name
     }
-    return _ObjectCode(start, code[start:end], relocations, functions, _line_table(path))
+    return disassemble(
+        code[start:end], architecture, address=start, relocations=relocations, functions=functions
+    )
 
 
 def _line_table(path: Path) -> list[tuple[int, int]]:
@@ -140,16 +109,8 @@ def lines_by_address(rows: list[tuple[int, int]], addresses: list[int]) -> dict[
     return {address: ordered[i][1] for address, i in places if i >= 0 and ordered[i][1] > 0}
 
 
-def _bare(symbol: Any, prefix: str) -> str:
-    return str(symbol.name).removeprefix(prefix)
-
-
 def host_architecture() -> Architecture:
-    """Return the architecture of this machine.
-
-    Raises:
-        UsageError: The disassembler does not know it.
-    """
+    """Return the architecture of this machine; an unknown one is a `UsageError`."""
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
         return "x86-64"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -114,20 +113,14 @@ def _repeat_library() -> LoopLibrary:
     return LoopLibrary(_REPEAT)
 
 
-class Repeater:
-    """Calls of prepared functions, repeated in machine code."""
+def repeated(call: PreparedCall, count: int) -> PreparedCall:
+    """Return a call that makes ``call`` ``count`` times in machine code; ``call`` has to outlive it."""
+    return call_loop(_repeat_library().address("repeat"), call.address, call.packed_address, count)
 
-    def __init__(self) -> None:
-        self._library = _repeat_library()
-        self._address = self._library.address("repeat")
 
-    def repeated(self, call: PreparedCall, count: int) -> PreparedCall:
-        """Return a call that makes ``call`` ``count`` times; ``call`` has to outlive it."""
-        return call_loop(self._address, call.address, call.packed_address, count)
-
-    def nothing(self) -> PreparedCall:
-        """Return the call of a function that does nothing."""
-        return PreparedCall(self._library.address("nothing"), [])
+def empty_call() -> PreparedCall:
+    """Return the call of a function that does nothing."""
+    return PreparedCall(_repeat_library().address("nothing"), [])
 
 
 def fma_text(name: str, dtype: str, bits: int, accumulators: int, *, is_fused: bool = True) -> str:
@@ -135,14 +128,8 @@ def fma_text(name: str, dtype: str, bits: int, accumulators: int, *, is_fused: b
 
     The function takes the address of 192 bytes (a factor, a term, a place for the sum that keeps the
     optimizer from dropping the work) and a count. It makes ``count * FMA_UNROLL * accumulators``
-    multiply-adds of vectors.
-
-    Args:
-        name: What to call the function.
-        dtype: ``float32`` or ``float64``.
-        bits: Width of a vector.
-        accumulators: How many chains run side by side; their product with the unrolling hides latency.
-        is_fused: Whether each is one instruction; else a multiplication and an addition.
+    multiply-adds of vectors of ``bits``, in so many chains side by side that latency is hidden; each is one
+    instruction if ``is_fused``, else a multiplication and an addition.
     """
     element, size = _ELEMENTS[dtype]
     vector = f"vector<{bits // 8 // size}x{element}>"
@@ -179,26 +166,21 @@ def copy_text(name: str, *, nontemporal: bool) -> str:
     """Return a loop that copies blocks of 512 bytes, as a function of the LLVM dialect.
 
     The function takes the addresses of target and source, both multiples of 64, and the count of blocks.
-
-    Args:
-        name: What to call the function.
-        nontemporal: Whether stores go past the caches.
+    ``nontemporal`` stores go past the caches.
     """
     vector = f"vector<{_VECTOR_BYTES}xi8>"
     hint = ", nontemporal" if nontemporal else ""
-    offsets: Sequence[int] = range(0, COPY_BLOCK_BYTES, _VECTOR_BYTES)
-    body = []
-    for offset in offsets:
-        body += [
+    loads, stores = [], []
+    for offset in range(0, COPY_BLOCK_BYTES, _VECTOR_BYTES):
+        loads += [
             f"  %from{offset} = llvm.getelementptr %from[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
             f"  %value{offset} = llvm.load %from{offset} {{alignment = 64 : i64}} : !llvm.ptr -> {vector}",
         ]
-    for offset in offsets:
-        body += [
+        stores += [
             f"  %to{offset} = llvm.getelementptr %to[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
             f"  llvm.store %value{offset}, %to{offset} {{alignment = 64 : i64{hint}}} : {vector}, !llvm.ptr",
         ]
-    return _COPY.format(name=name, block=COPY_BLOCK_BYTES, body="\n".join(body))
+    return _COPY.format(name=name, block=COPY_BLOCK_BYTES, body="\n".join(loads + stores))
 
 
 def system_copy_text(name: str) -> str:
@@ -240,10 +222,7 @@ def _fma_name(dtype: str, width: int, accumulators: int) -> str:
 class CoreProbe:
     """Loops that reach the limits of a core; of each kind the best variant found here is sampled.
 
-    Args:
-        vector_bits: The widest vectors of the CPU.
-        copy_bytes: Size of each of the two buffers of the copy; larger than the last-level cache together.
-        has_fma: Whether a multiply-add is one instruction.
+    The two buffers of the copy, of ``copy_bytes`` each, are to be larger than the last-level cache together.
     """
 
     def __init__(self, vector_bits: int, copy_bytes: int, *, has_fma: bool = True) -> None:
@@ -285,8 +264,7 @@ class _FmaLoop:
 
     def _run(self, variant: tuple[int, int], count: int) -> float:
         address, flops = variant
-        call = call_loop(address, self._data.ctypes.data, count)
-        return count * flops / _time_ns(call)
+        return count * flops / _time_ns(call_loop(address, self._data.ctypes.data, count))
 
 
 class _CopyLoop:

@@ -15,7 +15,7 @@ import numpy as np
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import load_function
-from lhkit.compiler.machine.timing_loops import CoreProbe, Repeater
+from lhkit.compiler.machine.timing_loops import CoreProbe, empty_call, repeated
 from lhkit.worker.kernel_requests import CallSetup, PrepareTiming
 from lhkit.worker.shared_arrays import Array, dtype_named, lay_out, placed_empty
 from lhkit.worker.timing_conditions import Eviction, last_level_cache_bytes, pinned_to, quietest_core
@@ -33,13 +33,7 @@ _TICKS = 1000
 
 
 class TimedCall:
-    """A call without arguments that is timed in batches.
-
-    Args:
-        call: Makes one call.
-        batches: Returns what makes so many calls in a row.
-        restore: Puts back the arguments that calls write to; runs before every sample, untimed.
-    """
+    """A call without arguments that is timed in batches; ``restore`` runs before every sample, untimed."""
 
     def __init__(self, call: Call, batches: Batches, restore: Call) -> None:
         self._call, self._batches, self._restore = call, batches, restore
@@ -60,8 +54,7 @@ class TimedCall:
         while taken < least_ns and self._calls < _MOST_CALLS:
             wanted = self._calls * least_ns / max(taken, 1)
             taken = self._resize(int(min(max(wanted * 1.05, self._calls + 1), 16 * self._calls)))
-        stable = self._settle(taken)
-        return self._calls, stable
+        return self._calls, self._settle(taken)
 
     def adopt(self, other: TimedCall) -> None:
         """Take the batch size of the same call on other arguments, and make one call to warm up."""
@@ -124,6 +117,11 @@ def python_batches(function: Callable[..., Any], arguments: Sequence[Any]) -> tu
     return functools.partial(function, *arguments), batches
 
 
+def native_batches(call: PreparedCall) -> Batches:
+    """Return batches of a compiled call, in machine code unless results have to be freed between two calls."""
+    return python_batches(call, ())[1] if call.returns_memory else functools.partial(repeated, call)
+
+
 def time_call(call: Call) -> int:
     """Return how long a call took, in nanoseconds."""
     started = time.perf_counter_ns()
@@ -169,11 +167,6 @@ class Timing:
 
     The arguments lie in several places in turn: which pages a buffer gets decides how it collides in the
     caches, by several per cent, and differs from run to run. So what one run reports covers that.
-
-    Args:
-        request: What is timed, and how.
-        arguments: The arguments, to be copied into buffers with the alignment that was asked for.
-        kernels: The kernel of each entry that has one.
     """
 
     def __init__(
@@ -182,12 +175,11 @@ class Timing:
         # On one core, threads would wait for one another.
         is_pinned = request.pin and all(kernel.threads == 1 for kernel in kernels.values())
         self.core = quietest_core() if is_pinned else None
-        repeater = Repeater()
-        self._nothing = repeater.nothing()
+        self._nothing = empty_call()
         nbytes = sum(a.nbytes for a in arguments)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
         self._placements = [
-            Placement(request.setup, request.entries, arguments, kernels, repeater) for _ in range(places)
+            Placement(request.setup, request.entries, arguments, kernels) for _ in range(places)
         ]
         with pinned_to(self.core):
             self._eviction = Eviction() if request.cache == "cold" else None
@@ -217,13 +209,7 @@ class Timing:
 
 
 class Placement:
-    """One copy of arguments and results, and the calls that use it.
-
-    Attributes:
-        calls: One an entry.
-        arguments: The copies of the arguments.
-        results: The places of the results, a dtype for one of dynamic shape.
-    """
+    """One copy of arguments and results (a dtype for one of dynamic shape), and the calls of the entries."""
 
     def __init__(
         self,
@@ -231,9 +217,7 @@ class Placement:
         entries: Sequence[int | str],
         arguments: Sequence[Argument],
         kernels: Mapping[int, CompiledKernel],
-        repeater: Repeater,
     ) -> None:
-        self._repeater = repeater
         self._place(arguments, setup)
         self._written = [
             (array, array.copy())
@@ -253,7 +237,9 @@ class Placement:
         places = iter(placed_empty([*shapes, *fixed], setup.alignment_bytes))
         self.arguments: list[Argument] = []
         for argument, place, is_plain in zip(arguments, setup.arguments, plain, strict=True):
-            placed = _copy_to(next(places), argument) if is_plain else lay_out(argument, place.layout)
+            placed = next(places) if is_plain else lay_out(argument, place.layout)
+            if is_plain:
+                placed[...] = argument
             self.arguments.append(placed)
         self.results = [dtype_named(r.dtype) if r.is_dynamic else next(places) for r in setup.results]
 
@@ -262,21 +248,9 @@ class Placement:
             call, batches = python_batches(load_function(entry), self.arguments)
             return TimedCall(call, batches, self.restore)
         prepared = kernels[entry].prepare(self.arguments, self.results)
-        if any(isinstance(r, np.dtype) for r in self.results):
-            # What a call returns is freed before the next one, which a loop in machine code cannot do.
-            return TimedCall(prepared, python_batches(prepared, ())[1], self.restore)
-        return TimedCall(prepared, _native_batches(self._repeater, prepared), self.restore)
+        return TimedCall(prepared, native_batches(prepared), self.restore)
 
     def restore(self) -> None:
         """Put back the arguments that calls write to."""
         for array, pristine in self._written:
             array[...] = pristine
-
-
-def _native_batches(repeater: Repeater, prepared: PreparedCall) -> Callable[[int], Call]:
-    return lambda count: repeater.repeated(prepared, count)
-
-
-def _copy_to(place: Array, array: Argument) -> Array:
-    place[...] = array
-    return place

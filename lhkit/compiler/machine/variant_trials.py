@@ -6,9 +6,9 @@ import hashlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from msgspec import structs
@@ -18,11 +18,12 @@ from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_modules import set_knobs
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, unscheduled
 from lhkit.compiler.machine.memref_arguments import PreparedCall
-from lhkit.compiler.machine.timing_loops import Repeater
 from lhkit.compiler.machine.timing_runs import (
     Argument,
+    Batches,
+    Call,
     Placement,
-    python_batches,
+    native_batches,
     time_call,
     without_garbage_collector,
 )
@@ -31,89 +32,11 @@ from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, 
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import pinned_to, quietest_core, timing_sign
 
-# Many variants of one schedule on one payload, without paying for each what all have in common.
-
-
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
 
 # Told of what comes next, ``compile`` or ``call``, and of the hash of the program. Each note wakes the client.
 Stage = Callable[[str, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltVariant:
-    """A variant on its way to machine code.
-
-    Attributes:
-        ir_sha256: Hash of the scheduled payload; variants with the same one are the same program.
-        kernel: The kernel, or None for a program that was known before.
-        apply_ns: Time it took to apply the schedule.
-    """
-
-    ir_sha256: str
-    kernel: CompiledKernel | None
-    apply_ns: int
-
-
-class VariantBuilder:
-    """Compiles variants, all in one context that is renewed now and then.
-
-    The schedule is parsed once; only the values of its knobs change.
-
-    Args:
-        recipe: Payload and schedule; the values of knobs in it do not matter.
-    """
-
-    def __init__(self, recipe: Recipe) -> None:
-        if recipe.application is None:
-            raise ValueError("variants are of a schedule")
-        self._recipe, self._application = recipe, recipe.application
-        self._left = 0
-
-    def build(self, knobs: Mapping[str, KnobValue], known: Container[str], stage: Stage) -> BuiltVariant:
-        """Apply the schedule with these values, and compile what comes out unless it is known.
-
-        Args:
-            knobs: A value for every knob.
-            known: Hashes of programs that need not be compiled again.
-            stage: Told what is being done.
-
-        Raises:
-            PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
-        """
-        if self._left == 0:
-            self._renew()
-        self._left -= 1
-        try:
-            with self._context:
-                return self._build(knobs, known, stage)
-        except BaseException:
-            self._left = 0  # what a failure leaves behind is nobody's business any more
-            raise
-
-    def _renew(self) -> None:
-        self._context = new_context()
-        with self._context:
-            self._prepared = prepare_application(replace(self._application, knobs={}))
-        self._left = _MOST_VARIANTS
-
-    def _build(self, knobs: Mapping[str, KnobValue], known: Container[str], stage: Stage) -> BuiltVariant:
-        started = time.perf_counter_ns()
-        recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
-        module, function = unscheduled(recipe)
-        set_knobs(self._prepared[0], knobs)
-        apply_prepared(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
-        # One program on different numbers of threads is several.
-        program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
-        sha256 = hashlib.sha256(program.encode()).hexdigest()
-        applied = time.perf_counter_ns()
-        if sha256 in known:
-            return BuiltVariant(sha256, None, applied - started)
-        stage("compile", sha256)
-        kernel = kernel_of(module, function, recipe)
-        kernel.compile_ns = time.perf_counter_ns() - started
-        return BuiltVariant(sha256, kernel, applied - started)
 
 
 # A run of less than this that looks hopeless is repeated: it may have been interrupted.
@@ -127,13 +50,10 @@ _BEATEN = 1.2
 class VariantBench:
     """One payload with its arguments, results and reference in place, for variants to be tried on.
 
-    Args:
-        request: What variants are checked against and timed by.
-        recipe: Payload and schedule.
-        arguments: The arguments, to be copied.
-        expected: What results and then written memrefs have to be, each with what it may differ by (None: not
-            at all).
-        places: Where wrong results are put for the client to look at.
+    Variants are compiled in one context that is renewed now and then. The schedule is parsed once per context;
+    only the values of its knobs change.
+    The values of knobs in the recipe do not matter. ``expected`` is what results and then written memrefs have
+    to be, each with what it may differ by (None: not at all); wrong ones are put in ``places`` for the client.
     """
 
     def __init__(
@@ -144,11 +64,13 @@ class VariantBench:
         expected: Sequence[tuple[Array, Array | None]],
         places: Sequence[Array],
     ) -> None:
+        if recipe.application is None:
+            raise ValueError("variants are of a schedule")
+        self._recipe, self._application = recipe, recipe.application
+        self._left = 0
         self._rules = request.rules
-        self._builder = VariantBuilder(recipe)
         self._known = set(request.known)
-        self._repeater = Repeater()
-        self._placement = Placement(request.setup, (), arguments, {}, self._repeater)
+        self._placement = Placement(request.setup, (), arguments, {})
         self._written = [i for i, is_written in enumerate(request.setup.written) if is_written]
         self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
         self._places = places
@@ -156,27 +78,60 @@ class VariantBench:
 
     def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
         """Compile, verify and time a variant."""
-
-        def noted(name: str, ir_sha256: str) -> None:
-            self._known.add(ir_sha256)  # whatever comes of it, it need not be tried again
-            stage(name, ir_sha256)
-
         self._known.update(request.learned)
-        built = self._builder.build(request.knobs, self._known if request.is_looked_up else (), noted)
-        sha256, spent_ns = built.ir_sha256, {"apply": built.apply_ns}
-        if built.kernel is None:
+        sha256, apply_ns, kernel = self._build(request.knobs, stage, is_looked_up=request.is_looked_up)
+        spent_ns = {"apply": apply_ns}
+        if kernel is None:
             return VariantAnswer(status="same", ir_sha256=sha256, spent_ns=spent_ns)
-        compile_ns = built.kernel.compile_ns
-        spent_ns["compile"] = compile_ns - built.apply_ns
+        compile_ns = kernel.compile_ns
+        spent_ns["compile"] = compile_ns - apply_ns
         # On one core, threads would wait for one another.
-        core = self._core if built.kernel.threads == 1 else None
+        core = self._core if kernel.threads == 1 else None
         with timing_sign(), pinned_to(core), without_garbage_collector():
             stage("call", sha256)
-            answer = self._verify_and_time(built.kernel, request.best_ns, spent_ns)
+            answer = self._verify_and_time(kernel, request.best_ns, spent_ns)
         started = time.perf_counter_ns()
-        del built  # freeing machine code takes milliseconds
+        del kernel  # freeing machine code takes milliseconds
         spent_ns["compile"] += time.perf_counter_ns() - started
         return structs.replace(answer, ir_sha256=sha256, compile_ns=compile_ns, spent_ns=spent_ns)
+
+    def _build(
+        self, knobs: Mapping[str, KnobValue], stage: Stage, *, is_looked_up: bool
+    ) -> tuple[str, int, CompiledKernel | None]:
+        """Apply the schedule with these values, and compile what comes out unless that program is known.
+
+        Returns:
+            The hash of the scheduled payload (variants with the same one are the same program), the time that
+            applying the schedule took, and the kernel, or None for a program that was known before.
+
+        Raises:
+            PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
+        """
+        if self._left == 0:
+            self._context = new_context()
+            with self._context:
+                self._prepared = prepare_application(replace(self._application, knobs={}))
+            self._left = _MOST_VARIANTS
+        # A context in which something failed is not used again.
+        left, self._left = self._left - 1, 0
+        with self._context:
+            started = time.perf_counter_ns()
+            recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
+            module, function = unscheduled(recipe)
+            set_knobs(self._prepared[0], knobs)
+            apply_prepared(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
+            # One program on different numbers of threads is several.
+            program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
+            sha256 = hashlib.sha256(program.encode()).hexdigest()
+            apply_ns = time.perf_counter_ns() - started
+            kernel = None
+            if not (is_looked_up and sha256 in self._known):
+                self._known.add(sha256)  # whatever the result, it need not be tried again
+                stage("compile", sha256)
+                kernel = kernel_of(module, function, recipe)
+                kernel.compile_ns = time.perf_counter_ns() - started
+        self._left = left
+        return sha256, apply_ns, kernel
 
     def _verify_and_time(
         self, kernel: CompiledKernel, best_ns: float | None, spent_ns: dict[str, int]
@@ -198,7 +153,7 @@ class VariantBench:
                 if place.shape == result.shape:
                     place[...] = result
             return VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
-        timer = _Timer(self._placement, self._batches(prepared), self._rules)
+        timer = _Timer(self._placement, native_batches(prepared), self._rules)
         status, time_ns = timer.time(prepared, first_ns, best_ns)
         spent_ns["time"] = time.perf_counter_ns() - verified
         return VariantAnswer(status=status, time_ns=time_ns, max_abs_error=error)
@@ -209,20 +164,9 @@ class VariantBench:
         results = [r if isinstance(r, np.ndarray) else next(returned) for r in self._placement.results]
         return [*results, *(np.asarray(self._placement.arguments[i]) for i in self._written)]
 
-    def _batches(self, prepared: PreparedCall) -> Callable[[int], Callable[[], Any]]:
-        if any(isinstance(r, np.dtype) for r in self._placement.results):
-            # What a call returns is freed before the next one, which a loop in machine code cannot do.
-            return python_batches(prepared, ())[1]
-        return lambda count: self._repeater.repeated(prepared, count)
-
 
 class ResultCheck:
-    """What a result has to be.
-
-    Args:
-        expected: The reference's result.
-        allowed: By how much each element may differ; None where it may not.
-    """
+    """What a result has to be, and by how much each element may differ; None for not at all."""
 
     def __init__(self, expected: Array, allowed: Array | None) -> None:
         self._expected = expected
@@ -260,13 +204,11 @@ def _wide(array: Array) -> Array:
 class _Timer:
     """Times one kernel by the rules."""
 
-    def __init__(
-        self, placement: Placement, batches: Callable[[int], Callable[[], Any]], rules: TimingRules
-    ) -> None:
+    def __init__(self, placement: Placement, batches: Batches, rules: TimingRules) -> None:
         self._restore, self._batches, self._rules = placement.restore, batches, rules
 
     def time(
-        self, call: Callable[[], Any], first_ns: int, best_ns: float | None
+        self, call: Call, first_ns: int, best_ns: float | None
     ) -> tuple[Literal["ok", "stopped-early"], dict[str, int]]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
         once: float = first_ns
@@ -292,7 +234,7 @@ class _Timer:
     def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
         return best_ns is not None and once_ns > self._rules.hopeless * best_ns
 
-    def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int, float]:
+    def _calibrated(self, once_ns: float) -> tuple[Call, int, float]:
         """Return a batch of calls that lasts long enough, how many calls it makes, and the time of one."""
         calls = max(1, math.ceil(self._rules.batch_ns / max(once_ns, 1)))
         batch = self._batches(calls)
@@ -307,20 +249,24 @@ class _Timer:
         return batch, calls, once_ns
 
     def _is_settled(self, runs: Sequence[float], spent_ns: int, best_ns: float | None) -> bool:
-        rules = self._rules
-        if len(runs) >= rules.most_runs:
+        if len(runs) >= self._rules.most_runs:
             return True
         if len(runs) >= _FEWEST_RUNS:
             is_beaten = best_ns is not None and min(runs) > _BEATEN * best_ns
-            if is_beaten or spent_ns > rules.enough_ns:
+            if is_beaten or spent_ns > self._rules.enough_ns:
                 return True
-        if len(runs) < rules.least_runs:
+        if len(runs) < self._rules.least_runs:
             return False
-        middle = statistics.median(runs)
-        return statistics.median(abs(r - middle) for r in runs) <= _AGREE * middle
+        middle, spread = _middle_and_spread(runs)
+        return spread <= _AGREE * middle
+
+
+def _middle_and_spread(runs: Sequence[float]) -> tuple[float, float]:
+    """Return the median, and the median absolute deviation from it."""
+    middle = statistics.median(runs)
+    return middle, statistics.median(abs(r - middle) for r in runs)
 
 
 def _summary(runs: Sequence[float]) -> dict[str, int]:
-    middle = statistics.median(runs)
-    spread = statistics.median(abs(r - middle) for r in runs)
+    middle, spread = _middle_and_spread(runs)
     return {"median": round(middle), "min": round(min(runs)), "mad": round(spread), "runs": len(runs)}
