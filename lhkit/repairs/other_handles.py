@@ -55,7 +55,7 @@ def wanted_by(context: RepairContext, position: int) -> Wanted | None:
     if op == _SPLIT:
         return lambda names: len(names) == len(context.op.values)
     if op == _CAST:
-        typed = _TYPED.search(context.text_of(context.op))
+        typed = _TYPED.search(context.script.text[context.op.start : context.op.end])
         return None if typed is None else lambda names: all(n == typed[1] for n in names)
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)
@@ -78,10 +78,10 @@ def _reading(
     context: RepairContext, given: Located, position: int, other: Located, which: str, doubt: int
 ) -> Iterator[Candidate]:
     op = context.op
-    uses = [(u, o) for u, o in context.uses(given) if o.start == op.start]
+    uses = context.uses_in_step(given)
     if len(uses) > 1 and len(op.operands) == len(context.step.operands):
         uses = [(op.operands[position], op)]  # the other operand is the same handle, and may be meant
     edits = context.replaced_uses(uses, other.value, given.type, other.type)
     if edits:
         title = f"Use {other.value}, {which}, instead of {given.value}"
-        yield candidate("other-handle", title, context.script.text, edits, doubt)
+        yield candidate("other-handle", title, context.script, edits, doubt)

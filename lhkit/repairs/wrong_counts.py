@@ -56,19 +56,17 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         edits = [Replacement(elements[most - 1][1], elements[-1][1], ""), *fewer]
         kept = ", ".join(text[a:b] for a, b in elements[:most])
         title = f"Shorten {argument.name} to [{kept}]: there are {most} loops"
-        yield candidate("sizes", title, text, edits)
+        yield candidate("sizes", title, context.script, edits)
 
 
 def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:
     text = context.script.text
     for argument, elements in _lists(context):
-        edits = []
-        for start, end in elements:
-            if (negative := _NEGATIVE.fullmatch(text[start:end])) is not None:
-                edits.append(Replacement(start, end, negative[1]))
+        matches = [_NEGATIVE.fullmatch(text, start, end) for start, end in elements]
+        edits = [Replacement(match.start(), match.end(), match[1]) for match in matches if match is not None]
         if edits:
             title = f"Make {argument.name} positive"
-            yield candidate("sizes", title, text, edits)
+            yield candidate("sizes", title, context.script, edits)
 
 
 def _other_split(context: RepairContext) -> Iterator[Candidate]:
@@ -89,7 +87,7 @@ def _other_split(context: RepairContext) -> Iterator[Candidate]:
         title_of_rest = f"Let {last} take what is left over"
         yield from _attribute(context, number, "overflow_result", f"{wanted - 1}", title_of_rest, 1)
     if edits:
-        yield candidate("split-count", title, script.text, edits)
+        yield candidate("split-count", title, script, edits)
 
 
 def _attribute(
@@ -118,11 +116,10 @@ def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
         if number > _MOST_SPLIT:
             continue
         for i in (0, number - 1):
-            names = [context.fresh(f"{located.value.partition('#')[0]}_part{k}") for k in range(number)]
+            names = [context.fresh(located.value, f"_part{k}") for k in range(number)]
             types = ", ".join([located.type] * number)
             line = f"{', '.join(names)} = {_SPLIT} {located.value} : ({located.type}) -> ({types})"
-            uses = [(u, o) for u, o in context.uses(located) if o.start == op.start]
-            replaced = context.replaced_uses(uses, names[i], located.type, located.type) or []
+            replaced = context.renamed_uses(context.uses_in_step(located), names[i])
             which = "first" if i == 0 else "last"
             title = f"Split {located.value} and use the {which} of its {number} ops"
-            yield candidate("split-count", title, script.text, [context.inserted(line), *replaced], 1)
+            yield candidate("split-count", title, script, [context.inserted(line), *replaced], 1)

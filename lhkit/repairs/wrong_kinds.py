@@ -13,7 +13,6 @@ from lhkit.repairs.repair_context import (
     Located,
     RepairContext,
     candidate,
-    definitions_of,
     retyped_results,
     type_span,
 )
@@ -61,7 +60,7 @@ def _other_parent(context: RepairContext) -> Iterator[Candidate]:
         title = f"Ask for a parent {name}: that is what lies around"
         same = name.startswith(f"{dialect}.")
         edit = Replacement(argument.start, argument.end, f'"{name}"')
-        yield candidate("other-name", title, text, [edit], 0 if same else min(1 + i, 3))
+        yield candidate("other-name", title, context.script, [edit], 0 if same else min(1 + i, 3))
 
 
 def _other_type(context: RepairContext) -> Iterator[Candidate]:
@@ -79,7 +78,7 @@ def _other_type(context: RepairContext) -> Iterator[Candidate]:
                 edits = retyped_results(script, op, old, new)
             if edits:
                 title = f"Write {new}: what the handle points to is no {typed[1]}"
-                yield candidate("type", title, script.text, edits, doubt)
+                yield candidate("type", title, script, edits, doubt)
 
 
 def _actual_types(context: RepairContext) -> list[str]:
@@ -98,8 +97,7 @@ def _cast_type(context: RepairContext) -> tuple[int, int] | None:
 
 def _uses_retyped(context: RepairContext, new: str) -> list[Replacement]:
     script = context.script
-    definitions = definitions_of(script, context.op)
-    spans = [type_span(script, user, use) for d in definitions for use, user in d.uses]
+    spans = [type_span(script, user, use) for d in script.results_of(context.op) for use, user in d.uses]
     return [Replacement(*span, new) for span in spans if span is not None]
 
 
@@ -113,10 +111,9 @@ def _inside(context: RepairContext, given: Located) -> Iterator[Candidate]:
         interface, doubt = "LoopLikeInterface", 3
     else:
         return
-    new = context.fresh(f"{given.value.partition('#')[0]}_inside")
+    new = context.fresh(given.value, "_inside")
     line = f"{new} = {_MATCH} interface{{{interface}}} in {given.value} : ({given.type}) -> {ANY_OP}"
-    uses = [(u, o) for u, o in context.uses(given) if o.start == context.op.start]
-    edits = context.replaced_uses(uses, new, given.type, ANY_OP)
+    edits = context.replaced_uses(context.uses_in_step(given), new, given.type, ANY_OP)
     if edits:
         title = f"Match the ops inside {given.value} that step {context.step.index} is for"
-        yield candidate("match-inside", title, context.script.text, [context.inserted(line), *edits], doubt)
+        yield candidate("match-inside", title, context.script, [context.inserted(line), *edits], doubt)

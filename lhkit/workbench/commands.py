@@ -220,11 +220,11 @@ def _move(workbench: WorkbenchCore, command: Command) -> None:
 def _beside(script: Script, step: int, by: int) -> dict[str, int]:
     """Return the place one step up or down in the block, as a keyword of `move_step`."""
     op = script.find(step)
-    block, index = script.home_of(op)[2:]
+    _, ops, index = script.home_of(op)
     at = index + (1 if by > 0 else -1)
-    if not 0 <= at < len(block.ops) or is_terminator(block.ops[at]):
+    if not 0 <= at < len(ops) or is_terminator(ops[at]):
         raise usage_error(f"there is no step {'below' if by > 0 else 'above'} it in its block")
-    return {"after" if by > 0 else "before": script.number_of(block.ops[at])}
+    return {"after" if by > 0 else "before": script.number_of(ops[at])}
 
 
 def _add_text(workbench: WorkbenchCore, command: Command) -> None:
