@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from lhkit.text.lexer import Token, lex, without_trivia
@@ -148,13 +149,20 @@ def first_outside(tokens: Sequence[Token], text: str) -> int | None:
     return next((i for i in outside_brackets(tokens) if tokens[i].text == text), None)
 
 
+def brackets_behind(tokens: Sequence[Token], word: str, opener: str) -> tuple[int, int] | None:
+    """Return the indices of the brackets of ``word [`` outside of other brackets, or None."""
+    for i in outside_brackets(tokens[:-1]):
+        if tokens[i].text == word and tokens[i + 1].text == opener:
+            return i + 1, closing(tokens, i + 1)
+    return None
+
+
 def source_of(tokens: Sequence[Token]) -> str:
     """Return tokens as text, without the comments and line breaks between them."""
-    pieces = []
-    for i, token in enumerate(tokens):
-        apart = i > 0 and tokens[i - 1].end < token.start
-        pieces.append((" " if apart else "") + token.text)
-    return "".join(pieces)
+    apart = [False, *(before.end < token.start for before, token in pairwise(tokens))]
+    return "".join(
+        f" {token.text}" if is_apart else token.text for token, is_apart in zip(tokens, apart, strict=False)
+    )
 
 
 # Ops that are written without a dialect; elsewhere such words are keywords.
