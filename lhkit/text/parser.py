@@ -159,10 +159,8 @@ def brackets_behind(tokens: Sequence[Token], word: str, opener: str) -> tuple[in
 
 def source_of(tokens: Sequence[Token]) -> str:
     """Return tokens as text, without the comments and line breaks between them."""
-    apart = [False, *(before.end < token.start for before, token in pairwise(tokens))]
-    return "".join(
-        f" {token.text}" if is_apart else token.text for token, is_apart in zip(tokens, apart, strict=False)
-    )
+    behind = (" " * (before.end < token.start) + token.text for before, token in pairwise(tokens))
+    return "".join([*(token.text for token in tokens[:1]), *behind])
 
 
 # Ops that are written without a dialect; elsewhere such words are keywords.

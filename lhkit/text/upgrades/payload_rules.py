@@ -185,10 +185,8 @@ def find_in_payload(op: OpSyntax, scope: object) -> Iterable[Finding]:
     """Return what is to be done about a payload op, as a list with one finding or none."""
     if op.is_generic or op.at.kind != "word":
         return []
-    for rule in (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename):
-        if found := list(rule(op)):
-            return found
-    return _hints(op)
+    rules = (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename)
+    return next(filter(None, (list(rule(op)) for rule in rules)), None) or _hints(op)
 
 
 def _hints(op: OpSyntax) -> list[Finding]:
