@@ -43,24 +43,15 @@ def constants_to_arguments(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
-    """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied."""
-    return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
+    """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied.
 
-
-def _conversion(*, append_untied: bool) -> Schedule:
-    """Return the converting schedule, with its sequences stated so that it need not be parsed."""
-    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
-    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
-    return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
-
-
-def apply_to_payload(
-    payload: Payload, schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None
-) -> Payload:
-    """Apply a schedule to a payload; an unchanged one is returned as it is.
-
-    Used blobs stay, and so does the NumPy reference while the functions' signatures do.
+    A payload without such constants is returned unchanged. The NumPy reference stays while the functions'
+    signatures do.
     """
+    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
+    # Its sequences are stated, so that it need not be parsed.
+    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
+    schedule = Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
     request = Apply(payload_source(payload), application_of(schedule))
     answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)
     if answer.text is None:

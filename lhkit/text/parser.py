@@ -86,9 +86,9 @@ def is_bracket(tokens: Sequence[Token], i: int, which: Collection[str]) -> bool:
     token = tokens[i]
     if token.kind != "punctuation" or token.text not in which:
         return False
-    following = tokens[i + 1] if i + 1 < len(tokens) else None
-    compares = token.text in "<>" and following is not None and following.text == "="
-    return not (compares and following is not None and following.start == token.end)
+    if token.text not in "<>" or i + 1 == len(tokens):
+        return True
+    return tokens[i + 1].text != "=" or tokens[i + 1].start > token.end
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
@@ -119,19 +119,9 @@ def are_balanced(tokens: Sequence[Token]) -> bool:
 
 def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
     """Split tokens at top-level commas."""
-    parts: list[list[Token]] = [[]]
-    i = 0
-    while i < len(tokens):
-        if tokens[i].text == ",":
-            parts.append([])
-        elif is_bracket(tokens, i, "([{<"):
-            end = closing(tokens, i)
-            parts[-1] += tokens[i : end + 1]
-            i = end
-        else:
-            parts[-1].append(tokens[i])
-        i += 1
-    return [p for p in parts if p]
+    commas = [i for i in outside_brackets(tokens) if tokens[i].text == ","]
+    bounds = pairwise([-1, *commas, len(tokens)])
+    return [list(tokens[before + 1 : end]) for before, end in bounds if end > before + 1]
 
 
 def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
