@@ -28,7 +28,7 @@ def other_handles(context: RepairContext, given: Located, position: int) -> Iter
     if wanted is None or wanted(given.payload):
         return
     for other in _suitable(context, given, wanted):
-        is_sibling = other.record.defined_by == given.record.defined_by >= 0
+        is_sibling = _are_siblings(other, given)
         which = f"the other result of step {other.record.defined_by}" if is_sibling else "another handle"
         doubt = (0 if is_sibling else 1) if context.is_unused(other) else (2 if is_sibling else 3)
         yield from _reading(context, given, position, other, which, doubt)
@@ -69,9 +69,12 @@ def _suitable(context: RepairContext, given: Located, wanted: Wanted) -> list[Lo
         for h in context.live_in_sight()
         if h.ops and h.value not in read and wanted(h.payload) and not set(h.ops) & set(given.ops)
     ]
-    siblings = [h for h in others if h.record.defined_by == given.record.defined_by >= 0]
-    ordered = dict.fromkeys([*siblings, *others])
-    return sorted(ordered, key=lambda h: not context.is_unused(h))[:_MOST_OTHERS]
+    others.sort(key=lambda h: (not context.is_unused(h), not _are_siblings(h, given)))
+    return others[:_MOST_OTHERS]
+
+
+def _are_siblings(one: Located, other: Located) -> bool:
+    return one.record.defined_by == other.record.defined_by >= 0
 
 
 def _reading(

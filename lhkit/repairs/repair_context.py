@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,18 +81,9 @@ class RepairContext:
         record = self.trace.handle(handle)
         for definition in self.script.handles.definitions:
             if record.name in definition.name.values and self._defines(definition, record):
-                return self._located(record, definition)
-        return None
-
-    def _defines(self, definition: Definition, record: HandleRecord) -> bool:
-        if definition.is_argument and definition.op.name == SEQUENCE:
-            return f"@{symbol_name(definition.op.symbol)}" == record.sequence
-        if record.defined_by < 0:
-            return False
-        op = op_at(self.script, self.trace.step_records[record.defined_by])
-        return op is not None and definition.op.start == op.start
-
-    def _located(self, record: HandleRecord, definition: Definition) -> Located | None:
+                break
+        else:
+            return None
         try:
             type_ = type_of(self.script, definition, record.name)
         except UsageError:  # the outline cannot say; nothing can be written for such a handle
@@ -100,6 +92,14 @@ class RepairContext:
         ops = tuple(r for r in last.payload if isinstance(r, str)) if last else ()
         names = tuple(self.trace.op(o).name for o in ops)
         return Located(record, definition, record.name, type_, names, ops)
+
+    def _defines(self, definition: Definition, record: HandleRecord) -> bool:
+        if definition.is_argument and definition.op.name == SEQUENCE:
+            return f"@{symbol_name(definition.op.symbol)}" == record.sequence
+        if record.defined_by < 0:
+            return False
+        op = op_at(self.script, self.trace.step_records[record.defined_by])
+        return op is not None and definition.op.start == op.start
 
     def changes_of(self, handle: str) -> list[tuple[int, HandleChange]]:
         """Return the changes of a handle before the step, each with the index of the step that made it."""
@@ -225,6 +225,14 @@ def candidate(
 ) -> Candidate:
     """Return the candidate that makes these replacements, which must not overlap."""
     return Candidate(kind, title, script.edited(replacements, title), doubt, group)
+
+
+def edit_candidate(
+    kind: RepairKind, title: str, edit: Callable[[], Edited], doubt: int = 0
+) -> Iterator[Candidate]:
+    """Yield the candidate that makes an edit, unless the edit refuses, for a form that it does not know."""
+    with contextlib.suppress(UsageError):
+        yield Candidate(kind, title, edit(), doubt)
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

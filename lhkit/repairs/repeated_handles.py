@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
-from lhkit.model.errors import UsageError
-from lhkit.repairs.repair_context import Candidate, RepairContext, candidate
+from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, edit_candidate
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import set_argument
@@ -36,12 +36,8 @@ def _deduplicated(context: RepairContext, handle: str) -> Iterator[Candidate]:
         yield candidate("deduplicate", title, script, [Replacement(behind, behind, " deduplicate")])
     if not found.definition.is_argument and op.name == _PARENT:
         title = f"Let step {found.record.defined_by} list every parent once"
-        try:
-            edited = set_argument(script, script.number_of(op), "deduplicate", "")
-        except UsageError:  # written in a form that the edit does not know
-            edited = None
-        if edited is not None:
-            yield Candidate("deduplicate", title, edited)
+        deduplicate = partial(set_argument, script, script.number_of(op), "deduplicate", "")
+        yield from edit_candidate("deduplicate", title, deduplicate)
     new = context.fresh(found.value)
     line = f"{new} = {_MERGE} deduplicate {found.value} : {found.type}"
     replaced = context.renamed_uses(context.uses(found), new)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from lhkit.model.errors import UsageError
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
     candidate,
+    edit_candidate,
     with_more_results,
     without_last_results,
 )
@@ -78,25 +79,16 @@ def _other_split(context: RepairContext) -> Iterator[Candidate]:
     edits: list[Replacement] | None = None
     if 0 < there < wanted:
         edits = without_last_results(script, op, wanted - there)
-        yield from _attribute(context, number, "fail_on_payload_too_small", "false", "Allow fewer ops", 2)
+        allow = partial(set_argument, script, number, "fail_on_payload_too_small", "false")
+        yield from edit_candidate("split-count", "Allow fewer ops", allow, 2)
     elif wanted < there <= _MOST_SPLIT:
         names = [context.fresh(f"%rest_{i}") for i in range(wanted, there)]
         edits = with_more_results(script, op, names)
     if there > wanted:
-        last = op.values[-1]
-        title_of_rest = f"Let {last} take what is left over"
-        yield from _attribute(context, number, "overflow_result", f"{wanted - 1}", title_of_rest, 1)
+        overflow = partial(set_argument, script, number, "overflow_result", f"{wanted - 1}")
+        yield from edit_candidate("split-count", f"Let {op.values[-1]} take what is left over", overflow, 1)
     if edits:
         yield candidate("split-count", title, script, edits)
-
-
-def _attribute(
-    context: RepairContext, number: int, name: str, value: str, title: str, doubt: int
-) -> Iterator[Candidate]:
-    try:
-        yield Candidate("split-count", title, set_argument(context.script, number, name, value), doubt)
-    except UsageError:  # the step is written in a form that the edit does not know
-        return
 
 
 def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
@@ -107,12 +99,9 @@ def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
         if change is None or located is None or not len(change.payload) > 1:
             continue
         number = len(change.payload)
-        try:
-            edited = wrap_in_foreach(script, script.number_of(op), handle=located.value)
-            title = f"Run step {context.step.index} for each of the {number} ops of {located.value}"
-            yield Candidate("each-alone", title, edited)
-        except UsageError:  # the handle is not read by the step as the edit sees it
-            pass
+        title = f"Run step {context.step.index} for each of the {number} ops of {located.value}"
+        wrap = partial(wrap_in_foreach, script, script.number_of(op), handle=located.value)
+        yield from edit_candidate("each-alone", title, wrap)
         if number > _MOST_SPLIT:
             continue
         for i in (0, number - 1):

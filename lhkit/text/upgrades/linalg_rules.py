@@ -237,7 +237,7 @@ def _match_kinds(op: OpSyntax) -> Iterator[Finding]:
         return  # names that do not exist match nothing
     elif len(names) == 1:
         new = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {kind_attribute(KINDS[gone[0]])}}}'
-        edits = [*_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
+        edits = [_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
         yield rewrite(op.at, f'ops{{["{gone[0]}"]}}', new, *edits, until=_REMOVED_IN)
     elif len(op.results) == 1 and not op.regions and not any(t.text == "attributes" for t in op.head):
         others = [n for n in names if n not in KINDS]
@@ -260,13 +260,13 @@ def _matched_names(op: OpSyntax) -> tuple[list[str], int]:
     return [t.text.strip('"') for t in op.head[start:end] if t.kind == "string"], end
 
 
-def _with_kind(op: OpSyntax, end: int, kind: str) -> list[Replacement]:
+def _with_kind(op: OpSyntax, end: int, kind: str) -> Replacement:
     tokens, said = op.head, f"kind = {kind_attribute(kind)}"
     if attributes := brackets_behind(tokens, "attributes", "{"):
-        return [inserted(tokens[attributes[0]].end, f"{said}, ")]
+        return inserted(tokens[attributes[0]].end, f"{said}, ")
     if interface := brackets_behind(tokens, "interface", "{"):
         end = interface[1]
-    return [inserted(tokens[end].end, f" attributes {{{said}}}")]
+    return inserted(tokens[end].end, f" attributes {{{said}}}")
 
 
 def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]]) -> str:
@@ -286,26 +286,25 @@ def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]
 def _other_names(op: OpSyntax | BlockLabel) -> Iterator[Finding]:
     """Name the op of every kind in the types of handles, and where there is no asking for a kind."""
     if edits := _renamed(op):
-        names = ", ".join(dict.fromkeys(t.text for t in op.tokens if _is_named(t)))
+        starts = {edit.start for edit in edits}
+        names = ", ".join(dict.fromkeys(t.text for t in op.tokens if t.start in starts))
         yield rewrite(op.at, names, f'"{ELEMENTWISE}"', *edits, until=_REMOVED_IN)
 
 
 def _renamed(op: OpSyntax | BlockLabel) -> list[Replacement]:
-    return [replaced(t, f'"{ELEMENTWISE}"') for t in op.tokens if _is_named(t)]
-
-
-def _is_named(token: Token) -> bool:
-    return token.kind == "string" and token.text.strip('"') in KINDS
+    named = (t for t in op.tokens if t.kind == "string" and t.text.strip('"') in KINDS)
+    return [replaced(t, f'"{ELEMENTWISE}"') for t in named]
 
 
 def _match_names(op: OpSyntax) -> Iterator[Finding]:
     """Match by name what was matched by kind."""
     names, end = _matched_names(op)
     tokens = op.head
-    start = first_outside(tokens, "attributes")
-    if names != [ELEMENTWISE] or start is None:
+    attributes = brackets_behind(tokens, "attributes", "{")
+    if names != [ELEMENTWISE] or attributes is None:
         return
-    entries = split_list(tokens[start + 2 : closing(tokens, start + 1)])
+    first, last = attributes
+    entries = split_list(tokens[first + 1 : last])
     said = {e[0].text: source_of(e[2:]) for e in entries}
     name = next((n for n, kind in KINDS.items() if said.get("kind") == kind_attribute(kind)), None)
     if name is None:
@@ -313,9 +312,6 @@ def _match_names(op: OpSyntax) -> Iterator[Finding]:
     rest = ", ".join(source_of(e) for e in entries if e[0].text != "kind")
     text = f" attributes {{{rest}}}" if rest else ""
     string = next(t for t in tokens[: end + 1] if t.kind == "string")
-    edits = [
-        replaced(string, f'"{name}"'),
-        Replacement(tokens[start - 1].end, tokens[closing(tokens, start + 1)].end, text),
-    ]
+    edits = [replaced(string, f'"{name}"'), Replacement(tokens[first - 2].end, tokens[last].end, text)]
     old = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {said["kind"]}}}'
     yield rewrite(op.at, old, f'ops{{["{name}"]}}', *edits)

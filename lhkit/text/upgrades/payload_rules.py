@@ -33,75 +33,75 @@ _ARITH = """
 addf addi cmpf cmpi divf fptosi fptoui index_cast maxsi maxui minsi minui mulf muli negf remf sitofp subf
 subi trunci uitofp
 """
-STANDARD: tuple[tuple[str, str, int], ...] = (
-    *((op, f"math.{op}", 14) for op in ("absf", "copysign")),
-    *((op, f"arith.{op}", 14) for op in _ARITH.split()),
-    *((op, f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")),
-    *((op, f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")),
-    ("and", "arith.andi", 14),
-    ("ceildivi_signed", "arith.ceildivsi", 14),
-    ("ceilf", "math.ceil", 14),
-    ("divi_signed", "arith.divsi", 14),
-    ("divi_unsigned", "arith.divui", 14),
-    ("extract_element", "tensor.extract", 13),
-    ("floordivi_signed", "arith.floordivsi", 14),
-    ("floorf", "math.floor", 14),
-    ("fmaf", "math.fma", 14),
-    ("fpext", "arith.extf", 14),
-    ("fptrunc", "arith.truncf", 14),
-    ("maxf", "arith.maximumf", 14),
-    ("minf", "arith.minimumf", 14),
-    ("or", "arith.ori", 14),
-    ("remi_signed", "arith.remsi", 14),
-    ("remi_unsigned", "arith.remui", 14),
-    ("sexti", "arith.extsi", 14),
-    ("shift_left", "arith.shli", 14),
-    ("shift_right_signed", "arith.shrsi", 14),
-    ("shift_right_unsigned", "arith.shrui", 14),
-    ("xor", "arith.xori", 14),
-    ("zexti", "arith.extui", 14),
-    ("memref_cast", "memref.cast", 12),
-    ("tensor_cast", "tensor.cast", 12),
-    ("tensor_from_elements", "tensor.from_elements", 12),
-    ("dynamic_tensor_from_elements", "tensor.generate", 12),
-    ("subtensor", "tensor.extract_slice", 14),
-    ("subtensor_insert", "tensor.insert_slice", 14),
-    ("atomic_rmw", "memref.atomic_rmw", 14),
-    ("call_indirect", "func.call_indirect", 15),
-    ("select", "arith.select", 15),
-)
+STANDARD: dict[str, tuple[str, int]] = {
+    **{op: (f"math.{op}", 14) for op in ("absf", "copysign")},
+    **{op: (f"arith.{op}", 14) for op in _ARITH.split()},
+    **{op: (f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")},
+    **{op: (f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")},
+    "and": ("arith.andi", 14),
+    "ceildivi_signed": ("arith.ceildivsi", 14),
+    "ceilf": ("math.ceil", 14),
+    "divi_signed": ("arith.divsi", 14),
+    "divi_unsigned": ("arith.divui", 14),
+    "extract_element": ("tensor.extract", 13),
+    "floordivi_signed": ("arith.floordivsi", 14),
+    "floorf": ("math.floor", 14),
+    "fmaf": ("math.fma", 14),
+    "fpext": ("arith.extf", 14),
+    "fptrunc": ("arith.truncf", 14),
+    "maxf": ("arith.maximumf", 14),
+    "minf": ("arith.minimumf", 14),
+    "or": ("arith.ori", 14),
+    "remi_signed": ("arith.remsi", 14),
+    "remi_unsigned": ("arith.remui", 14),
+    "sexti": ("arith.extsi", 14),
+    "shift_left": ("arith.shli", 14),
+    "shift_right_signed": ("arith.shrsi", 14),
+    "shift_right_unsigned": ("arith.shrui", 14),
+    "xor": ("arith.xori", 14),
+    "zexti": ("arith.extui", 14),
+    "memref_cast": ("memref.cast", 12),
+    "tensor_cast": ("tensor.cast", 12),
+    "tensor_from_elements": ("tensor.from_elements", 12),
+    "dynamic_tensor_from_elements": ("tensor.generate", 12),
+    "subtensor": ("tensor.extract_slice", 14),
+    "subtensor_insert": ("tensor.insert_slice", 14),
+    "atomic_rmw": ("memref.atomic_rmw", 14),
+    "call_indirect": ("func.call_indirect", 15),
+    "select": ("arith.select", 15),
+}
 
-QUALIFIED: tuple[tuple[str, str, int], ...] = (
-    ("builtin.func", "func.func", 15),
-    ("std.return", "func.return", 15),
-    ("std.call", "func.call", 15),
-    ("arith.maxf", "arith.maximumf", 18),
-    ("arith.minf", "arith.minimumf", 18),
-    ("scf.foreach_thread", "scf.forall", 17),
-    ("scf.foreach_thread.perform_concurrently", "scf.forall.in_parallel", 17),
-    ("tensor.pack", "linalg.pack", 21),
-    ("tensor.unpack", "linalg.unpack", 21),
-    ("memref.clone", "bufferization.clone", 14),
-    ("linalg.tensor_collapse_shape", "tensor.collapse_shape", 14),
-    ("linalg.tensor_expand_shape", "tensor.expand_shape", 14),
-    ("linalg.pad_tensor", "tensor.pad", 15),
-    ("linalg.conv_1d_nwc", "linalg.conv_1d_nwc_wcf", 14),
-    ("linalg.conv_1d_ncw", "linalg.conv_1d_ncw_fcw", 14),
-    ("linalg.conv_2d_nhwc", "linalg.conv_2d_nhwc_hwcf", 14),
-    ("linalg.conv_2d_nchw", "linalg.conv_2d_nchw_fchw", 14),
-    ("linalg.conv_3d_ndhwc", "linalg.conv_3d_ndhwc_dhwcf", 14),
-    ("linalg.conv_1d_input_nwc_filter_wcf", "linalg.conv_1d_nwc_wcf", 14),
-    ("linalg.conv_2d_input_nhwc_filter_hwcf", "linalg.conv_2d_nhwc_hwcf", 14),
-    ("linalg.conv_2d_input_nhwc_filter_ohwi_poly", "linalg.conv_2d_nhwc_fhwc", 14),
-    ("linalg.conv_3d_input_ndhwc_filter_dhwcf", "linalg.conv_3d_ndhwc_dhwcf", 14),
-    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwc", "linalg.depthwise_conv_2d_nhwc_hwc", 14),
-    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwcf", "linalg.depthwise_conv_2d_nhwc_hwcm", 14),
-    *(
-        (f"linalg.{op}_{types}", f"linalg.{op}", 14)
+QUALIFIED: dict[str, tuple[str, int]] = {
+    "builtin.func": ("func.func", 15),
+    "std.return": ("func.return", 15),
+    "std.call": ("func.call", 15),
+    "arith.maxf": ("arith.maximumf", 18),
+    "arith.minf": ("arith.minimumf", 18),
+    "scf.foreach_thread": ("scf.forall", 17),
+    "scf.foreach_thread.perform_concurrently": ("scf.forall.in_parallel", 17),
+    "tensor.pack": ("linalg.pack", 21),
+    "tensor.unpack": ("linalg.unpack", 21),
+    "memref.clone": ("bufferization.clone", 14),
+    "linalg.tensor_collapse_shape": ("tensor.collapse_shape", 14),
+    "linalg.tensor_expand_shape": ("tensor.expand_shape", 14),
+    "linalg.pad_tensor": ("tensor.pad", 15),
+    "linalg.conv_1d_nwc": ("linalg.conv_1d_nwc_wcf", 14),
+    "linalg.conv_1d_ncw": ("linalg.conv_1d_ncw_fcw", 14),
+    "linalg.conv_2d_nhwc": ("linalg.conv_2d_nhwc_hwcf", 14),
+    "linalg.conv_2d_nchw": ("linalg.conv_2d_nchw_fchw", 14),
+    "linalg.conv_3d_ndhwc": ("linalg.conv_3d_ndhwc_dhwcf", 14),
+    "linalg.conv_1d_input_nwc_filter_wcf": ("linalg.conv_1d_nwc_wcf", 14),
+    "linalg.conv_2d_input_nhwc_filter_hwcf": ("linalg.conv_2d_nhwc_hwcf", 14),
+    "linalg.conv_2d_input_nhwc_filter_ohwi_poly": ("linalg.conv_2d_nhwc_fhwc", 14),
+    "linalg.conv_3d_input_ndhwc_filter_dhwcf": ("linalg.conv_3d_ndhwc_dhwcf", 14),
+    "linalg.depthwise_conv_2d_input_nhwc_filter_hwc": ("linalg.depthwise_conv_2d_nhwc_hwc", 14),
+    "linalg.depthwise_conv_2d_input_nhwc_filter_hwcf": ("linalg.depthwise_conv_2d_nhwc_hwcm", 14),
+    **{
+        f"linalg.{op}_{types}": (f"linalg.{op}", 14)
         for op in ("matmul", "batch_matmul", "matvec", "vecmat", "dot")
         for types in ("i8_i8_i32", "i16_i16_i32", "i32_i32_i32")
-    ),
-)
+    },
+}
 
 
 _VIEW = "!hal.buffer_view"
@@ -170,8 +170,6 @@ def _removed(op: OpSyntax, following: OpSyntax) -> Replacement:
 
 
 _FOREIGN = ("hal", "flow", "util", "iree_input", "iree_tensor_ext", "iree_encoding", "mhlo")
-_STANDARD = {old: (new, until) for old, new, until in STANDARD}
-_QUALIFIED = {old: (new, until) for old, new, until in QUALIFIED}
 _INSTEAD = {
     "linalg.tiled_loop": "scf.for, or scf.forall with tensor.parallel_insert_slice at its end",
     "linalg.range": "loops take their bounds as index values: scf.for %i = %from to %to step %by",
@@ -202,14 +200,14 @@ def _hints(op: OpSyntax) -> list[Finding]:
 
 def _rename(op: OpSyntax) -> Iterable[Finding]:
     name = op.spelling
-    if name in _QUALIFIED:
-        new, until = _QUALIFIED[name]
+    if name in QUALIFIED:
+        new, until = QUALIFIED[name]
     else:
         short = name.removeprefix("std.")
         begins = bool(op.head) and op.head[0].kind in ("value", "block")
-        if short not in _STANDARD or not (op.results or short != name or begins):
+        if short not in STANDARD or not (op.results or short != name or begins):
             return
-        new, until = _STANDARD[short]
+        new, until = STANDARD[short]
     predicate = next((t for t in op.head if t.kind == "string"), None)
     if new in ("arith.cmpf", "arith.cmpi") and predicate is not None:
         yield rename(op, new, replaced(predicate, predicate.text.strip('"')), until=until)

@@ -219,37 +219,33 @@ def cast_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 # Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
 # does the rest.
-RENAMED: tuple[tuple[str, str, int], ...] = (
-    ("get_closest_isolated_parent", "get_parent_op", 17),
-    ("loop.get_parent_for", "get_parent_op", 18),
-    ("split_handles", "split_handle", 17),
-    ("structured.tile", "structured.tile_using_for", 18),
-    ("structured.tile_to_scf_for", "structured.tile_using_for", 18),
-    ("structured.tile_to_foreach_thread_op", "structured.tile_to_forall_op", 17),
-    ("structured.tile_to_forall_op", "structured.tile_using_forall", 18),
-    ("structured.tile_reduction_using_scf", "structured.tile_reduction_using_for", 18),
-    ("structured.tile_reduction_using_foreach_thread", "structured.tile_reduction_using_forall", 17),
-    ("structured.masked_vectorize", "structured.vectorize", 18),
-    ("gpu.map_foreach_to_blocks", "gpu.map_forall_to_blocks", 17),
-    ("gpu.map_nested_foreach_to_threads", "gpu.map_nested_forall_to_threads", 17),
-    ("test_print_remark_at_operand", "debug.emit_remark_at", 18),
-    ("test_print_remark_at_operand_value", "debug.emit_remark_at", 18),
-    ("test_print_param", "debug.emit_param_as_remark", 18),
-    (
-        "apply_patterns.vector.interleave_to_shuffle",
+RENAMED: dict[str, tuple[str, int]] = {
+    "get_closest_isolated_parent": ("get_parent_op", 17),
+    "loop.get_parent_for": ("get_parent_op", 18),
+    "split_handles": ("split_handle", 17),
+    "structured.tile": ("structured.tile_using_for", 18),
+    "structured.tile_to_scf_for": ("structured.tile_using_for", 18),
+    "structured.tile_to_foreach_thread_op": ("structured.tile_to_forall_op", 17),
+    "structured.tile_to_forall_op": ("structured.tile_using_forall", 18),
+    "structured.tile_reduction_using_scf": ("structured.tile_reduction_using_for", 18),
+    "structured.tile_reduction_using_foreach_thread": ("structured.tile_reduction_using_forall", 17),
+    "structured.masked_vectorize": ("structured.vectorize", 18),
+    "gpu.map_foreach_to_blocks": ("gpu.map_forall_to_blocks", 17),
+    "gpu.map_nested_foreach_to_threads": ("gpu.map_nested_forall_to_threads", 17),
+    "test_print_remark_at_operand": ("debug.emit_remark_at", 18),
+    "test_print_remark_at_operand_value": ("debug.emit_remark_at", 18),
+    "test_print_param": ("debug.emit_param_as_remark", 18),
+    "apply_patterns.vector.interleave_to_shuffle": (
         "apply_patterns.vector.interleave_and_deinterleave_to_shuffle",
         20,
     ),
-)
-
-
-_RENAMED = {old: (new, until) for old, new, until in RENAMED}
+}
 
 
 # Payload ops under names that they no longer have, in the types of handles and what is matched.
 _PAYLOAD_NAMES = {
-    **{old: new for old, new, _ in QUALIFIED},
-    **{f"std.{old}": new for old, new, _ in STANDARD},
+    **{old: new for old, (new, _) in QUALIFIED.items()},
+    **{f"std.{old}": new for old, (new, _) in STANDARD.items()},
     **dict.fromkeys(("linalg.elemwise_binary", "linalg.elemwise_unary"), "linalg.elementwise"),
     **{old: new for old, (new, *_) in TRANSPOSED.items()},
     "linalg.init_tensor": "tensor.empty",
@@ -277,9 +273,9 @@ def rename_payload_ops(op: OpSyntax | BlockLabel) -> Iterable[Finding]:
 def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Give an op its name of today, and what the old name said beside it."""
     name = op.spelling.removeprefix("transform.")
-    if name not in _RENAMED:
+    if name not in RENAMED:
         return
-    new, until = _RENAMED[name]
+    new, until = RENAMED[name]
     if op.is_generic:
         instead = "the form without quotes; its attributes may have changed names too"
         yield hint(op.at, f"{op.spelling} is today's transform.{new}", instead)
