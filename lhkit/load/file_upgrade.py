@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lhkit.load.loader import sources_of
 from lhkit.load.old_spellings import elementwise_spelling
+from lhkit.load.resource_data import MAGIC
 from lhkit.load.source_texts import read_source
 from lhkit.model.errors import Diagnostic, Failure, PayloadError, ScheduleError, usage_error
 from lhkit.model.span import Span
@@ -43,15 +44,10 @@ class UpgradedFile:
     @property
     def diff(self) -> str:
         """The change as a unified diff, "" where there is none."""
-        lines = difflib.unified_diff(
-            self.old.splitlines(keepends=True),
-            self.new.splitlines(keepends=True),
-            self.source,
-            f"{self.source} (today)",
-        )
-        return "".join(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-        )
+        old, new = self.old.splitlines(keepends=True), self.new.splitlines(keepends=True)
+        lines = difflib.unified_diff(old, new, self.source, f"{self.source} (today)")
+        unended = "\n\\ No newline at end of file\n"
+        return "".join(line if line.endswith("\n") else line + unended for line in lines)
 
     def left(self, *, written: bool) -> Failure | None:
         """Return what is left to be done by hand, as a failure; None where nothing is."""
@@ -89,7 +85,9 @@ def upgrade_file(
     Elementwise ops, and sequences of the kind that is no longer applied, are rewritten all the same.
     """
     shown, content, _ = read_source(source, "schedules", "<text>")
-    text = _decoded(shown, content)
+    if content.startswith(MAGIC):
+        raise usage_error(f"{shown} is bytecode; it has no spelling", "lhkit upgrade takes MLIR text.")
+    text = content.decode()
     worker = worker or shared_worker()
     before = _first_error(shown, text, worker, limits)
     rule = respelling(elementwise_spelling(worker, limits), elementwise)
@@ -102,16 +100,6 @@ def upgrade_file(
         remaining = dataclasses.replace(remaining, message=message)
     hints = done.hints if remaining is not None else ()
     return UpgradedFile(shown, text, done.text, done.changes, hints, done.lines, done.bind, remaining)
-
-
-def _decoded(shown: str, content: bytes) -> str:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
-    if not text or "\0" in text:
-        raise usage_error(f"{shown} is bytecode; it has no spelling", "lhkit upgrade takes MLIR text.")
-    return text
 
 
 def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -> Failure | None:

@@ -88,15 +88,13 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
     if not weights or len(arguments) != len(function.arguments) - len(weights):
         return tuple(arguments)
     blobs = {blob.name: blob for blob in payload.blobs}
-    given = iter(arguments)
-    filled: list[Any] = []
-    for i in range(len(function.arguments)):
-        weight = weights.get(i)
-        if weight is not None and weight.resource not in blobs:
+    for _, weight in sorted(weights.items()):
+        if weight.resource not in blobs:
             advice = "Give all arguments, or load the payload with weights=FILE.npz."
             raise usage_error(f"the data of {weight.name} (resource {weight.resource}) is not there", advice)
-        filled.append(next(given) if weight is None else array_of(blobs[weight.resource]))
-    return tuple(filled)
+    given = iter(arguments)
+    places = range(len(function.arguments))
+    return tuple(array_of(blobs[weights[i].resource]) if i in weights else next(given) for i in places)
 
 
 def resource_places(payload: Payload, files: SharedFiles) -> dict[str, ArrayPlace]:

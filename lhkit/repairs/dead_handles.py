@@ -82,9 +82,10 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
 
 def _latest_step_first(context: RepairContext) -> list[Located]:
     """Return the readable live handles, latest step first; results of one step stay in order."""
-    found = list(context.live_in_sight())
-    made_by = list(dict.fromkeys(h.record.defined_by for h in found))
-    return [h for step in made_by for h in reversed(found) if h.record.defined_by == step]
+    by_step: dict[int, list[Located]] = {}
+    for handle in context.live_in_sight():
+        by_step.setdefault(handle.record.defined_by, []).insert(0, handle)
+    return [handle for handles in by_step.values() for handle in handles]
 
 
 def _reading(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, type_span
+from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, type_span
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement
 
@@ -45,7 +45,8 @@ def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
     if container is None:
         return
     for other in context.live_in_sight():
-        if other.value == context.op.operands[0].text or not _is_linalg(other):
+        is_linalg = bool(other.ops) and all(name.startswith("linalg.") for name in other.payload)
+        if other.value == context.op.operands[0].text or not is_linalg:
             continue
         fused, loop = context.fresh(other.value, "_fused"), context.fresh(container.value)
         types = f"({other.type}, {container.type}) -> ({other.type}, {container.type})"
@@ -53,7 +54,3 @@ def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
         edits = [context.inserted(line), *context.renamed_uses(context.uses(container), loop)]
         title = f"Fuse {other.value} first: what uses a result has to be in the loop before it"
         yield candidate("order", title, context.script, edits, 1)
-
-
-def _is_linalg(handle: Located) -> bool:
-    return bool(handle.ops) and all(name.startswith("linalg.") for name in handle.payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
@@ -311,7 +312,7 @@ class _Search:
                 schedule = load(each.edited.text, name=source)
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
-                if most_together > 1 and _is_other(error, next_error):
+                if most_together > 1 and _said(error) != _said(next_error):
                     alone = _Tried(_repair(each, source), len(each.edited.replacements), None, each.title)
                     for rest in self.run_text(next_error, load, limit, most_together - 1):
                         yield _joined(text, source, alone, rest)
@@ -340,9 +341,8 @@ class _Search:
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
 
 
-def _is_other(before: ScheduleError, after: ScheduleError) -> bool:
-    one, two = (e.failure.diagnostics[0] for e in (before, after) if e.failure.diagnostics)
-    return (one.message, [n.message for n in one.notes]) != (two.message, [n.message for n in two.notes])
+def _said(error: ScheduleError) -> list[str]:
+    return [d.message for first in error.failure.diagnostics[:1] for d in (first, *first.notes)]
 
 
 def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt: int = 0) -> Repair:
@@ -364,15 +364,13 @@ def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt
 
 def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     one, two = first.repair, second.repair
-    repair = Repair(
+    repair = dataclasses.replace(
+        two,
         kind="several",
         title=f"{one.title}; then {two.title[:1].lower()}{two.title[1:]}",
-        text=two.text,
         diff=unified_diff(before, two.text, source),
-        passes_whole=two.passes_whole,
         characters_changed=one.characters_changed + two.characters_changed,
         doubt=one.doubt + two.doubt + 1,
-        note=two.note,
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")

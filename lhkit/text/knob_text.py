@@ -383,8 +383,9 @@ def standalone(schedule: Schedule) -> Schedule:
     libraries = [Script(library.text, library.source) for library in schedule.libraries]
     wanted = _wanted(libraries, missing)
     for read in libraries:
-        theirs = {name: op for name, op in _sequences(read).items() if op.regions and name in wanted}
-        for name, op in theirs.items():
+        for name, op in _sequences(read).items():
+            if not op.regions or name not in wanted:
+                continue
             if name in ours and ours[name].regions:
                 message = f"{schedule.source} and {read.source} both have a sequence {name}"
                 raise usage_error(message, "Rename one of them.")

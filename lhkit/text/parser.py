@@ -7,6 +7,7 @@ It ends where the next one begins or its block ends. Other text there belongs to
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -380,12 +381,9 @@ class _Reader:
 
     def _own_tokens(self, i: int, braces: list[int], end: int) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
         """Return the tokens from ``i`` on as far as the first region, and those behind it that are in none."""
-        pieces = []
-        for brace in braces:
-            pieces.append(self.tokens[i:brace])
-            i = (self._partner[brace] or 0) + 1
-        pieces.append(self.tokens[i:end])
-        return pieces[0], tuple(token for piece in pieces[1:] for token in piece)
+        starts = [i, *((self._partner[brace] or 0) + 1 for brace in braces)]
+        first, *others = (self.tokens[a:b] for a, b in zip(starts, [*braces, end], strict=True))
+        return first, tuple(itertools.chain(*others))
 
     def _ends(self, i: int, end: int, depth: int) -> bool:
         token = self.tokens[i]

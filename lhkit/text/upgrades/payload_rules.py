@@ -25,8 +25,7 @@ from lhkit.text.upgrades.rule_edits import (
     values_of,
 )
 
-# Payload ops that only changed their names, as (old, today's, first LLVM without the old one).
-
+# Payload ops that only changed their names: the old one, today's, and the first LLVM without the old one.
 
 # With the prefix "std." or without one, as the standard dialect's ops were written.
 _ARITH = """
@@ -127,13 +126,12 @@ def tensors_for_views(function: OpSyntax) -> Iterable[Finding]:
 
 
 def _arguments(function: OpSyntax, imports: dict[str, OpSyntax]) -> Iterator[Replacement]:
-    tokens = function.head
-    for i, token in enumerate(tokens[:-2]):
-        if token.kind == "value" and tokens[i + 2].text == _VIEW and token.text in imports:
-            imported = imports[token.text]
+    for value, type_ in zip(function.head, function.head[2:], strict=False):
+        if type_.text == _VIEW and value.text in imports:
+            imported = imports[value.text]
             types = signature_of(imported).results or ()
             if len(types) == 1 and "{" not in types[0] and imported.results:
-                yield between(token, tokens[i + 2], f"{imported.results[0].text}: {types[0]}")
+                yield between(value, type_, f"{imported.results[0].text}: {types[0]}")
 
 
 def _results(
@@ -184,10 +182,8 @@ def find_in_payload(op: OpSyntax, scope: object) -> Iterable[Finding]:
     if op.is_generic or op.at.kind != "word":
         return []
     rules = (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename)
-    return next(filter(None, (list(rule(op)) for rule in rules)), None) or _hints(op)
-
-
-def _hints(op: OpSyntax) -> list[Finding]:
+    if found := next(filter(None, (list(rule(op)) for rule in rules)), None):
+        return found
     name = op.spelling
     if name in _INSTEAD:
         return [hint(op.at, f"{name} is no more", _INSTEAD[name])]

@@ -61,11 +61,6 @@ def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
                 yield from find_sequences(region.ops)
 
 
-def entry_bindings(op: OpSyntax) -> tuple[str, ...]:
-    """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
-    return tuple(op_of_type(source_of(part)) or "" for part in _arguments(op)[1:])
-
-
 def to_named_sequence(op: OpSyntax, name: str) -> Finding:
     """Return the rewrite of a top-level sequence to a module with a named sequence."""
     label = _label(op)
@@ -309,7 +304,7 @@ class _State:
         for _ in range(_MOST_PASSES):
             sequences = list(find_sequences(self._syntax.ops))
             if sequences and bind is None:
-                bind = entry_bindings(sequences[0])
+                bind = tuple(op_of_type(source_of(part)) or "" for part in _arguments(sequences[0])[1:])
             findings: list[Finding] = []
             for sequence in sequences:
                 name = ENTRY if named == 0 else f"{ENTRY}_{named + 1}"

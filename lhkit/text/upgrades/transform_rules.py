@@ -240,8 +240,6 @@ RENAMED: dict[str, tuple[str, int]] = {
         20,
     ),
 }
-
-
 # Payload ops under names that they no longer have, in the types of handles and what is matched.
 _PAYLOAD_NAMES = {
     **{old: new for old, (new, _) in QUALIFIED.items()},
@@ -251,8 +249,6 @@ _PAYLOAD_NAMES = {
     "linalg.init_tensor": "tensor.empty",
     "std.constant": "arith.constant",
 }
-
-
 # Their loops came first; now they come last.
 _LOOPS_FIRST = (
     "structured.tile_to_foreach_thread_op",
@@ -317,7 +313,10 @@ def _loops_last(op: OpSyntax, scope: Scope) -> list[Replacement] | None:
     results = op.results
     edits: list[Replacement] = []
     if len(results) == 1 and results[0].count > 1:
-        edits = _renumbered(results[0].text, results[0].count, op, scope)
+        name, count = results[0].text, results[0].count
+        for use in (use for use in scope.numbered_uses.get(name, ()) if use.start > op.last.start):
+            number = (int(use.text.partition("#")[2][:6]) - 1) % count
+            edits.append(replaced(use, f"{name}#{number}"))
     elif any(result.count != 1 for result in results):
         return None
     else:
@@ -328,12 +327,6 @@ def _loops_last(op: OpSyntax, scope: Scope) -> list[Replacement] | None:
         moved = [*signature.results[1:], signature.results[0]]
         edits.append(type_edit(op, signature, functional(signature.operands, moved)))
     return edits
-
-
-def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Replacement]:
-    uses = [token for token in scope.numbered_uses.get(name, ()) if token.start > op.last.start]
-    numbers = [(int(token.text.partition("#")[2][:6]) - 1) % count for token in uses]
-    return [replaced(token, f"{name}#{number}") for token, number in zip(uses, numbers, strict=True)]
 
 
 def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -361,13 +354,9 @@ def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     yield rewrite_op(op, op.spelling, "transform.num_associations", text, until=18)
 
 
-_PLAIN = [
-    "transfer_permutation_patterns",
-    "lower_outerproduct",
-    "lower_shape_cast",
-    "lower_broadcast",
-    "lower_masks",
-]
+_PLAIN = """
+transfer_permutation_patterns lower_outerproduct lower_shape_cast lower_broadcast lower_masks
+"""
 _TRANSFERS = "lower_transfer max_transfer_rank = 1"
 _LOWERED = {
     "multireduction_lowering": "multi_reduction_unrolling lowering_strategy",
@@ -387,7 +376,9 @@ def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     said = {key: value for key, sign, value in zip(words, words[1:], words[2:], strict=False) if sign == "="}
     patterns = [f"{new} = {said[key]}" if key in said else new.split()[0] for key, new in _LOWERED.items()]
     line = _line_break(op)
-    body = "".join(f"{line}  transform.apply_patterns.vector.{p}" for p in [*_PLAIN, *patterns, _TRANSFERS])
+    body = "".join(
+        f"{line}  transform.apply_patterns.vector.{p}" for p in [*_PLAIN.split(), *patterns, _TRANSFERS]
+    )
     type_ = today(operand_types(op, signature, scope.types)[0])
     text = f"transform.apply_patterns to {values[0].text} {{{body}{line}}} : {type_}"
     for result in op.results[-1:]:
@@ -441,14 +432,10 @@ _RESULTS = {
     "structured.pad": 3,
     "structured.lower_pack": 3,
 }
-
-
 # Ops that end with the types of their operands alone.
 _OPERAND_TYPES = frozenset(
     ("structured.vectorize", "debug.emit_remark_at", "debug.emit_param_as_remark", "print", "annotate")
 )
-
-
 _INSTEAD = {
     "test_consume_operand": "a consuming op that does nothing to the payload has no equal; leave the step out",
     "test_transform_op": "leave the step out",
@@ -466,10 +453,9 @@ def find_in_transform(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Return the first thing to be done about a transform op, as a list with one finding or none."""
     name = op.spelling.removeprefix("transform.")
     found = (list(rule(op, scope)) for rule in (rename_op, *_RULES.get(name, ()), _add_types))
-    return next(filter(None, found), None) or _hints(op, name)
-
-
-def _hints(op: OpSyntax, name: str) -> list[Finding]:
+    known = next(filter(None, found), None)
+    if known is not None:
+        return known
     if name.startswith("test_"):
         instead = _INSTEAD.get(name, "leave the step out, or define an op of your own")
         return [
