@@ -162,7 +162,7 @@ class _TextReader:
 
 
 def _stored(name: str, pieces: Iterable[bytes | memoryview]) -> FoundBlob:
-    """Return data that is written to a mapped file of its own, piece by piece."""
+    """Return data that is written to a separate mapped file, piece by piece."""
     with BlobFile() as file:
         for piece in pieces:
             file.write(piece)

@@ -53,7 +53,7 @@ def is_known(content: bytes) -> bool:
 
 def remember(contents: Iterable[bytes]) -> None:
     """Store the digests of these contents, if there is a state folder."""
-    # Who has no folder for state is asked again the next time, which is the safe way to fail.
+    # A user without a state folder is asked again the next time, which is the safe way to fail.
     with contextlib.suppress(OSError):
         known = _known()
         new = [d for d in dict.fromkeys(map(digest_of, contents)) if d not in known]

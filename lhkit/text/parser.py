@@ -185,8 +185,6 @@ REGION_HOLDERS = frozenset(_REGION_HOLDERS.split())
 TERMINATORS = (".yield", ".return")
 # The last colon of these belongs to an attribute: their types begin at the arrow.
 TYPED_BY_ARROW = ("transform.tune.knob", "transform.param.constant")
-
-
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
 # How far into a dictionary the reader looks for what cannot be in one.

@@ -341,7 +341,7 @@ def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """The number of payload ops is a parameter of its own today, and is printed as such."""
+    """The number of payload ops is a separate parameter today, and is printed as such."""
     values = values_of(op, signature_of(op))
     if len(values) != 1:
         return
@@ -367,7 +367,7 @@ _LOWERED = {
 
 
 def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """One op lowered all vectors; today each kind is a pattern of its own."""
+    """One op lowered all vectors; today each kind has a separate pattern."""
     signature = signature_of(op)
     values = values_of(op, signature)
     if len(values) != 1:
@@ -388,7 +388,7 @@ def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """Lowering of multi-dimensional reductions came to be three patterns."""
+    """Lowering of multi-dimensional reductions takes three patterns today."""
     names = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
     prefix = "transform.apply_patterns.vector."
     text = _line_break(op).join(f"{prefix}{n} {source_of(op.head)}".rstrip() for n in names)
