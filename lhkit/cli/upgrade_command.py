@@ -34,8 +34,8 @@ def command(file: str, write: bool, elementwise: Wanted, limits: Limits) -> None
     touched, but for elementwise ops, which --elementwise writes in the one or the other way.
     """
     upgraded = upgrade_file(Path(file), elementwise=elementwise, limits=limits)
-    if write and upgraded.new != upgraded.old:
-        write_file(upgraded.source, upgraded.new.encode())
+    if write and upgraded.upgrade.text != upgraded.old:
+        write_file(upgraded.source, upgraded.upgrade.text.encode())
     elif upgraded.diff:
         say(upgraded.diff, nl=False)
     for line in _summary(upgraded, written=write):
@@ -46,13 +46,13 @@ def command(file: str, write: bool, elementwise: Wanted, limits: Limits) -> None
 
 
 def _summary(upgraded: UpgradedFile, *, written: bool) -> list[str]:
-    if not upgraded.changes:
+    if not upgraded.upgrade.changes:
         return [f"{upgraded.source}: nothing to rewrite"]
-    count = len(upgraded.changes)
+    count = len(upgraded.upgrade.changes)
     what = f"{count} old spelling{'s' if count != 1 else ''} {'rewritten' if written else 'to rewrite'}"
     verdict = "it does not parse yet" if upgraded.remaining else "now parses"
     lines = [f"{upgraded.source}: {what}; {verdict}"]
-    if upgraded.bind:
-        options = " ".join(f"--bind {name or 'OPNAME'}" for name in upgraded.bind)
+    if upgraded.upgrade.bind:
+        options = " ".join(f"--bind {name or 'OPNAME'}" for name in upgraded.upgrade.bind)
         lines.append(f"its arguments after the root are given with {options}")
     return lines

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from lhkit.load.loader import sources_of
 from lhkit.load.old_spellings import elementwise_spelling
+from lhkit.load.resource_data import MAGIC
 from lhkit.load.source_texts import read_source
 from lhkit.model.errors import Diagnostic, Failure, PayloadError, ScheduleError, usage_error
 from lhkit.model.span import Span
 from lhkit.text.upgrades.linalg_rules import Wanted, mentions_elementwise, respelling
-from lhkit.text.upgrades.rule_edits import Change, Hint
+from lhkit.text.upgrades.rule_edits import Hint, Upgrade
 from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, split_parts, upgrade_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
@@ -22,58 +23,42 @@ from lhkit.worker.requests import LoadSchedule
 
 @dataclass(frozen=True, slots=True)
 class UpgradedFile:
-    """A file before and after its upgrade.
-
-    Attributes:
-        hints: What was not upgraded, and what to write instead; places are of the new text.
-        lines: For each line of the new text the line of the old one that it comes from.
-        bind: For each extra argument of the sequence, the payload op that ``--bind`` gives it, "" if not known.
-        remaining: The first error of parsing the new text, or None where it parses and verifies.
-    """
+    """A file before and after its upgrade."""
 
     source: str
     old: str
-    new: str
-    changes: tuple[Change, ...]
-    hints: tuple[Hint, ...]
-    lines: tuple[int, ...]
-    bind: tuple[str, ...]
-    remaining: Failure | None
+    upgrade: Upgrade
+    remaining: Failure | None  # The first error of parsing the new text; None where it parses and verifies
 
     @property
     def diff(self) -> str:
         """The change as a unified diff, "" where there is none."""
-        lines = difflib.unified_diff(
-            self.old.splitlines(keepends=True),
-            self.new.splitlines(keepends=True),
-            self.source,
-            f"{self.source} (today)",
-        )
-        return "".join(
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-        )
+        old, new = self.old.splitlines(keepends=True), self.upgrade.text.splitlines(keepends=True)
+        lines = difflib.unified_diff(old, new, self.source, f"{self.source} (today)")
+        unended = "\n\\ No newline at end of file\n"
+        return "".join(line if line.endswith("\n") else line + unended for line in lines)
 
     def left(self, *, written: bool) -> Failure | None:
         """Return what is left to be done by hand, as a failure; None where nothing is."""
-        if not self.hints:
+        if not self.upgrade.hints or self.remaining is None:
             return self.remaining
         places = tuple(
             Diagnostic("error", f"{h.message}; write instead: {h.instead}", self._place(h, written))
-            for h in self.hints
+            for h in self.upgrade.hints
         )
         count = "1 spelling has" if len(places) == 1 else f"{len(places)} spellings have"
         return Failure(
             kind="schedule-verify",
             message=f"{self.source}: {count} no rewriting",
             diagnostics=places,
-            texts=((self.source, self.new if written else self.old),),
+            texts=((self.source, self.upgrade.text if written else self.old),),
         )
 
     def _place(self, hint: Hint, written: bool) -> Span:
         if written:
             return Span(self.source, hint.line, hint.column)
-        line = self.lines[hint.line - 1]
-        word = self.new.splitlines()[hint.line - 1][hint.column - 1 :].split()[0]
+        line = self.upgrade.lines[hint.line - 1]
+        word = self.upgrade.text.splitlines()[hint.line - 1][hint.column - 1 :].split()[0]
         return Span(self.source, line, self.old.splitlines()[line - 1].find(word) + 1)
 
 
@@ -89,29 +74,20 @@ def upgrade_file(
     Elementwise ops, and sequences of the kind that is no longer applied, are rewritten all the same.
     """
     shown, content, _ = read_source(source, "schedules", "<text>")
-    text = _decoded(shown, content)
+    if content.startswith(MAGIC):
+        raise usage_error(f"{shown} is bytecode; it has no spelling", "lhkit upgrade takes MLIR text.")
+    text = content.decode()
     worker = worker or shared_worker()
     before = _first_error(shown, text, worker, limits)
     rule = respelling(elementwise_spelling(worker, limits), elementwise)
     if before is None and not has_top_level_sequence(text) and not mentions_elementwise(text):
-        return UpgradedFile(shown, text, text, (), (), (), (), None)
+        return UpgradedFile(shown, text, Upgrade(text), None)
     done = upgrade_text(text, rule)
     remaining = before
     if done.text != text and (remaining := _first_error(shown, done.text, worker, limits)) is not None:
         message = f"{remaining.message}; places are those of the text with this rewritten"
         remaining = dataclasses.replace(remaining, message=message)
-    hints = done.hints if remaining is not None else ()
-    return UpgradedFile(shown, text, done.text, done.changes, hints, done.lines, done.bind, remaining)
-
-
-def _decoded(shown: str, content: bytes) -> str:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
-    if not text or "\0" in text:
-        raise usage_error(f"{shown} is bytecode; it has no spelling", "lhkit upgrade takes MLIR text.")
-    return text
+    return UpgradedFile(shown, text, done, remaining)
 
 
 def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -> Failure | None:

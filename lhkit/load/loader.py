@@ -21,7 +21,7 @@ from lhkit.model.schedule import Library, Schedule, choose_entry
 from lhkit.text.knob_text import check_requirements, requirements_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import Application, LoadPayload, LoadSchedule, ScheduleAnswer, Source
+from lhkit.worker.requests import Application, LoadPayload, LoadSchedule, Source
 
 
 @runtime_checkable
@@ -149,9 +149,7 @@ def load_schedule(
     shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
     found = _respelled(read_libraries(shown, content, libraries), worker, limits)
     content = as_bindings_spell(content, worker, limits)
-    parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
-    answer = _ask_for_schedule(parts, worker, limits)
-    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry, target=target)
+    schedule, _ = _read(shown, content, found, entry, bind, worker, limits, any_entry=any_entry, target=target)
     if allow_passes:
         schedule = dataclasses.replace(schedule, allowed_passes=tuple(sorted(set(allow_passes))))
     return schedule.with_knobs(knobs) if knobs else schedule
@@ -168,37 +166,34 @@ def parse_text(
     libraries = schedule.libraries
     if not schedule.sequences:
         libraries = _respelled(read_libraries(schedule.source, content), worker, limits)
-    parts = [(schedule.source, as_bindings_spell(content, worker, limits))]
-    parts += [(library.source, library.text.encode()) for library in libraries]
-    answer = _ask_for_schedule(parts, worker, limits, written=True)
-    changed = _schedule(
-        *parts[0], libraries, answer, schedule.entry or None, schedule.bind, target=schedule.target or None
+    content = as_bindings_spell(content, worker, limits)
+    entry, target = schedule.entry or None, schedule.target or None
+    changed, written = _read(
+        schedule.source, content, libraries, entry, schedule.bind, worker, limits, target=target, with_ops=True
     )
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
     changed = dataclasses.replace(changed, allowed_passes=schedule.allowed_passes)
-    return changed.with_knobs(kept), answer.written
+    return changed.with_knobs(kept), written
 
 
-def _ask_for_schedule(
-    parts: list[tuple[str, bytes]], worker: Worker | None, limits: Limits | None, *, written: bool = False
-) -> ScheduleAnswer:
-    request = LoadSchedule(sources_of(parts), written)
-    with old_spellings_named(parts[0][0], [content for _, content in parts]):
-        return (worker or shared_worker()).ask(request, limits=limits)
-
-
-def _schedule(
+def _read(
     shown: str,
     content: bytes,
     libraries: tuple[Library, ...],
-    answer: ScheduleAnswer,
     entry: str | None,
     bind: Sequence[str],
+    worker: Worker | None,
+    limits: Limits | None,
     *,
     any_entry: bool = False,
     target: str | None = None,
-) -> Schedule:
+    with_ops: bool = False,
+) -> tuple[Schedule, tuple[WrittenOp, ...]]:
+    """Return the schedule of a text, and its transform ops if they are asked for."""
+    parts = [(shown, content), *((library.source, library.text.encode()) for library in libraries)]
+    with old_spellings_named(shown, [part for _, part in parts]):
+        answer = (worker or shared_worker()).ask(LoadSchedule(sources_of(parts), with_ops), limits=limits)
     if not answer.sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer.functions)
     schedule = Schedule(
@@ -211,7 +206,7 @@ def _schedule(
         libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
-    return schedule_for(schedule, target)
+    return schedule_for(schedule, target), answer.written
 
 
 def _respelled(

@@ -9,11 +9,11 @@ import os
 import re
 import struct
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
         return text[:], ()
     reader = _TextReader(text, start + len(b"{-#"))
     try:
-        reader.read_section()
+        reader.read_entries((), b"#-}")
     except _NotPlainError:
         return text[:], ()
     if reader.holds_only_blobs and not text[reader.at :].strip():
@@ -84,16 +84,12 @@ class _TextReader:
 
     def __init__(self, text: Buffer, at: int) -> None:
         self._text = text
-        self._begin = at
         self.at = at
         self.blobs: list[FoundBlob] = []
         self.cut: list[tuple[int, int, int]] = []
         self.holds_only_blobs = True
 
-    def read_section(self) -> None:
-        self._read_entries((), b"#-}")
-
-    def _read_entries(self, path: tuple[str, ...], end: bytes) -> None:
+    def read_entries(self, path: tuple[str, ...], end: bytes) -> None:
         while not self._accept(end):
             key = self._key()
             if self._text[self.at : self.at + 1] == b"{":
@@ -106,41 +102,42 @@ class _TextReader:
     def _read_dictionary(self, path: tuple[str, ...]) -> None:
         self.at += 1
         if path != ("dialect_resources", "builtin"):
-            self._read_entries(path, b"}")
+            self.read_entries(path, b"}")
             return
         begin = behind = self.at
         lines = 0
         while not self._accept(b"}"):
             name = self._key()
             lines += self._text[behind : self.at].count(b"\n")
-            self.blobs.append(self._blob(name))
+            self.blobs.append(_stored(name, self._blob_pieces(name)))
             behind = self.at
             self._accept(b",")
         lines += self._text[behind : self.at].count(b"\n")
         self.cut.append((begin, self.at - 1, lines))
 
-    def _blob(self, name: str) -> FoundBlob:
-        """Decode ``"0x…"``, of which the first four bytes are the alignment."""
+    def _blob_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the data of ``"0x…"``, of which the first four bytes are the alignment."""
         if self._text[self.at : self.at + 3] != b'"0x':
             raise _NotPlainError
         self.at += 3
         head, is_done = b"", False
-        with BlobFile() as file:
-            while not is_done:
-                piece = self._text[self.at : self.at + _PIECE_BYTES]
-                end = piece.find(b'"')
-                is_done = end >= 0
-                if not is_done and len(piece) < _PIECE_BYTES:
-                    raise CutOffError(name)
-                data = _unhexlified(piece[:end] if is_done else piece)
-                if len(head) < _ALIGNMENT_BYTES:
-                    head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]
-                file.write(data)
-                before, self.at = self.at, self.at + (end + 1 if is_done else len(piece))
-                forget_pages(self._text, before, self.at)
-            if len(head) < _ALIGNMENT_BYTES or struct.unpack("<I", head)[0].bit_count() != 1:
-                raise _NotPlainError
-            return FoundBlob(name, *file.finish())
+        while not is_done:
+            piece = self._text[self.at : self.at + _PIECE_BYTES]
+            digits, quote, _ = piece.partition(b'"')
+            is_done = bool(quote)
+            if not is_done and len(piece) < _PIECE_BYTES:
+                raise CutOffError(name)
+            try:
+                data = binascii.unhexlify(digits)
+            except binascii.Error:
+                raise _NotPlainError from None
+            if len(head) < _ALIGNMENT_BYTES:
+                head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]
+            yield data
+            before, self.at = self.at, self.at + len(digits) + len(quote)
+            _forget_pages(self._text, before, self.at)
+        if len(head) < _ALIGNMENT_BYTES or struct.unpack("<I", head)[0].bit_count() != 1:
+            raise _NotPlainError
 
     def _key(self) -> str:
         match = self._expect(_KEY)
@@ -164,7 +161,15 @@ class _TextReader:
         return True
 
 
-def forget_pages(content: Buffer, begin: int, end: int) -> None:
+def _stored(name: str, pieces: Iterable[bytes | memoryview]) -> FoundBlob:
+    """Return data that is written to a separate mapped file, piece by piece."""
+    with BlobFile() as file:
+        for piece in pieces:
+            file.write(piece)
+        return FoundBlob(name, *file.finish())
+
+
+def _forget_pages(content: Buffer, begin: int, end: int) -> None:
     """Let the pages of a mapped file go that are not looked at again."""
     if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
         first = begin // mmap.PAGESIZE * mmap.PAGESIZE
@@ -172,21 +177,11 @@ def forget_pages(content: Buffer, begin: int, end: int) -> None:
             content.madvise(mmap.MADV_DONTNEED, first, length)
 
 
-def copy_piecewise(content: Buffer, begin: int, end: int) -> tuple[memoryview, str]:
-    """Return a copy of bytes in a file of its own, mapped, and their hash."""
-    with BlobFile() as file:
-        for at in range(begin, end, _PIECE_BYTES):
-            behind = min(at + _PIECE_BYTES, end)
-            file.write(content[at:behind])
-            forget_pages(content, at, behind)
-        return file.finish()
-
-
-def _unhexlified(digits: bytes) -> bytes:
-    try:
-        return binascii.unhexlify(digits)
-    except binascii.Error:
-        raise _NotPlainError from None
+def _pieces_of(content: Buffer, begin: int, end: int) -> Iterator[bytes]:
+    for at in range(begin, end, _PIECE_BYTES):
+        behind = min(at + _PIECE_BYTES, end)
+        yield content[at:behind]
+        _forget_pages(content, at, behind)
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -204,8 +199,7 @@ _BLOB = 0
 _EMPTY_BLOB = b"\x03\x01"
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     """A section: its number, and where its data is."""
 
     number: int
@@ -213,15 +207,14 @@ class _Section:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A resource: index of its name, kind, where its value is, and if it is one of a dialect's."""
+class _Entry(NamedTuple):
+    """A resource: index of its name, kind, where its value is, and whether it is a blob with data."""
 
     key: int
     kind: int
     begin: int
     end: int
-    is_of_dialect: bool
+    is_blob: bool
 
 
 class _BytecodeReader:
@@ -260,18 +253,16 @@ def split_bytecode(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
         if not {_STRINGS, _RESOURCES, _OFFSETS} <= by_number.keys():
             return content[:], ()
         strings = _read_strings(content, by_number[_STRINGS])
-        external, entries = _read_entries(content, by_number[_OFFSETS], by_number[_RESOURCES])
-        blobs = [(strings[e.key], *_data_of(content, e)) for e in entries if _is_blob(e)]
-        changed = _emptied(content, by_number[_OFFSETS], entries, external)
+        external, groups = _read_groups(content, by_number[_OFFSETS], by_number[_RESOURCES])
+        blobs = [(strings[e.key], *_data_of(content, e)) for _, group in groups for e in group if e.is_blob]
+        changed = _emptied(content, external, groups)
     except (ValueError, IndexError):
         return content[:], ()
-    found = tuple(FoundBlob(name, *copy_piecewise(content, begin, end)) for name, begin, end in blobs)
+    found = tuple(_stored(name, _pieces_of(content, begin, end)) for name, begin, end in blobs)
     written = [content[:start]]
-    for section in sections:
-        data = changed.get(section.number)
-        if data is None:
-            data = content[section.begin : section.end]
-        written += [bytes([section.number]), _number(len(data)), data]
+    for number, begin, end in sections:
+        data = changed[number] if number in changed else content[begin:end]
+        written += [bytes([number]), _number(len(data)), data]
     return b"".join(written), found
 
 
@@ -303,26 +294,25 @@ def _read_strings(content: Buffer, section: _Section) -> list[str]:
     return [reader.take(length)[:-1].decode(errors="replace") for length in reversed(lengths)]
 
 
-def _read_entries(content: Buffer, offsets: _Section, values: _Section) -> tuple[int, list[_Entry]]:
-    """Return how many groups of resources are no dialect's, and all resources."""
+def _read_groups(
+    content: Buffer, offsets: _Section, values: _Section
+) -> tuple[int, list[tuple[int, list[_Entry]]]]:
+    """Return how many groups of resources are no dialect's, and each group with its owner."""
     reader = _BytecodeReader(content, offsets.begin, offsets.end)
-    external, group, at = reader.number(), 0, values.begin
-    found = []
+    external, at = reader.number(), values.begin
+    groups: list[tuple[int, list[_Entry]]] = []
     while not reader.is_done:
-        reader.number()  # of whom
+        owner, entries = reader.number(), list[_Entry]()
         for _ in range(reader.number()):
             key, size, kind = reader.number(), reader.number(), reader.byte()
-            found.append(_Entry(key, kind, at, at + size, group >= external))
+            # A resource that is only named has no value at all.
+            is_blob = len(groups) >= external and kind == _BLOB and size > 0
+            entries.append(_Entry(key, kind, at, at + size, is_blob))
             at += size
-        group += 1
+        groups.append((owner, entries))
     if at != values.end:
         raise ValueError("the sizes of resources do not add up")
-    return external, found
-
-
-def _is_blob(entry: _Entry) -> bool:
-    # One that is only named has no value at all.
-    return entry.is_of_dialect and entry.kind == _BLOB and entry.end > entry.begin
+    return external, groups
 
 
 def _data_of(content: Buffer, entry: _Entry) -> tuple[int, int]:
@@ -335,23 +325,16 @@ def _data_of(content: Buffer, entry: _Entry) -> tuple[int, int]:
     return entry.end - size, entry.end
 
 
-def _emptied(content: Buffer, offsets: _Section, entries: list[_Entry], external: int) -> dict[int, bytes]:
+def _emptied(content: Buffer, external: int, groups: list[tuple[int, list[_Entry]]]) -> dict[int, bytes]:
     """Return the two sections of resources as they are when blobs have no data."""
-    values = [_EMPTY_BLOB if _is_blob(e) else content[e.begin : e.end] for e in entries]
-    reader = _BytecodeReader(content, offsets.begin, offsets.end)
-    written = [_number(external)]
-    reader.number()
-    left = zip(entries, values, strict=True)
-    while not reader.is_done:
-        key, count = reader.number(), reader.number()
-        written += [_number(key), _number(count)]
-        for _ in range(count):
-            reader.number()
-            reader.number()
-            reader.byte()
-            entry, value = next(left)
-            written += [_number(entry.key), _number(len(value)), bytes([entry.kind])]
-    return {_OFFSETS: b"".join(written), _RESOURCES: b"".join(values)}
+    offsets, values = [_number(external)], []
+    for owner, entries in groups:
+        offsets += [_number(owner), _number(len(entries))]
+        for entry in entries:
+            value = _EMPTY_BLOB if entry.is_blob else content[entry.begin : entry.end]
+            offsets += [_number(entry.key), _number(len(value)), bytes([entry.kind])]
+            values.append(value)
+    return {_OFFSETS: b"".join(offsets), _RESOURCES: b"".join(values)}
 
 
 def _number(value: int) -> bytes:
@@ -362,7 +345,10 @@ def _number(value: int) -> bytes:
 
 
 _MOST_HEADER_BYTES = 100 << 20
-SUFFIXES = (".npz", ".safetensors")
+_SUFFIXES = (".npz", ".safetensors")
+# What NumPy and the standard library raise for a damaged file.
+_UNFIT: tuple[type[Exception], ...] = (ValueError, KeyError, TypeError, AttributeError, EOFError, SyntaxError)
+_UNFIT = (*_UNFIT, TokenError, struct.error, zipfile.BadZipFile)
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -380,35 +366,18 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         raise
 
 
-def weights_beside(path: Path) -> Path | None:
-    """Return the file with the weights of a payload's file: of its name, with another suffix."""
-    return next((f for s in SUFFIXES if (f := path.with_suffix(s)).is_file()), None)
-
-
 def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
     """Return the arrays of a file that have these names; the others are not read."""
     try:
-        if path.suffix == ".safetensors":
-            return list(_read_safetensors(path, names))
-        return list(_read_npz(path, names))
+        read = _read_safetensors if path.suffix == ".safetensors" else _read_npz
+        return list(read(path, names))
     except FileNotFoundError:
         raise usage_error(f"no such file: {path}") from None
     except OSError as error:
         raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        struct.error,
-        zipfile.BadZipFile,
-        EOFError,
-        SyntaxError,
-        TokenError,
-    ) as error:
-        raise usage_error(
-            f"{path} is not a weight file: {error}", "Weights are .npz or .safetensors."
-        ) from None
+    except _UNFIT as error:
+        message = f"{path} is not a weight file: {error}"
+        raise usage_error(message, "Weights are .npz or .safetensors.") from None
 
 
 def _read_npz(path: Path, names: Collection[str]) -> Iterator[FoundBlob]:
@@ -417,7 +386,7 @@ def _read_npz(path: Path, names: Collection[str]) -> Iterator[FoundBlob]:
             name = member.removesuffix(".npy")
             if name in names:
                 with archive.open(member) as stream:
-                    yield _copied(name, stream, _npy_bytes(stream))
+                    yield _stored(name, _read_pieces(name, stream, _npy_bytes(stream)))
 
 
 def _npy_bytes(stream: IO[bytes]) -> int:
@@ -440,18 +409,16 @@ def _read_safetensors(path: Path, names: Collection[str]) -> Iterator[FoundBlob]
             if name in described:
                 begin, end = described[name]["data_offsets"]
                 stream.seek(8 + length + begin)
-                yield _copied(name, stream, end - begin)
+                yield _stored(name, _read_pieces(name, stream, end - begin))
 
 
-def _copied(name: str, stream: IO[bytes], nbytes: int) -> FoundBlob:
-    with BlobFile() as file:
-        while nbytes:
-            piece = stream.read(min(nbytes, _PIECE_BYTES))
-            if not piece:
-                raise ValueError(f"{name} ends too early")
-            file.write(piece)
-            nbytes -= len(piece)
-        return FoundBlob(name, *file.finish())
+def _read_pieces(name: str, stream: IO[bytes], nbytes: int) -> Iterator[bytes]:
+    while nbytes:
+        piece = stream.read(min(nbytes, _PIECE_BYTES))
+        if not piece:
+            raise ValueError(f"{name} ends too early")
+        yield piece
+        nbytes -= len(piece)
 
 
 # The blobs of a payload, put together from what was found in its text, beside it, or given.
@@ -505,8 +472,9 @@ def collect_blobs(
     elif weights is not None:
         data |= {f.name: f for f in read_weights(Path(weights), uses.keys())}
     missing = [name for name in uses if name not in data]
-    if missing and source[2] is not None and (beside := weights_beside(source[2])) is not None:
-        data |= {f.name: f for f in read_weights(beside, missing)}
+    beside = [source[2].with_suffix(suffix) for suffix in _SUFFIXES] if missing and source[2] else []
+    for file in [file for file in beside if file.is_file()][:1]:
+        data |= {f.name: f for f in read_weights(file, missing)}
     for name, blob in data.items():
         for use in uses[name]:
             if use.nbytes not in (None, blob.data.nbytes):
@@ -524,9 +492,7 @@ def _given(name: str, array: Any, uses: Mapping[str, Sequence[ResourceUse]], sou
     if given.shape != use.shape or (use.nbytes is not None and given.dtype != dtype_named(use.dtype)):
         raise usage_error(f"the data for {name} is {have}, and {source} has {use.text}")
     try:
-        with BlobFile() as file:
-            file.write(np.ascontiguousarray(given).reshape(-1).view(np.uint8).data)
-            return FoundBlob(name, *file.finish())
+        return _stored(name, [np.ascontiguousarray(given).reshape(-1).view(np.uint8).data])
     except OSError as error:
         raise usage_error(f"there is no room for the data of {name}: {error.strerror or error}") from None
 

@@ -43,19 +43,14 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     Comments and layout stay, but for comments about knobs. The first line names the target that values of knobs
     follow from, if any.
     """
-    _refuse(schedule)
+    if found := prevents_portable(schedule):
+        raise usage_error(f"{schedule.source} cannot be exported to other programs", "\n".join(found))
     alone = standalone(schedule)
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
     if schedule.target_defaults:
         text = exported_for(text, schedule.target)
     return parse_text(alone, text, worker=worker)[0].text
-
-
-def _refuse(schedule: Schedule) -> None:
-    if found := prevents_portable(schedule):
-        listed = "\n".join(found)
-        raise usage_error(f"{schedule.source} cannot be exported to other programs", listed)
 
 
 def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | None = None) -> str:

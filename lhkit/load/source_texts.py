@@ -81,9 +81,8 @@ def is_text(source: object) -> TypeGuard[str]:
 def _as_path(source: object, kind: Shipped) -> Path:
     if isinstance(source, str | os.PathLike):
         return Path(source)
-    word = "payload" if kind == "data" else "schedule"
-    given = "None" if source is None else f"a{'n' if type(source).__name__[0] in 'aeiou' else ''} "
-    given += "" if source is None else type(source).__name__
+    word, type_ = "payload" if kind == "data" else "schedule", type(source).__name__
+    given = "None" if source is None else f"{'an' if type_[0] in 'aeiou' else 'a'} {type_}"
     raise usage_error(f"a {word} is a path or MLIR text, not {given}")
 
 
@@ -96,20 +95,20 @@ def read_libraries(
         name, text, at = read_source(library, "schedules", "<library>")
         found[at.resolve() if at else f"{name} {len(found)}"] = Library(name, text.decode(errors="replace"))
     content = b"" if content.startswith(MAGIC) else content
-    for declared in declared_libraries(content.decode(errors="replace"), shown):
-        folders = (Path(shown).parent, shipped_folder("schedules"))
-        folder = next((f for f in folders if (f / declared.path).is_file()), None)
+    folders = (Path(shown).parent, shipped_folder("schedules"))
+    for path, place in declared_libraries(content.decode(errors="replace"), shown).items():
+        folder = next((f for f in folders if (f / path).is_file()), None)
         if folder is None:
             listed = ", ".join(str(folder.resolve()) for folder in folders)
-            message = f"there is no library {declared.path}"
-            raise usage_error(message, f"Looked in {listed}.", at=declared.at, text=content.decode())
-        file = folder / declared.path
+            message = f"there is no library {path}"
+            raise usage_error(message, f"Looked in {listed}.", at=place, text=content.decode())
+        file = folder / path
         if not file.resolve().is_relative_to(folder.resolve()):
-            message = f"the library {declared.path} is a link to a file outside of the schedule's folder"
-            advice = f"If you trust it, give it yourself: --library {declared.path}"
-            raise usage_error(message, advice, at=declared.at, text=content.decode())
+            message = f"the library {path} is a link to a file outside of the schedule's folder"
+            advice = f"If you trust it, give it yourself: --library {path}"
+            raise usage_error(message, advice, at=place, text=content.decode())
         name, text, _ = read_source(file, "schedules", "<library>")
-        found[file.resolve()] = Library(name, text.decode(errors="replace"), declared.path)
+        found[file.resolve()] = Library(name, text.decode(errors="replace"), path)
     return tuple(found.values())
 
 
@@ -135,23 +134,15 @@ def checked_content(content: bytes, name: str) -> bytes:
         raise usage_error(f"{name} is empty")
     try:
         content.decode()
+        at = content.find(b"\0")
     except UnicodeDecodeError as error:
-        raise _not_text(name, content, error.start) from None
-    if b"\0" in content:
-        raise _not_text(name, content, content.index(b"\0"))
-    return content
-
-
-def _not_text(name: str, content: bytes, at: int) -> UsageError:
+        at = error.start
+    if at < 0:
+        return content
     line = content.count(b"\n", 0, at) + 1
-    column = at - (content.rfind(b"\n", 0, at) + 1) + 1
-    what = Diagnostic("error", f"byte 0x{content[at]:02x} is not text", Span(name, line, column))
-    failure = Failure(
-        kind="usage",
-        message=f"{name} is neither MLIR text (UTF-8) nor MLIR bytecode",
-        diagnostics=(what,),
-    )
-    return UsageError(failure)
+    place = Span(name, line, at - content.rfind(b"\n", 0, at))
+    what = Diagnostic("error", f"byte 0x{content[at]:02x} is not text", place)
+    raise UsageError(Failure("usage", f"{name} is neither MLIR text (UTF-8) nor MLIR bytecode", (what,)))
 
 
 def _near_misses(path: Path, kind: Shipped) -> str | None:

@@ -30,12 +30,13 @@ def describe_environment(
     host = worker.ask(Describe())
     names = "OMP_NUM_THREADS and its kin"
     threads = f"{worker.threads} ({names} set to it)" if worker.threads > 1 else f"1 (pools held by {names})"
+    affinity = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ["not settable here"]
     return (
         ("cpu", cpu_name()),
         ("vector extensions", " ".join(vector_extensions()) or "none known"),
         ("clock", _nominal_clock()),
         ("cores", f"{available_cores()} available of {os.cpu_count() or 1}"),
-        ("affinity", _affinity()),
+        ("affinity", ",".join(map(str, affinity))),
         ("threads", threads),
         ("memory", f"{psutil.virtual_memory().total / (1 << 30):.0f} GiB"),
         ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
@@ -45,12 +46,6 @@ def describe_environment(
         ("lhkit", __version__),
         *(("instructions", f"{name} only") for name in sorted({*targets} - {""})),
     )
-
-
-def _affinity() -> str:
-    if not hasattr(os, "sched_getaffinity"):
-        return "not settable here"
-    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
 
 
 def _nominal_clock() -> str:
@@ -65,9 +60,7 @@ def _nominal_clock() -> str:
 def widest_vector_bits() -> int:
     """Return the width of the widest vectors of the CPU."""
     extensions = vector_extensions()
-    if "avx512f" in extensions:
-        return 512
-    return 256 if "avx" in extensions else 128
+    return 512 if "avx512f" in extensions else 256 if "avx" in extensions else 128
 
 
 @functools.cache
@@ -159,6 +152,4 @@ def _host_name() -> str:
     if platform.machine().lower() in ("arm64", "aarch64"):
         return "neon"
     extensions = vector_extensions()
-    if "avx512f" in extensions:
-        return "avx512"
-    return "avx2" if "avx2" in extensions else "sse"
+    return "avx512" if "avx512f" in extensions else "avx2" if "avx2" in extensions else "sse"

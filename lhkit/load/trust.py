@@ -53,7 +53,7 @@ def is_known(content: bytes) -> bool:
 
 def remember(contents: Iterable[bytes]) -> None:
     """Store the digests of these contents, if there is a state folder."""
-    # Who has no folder for state is asked again the next time, which is the safe way to fail.
+    # A user without a state folder is asked again the next time, which is the safe way to fail.
     with contextlib.suppress(OSError):
         known = _known()
         new = [d for d in dict.fromkeys(map(digest_of, contents)) if d not in known]
@@ -77,11 +77,6 @@ def schedule_content(text: str, libraries: Iterable[Library] = ()) -> bytes:
     return b"\0".join((b"schedule", text.encode(errors="replace"), *(b.text.encode() for b in libraries)))
 
 
-def payload_content(payload: Payload) -> bytes:
-    """Return the hashed content of a payload: its IR, not the data of its weights."""
-    return b"payload\0" + payload.content
-
-
 def workbench_content(text: str) -> bytes:
     """Return the hashed content of a saved workbench: all of its file."""
     return b"workbench\0" + text.encode(errors="replace")
@@ -93,8 +88,8 @@ def doubts_of(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
 
 
 def payload_doubt(given: object, payload: Payload) -> Doubt | None:
-    """Return the doubt about a payload that was given as a file from outside of lhkit, else None."""
-    return Doubt(payload.source, payload_content(payload)) if is_foreign_file(given, "data") else None
+    """Return the doubt about the IR of a payload that was given as a file from outside of lhkit, else None."""
+    return Doubt(payload.source, b"payload\0" + payload.content) if is_foreign_file(given, "data") else None
 
 
 def schedule_doubt(given: object, schedule: Schedule, text: str) -> Doubt | None:
@@ -130,10 +125,8 @@ def _known() -> dict[str, None]:
 
 def _key() -> bytes:
     path = _folder() / _KEY
-    try:
+    with contextlib.suppress(FileNotFoundError):
         return _read_key(path)
-    except FileNotFoundError:
-        pass
     # Whole or not at all, and of two processes that make one the first one's stays.
     beside = _written_beside(path, secrets.token_bytes(_KEY_BYTES))
     try:

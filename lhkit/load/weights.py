@@ -43,24 +43,15 @@ def constants_to_arguments(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
-    """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied."""
-    return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
+    """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied.
 
-
-def _conversion(*, append_untied: bool) -> Schedule:
-    """Return the converting schedule, with its sequences stated so that it need not be parsed."""
-    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
-    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
-    return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
-
-
-def apply_to_payload(
-    payload: Payload, schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None
-) -> Payload:
-    """Apply a schedule to a payload; an unchanged one is returned as it is.
-
-    Used blobs stay, and so does the NumPy reference while the functions' signatures do.
+    A payload without such constants is returned unchanged. The NumPy reference stays while the functions'
+    signatures do.
     """
+    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
+    # Its sequences are stated, so that it need not be parsed.
+    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
+    schedule = Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
     request = Apply(payload_source(payload), application_of(schedule))
     answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)
     if answer.text is None:
@@ -97,15 +88,13 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
     if not weights or len(arguments) != len(function.arguments) - len(weights):
         return tuple(arguments)
     blobs = {blob.name: blob for blob in payload.blobs}
-    given = iter(arguments)
-    filled: list[Any] = []
-    for i in range(len(function.arguments)):
-        weight = weights.get(i)
-        if weight is not None and weight.resource not in blobs:
+    for _, weight in sorted(weights.items()):
+        if weight.resource not in blobs:
             advice = "Give all arguments, or load the payload with weights=FILE.npz."
             raise usage_error(f"the data of {weight.name} (resource {weight.resource}) is not there", advice)
-        filled.append(next(given) if weight is None else array_of(blobs[weight.resource]))
-    return tuple(filled)
+    given = iter(arguments)
+    places = range(len(function.arguments))
+    return tuple(array_of(blobs[weights[i].resource]) if i in weights else next(given) for i in places)
 
 
 def resource_places(payload: Payload, files: SharedFiles) -> dict[str, ArrayPlace]:

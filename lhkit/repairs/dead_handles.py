@@ -7,7 +7,6 @@ handles. To match again is the closest repair.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from lhkit.model.explanation import RepairKind
@@ -18,12 +17,11 @@ from lhkit.repairs.repair_context import (
     Located,
     RepairContext,
     candidate,
-    dedented,
     moved_before,
-    own_lines,
+    op_at,
 )
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import with_names
+from lhkit.text.script import indent_of, with_names
 from lhkit.traces.record.handle_history import deaths
 
 _MATCH = "transform.structured.match"
@@ -39,18 +37,9 @@ def propose_live_handles(context: RepairContext) -> Iterator[Candidate]:
         if operand in dead:
             yield from _candidates(context, position, dead[operand].step)
         elif change is not None and change.state == "empty" and context.last_live(operand):
-            yield from _candidates(context, position, _emptied_in(context, operand))
-
-
-def _emptied_in(context: RepairContext, handle: str) -> int | None:
-    found = None
-    for step in context.trace.steps_by_end():
-        if step.index >= context.step.index:
-            break
-        for change in step.changes:
-            if change.handle == handle:
-                found = step.index if change.state == "empty" else None
-    return found
+            changed = context.changes_of(operand)
+            emptied_in = changed[-1][0] if changed and changed[-1][1].state == "empty" else None
+            yield from _candidates(context, position, emptied_in)
 
 
 def _candidates(context: RepairContext, position: int, killer: int | None) -> Iterator[Candidate]:
@@ -93,9 +82,10 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
 
 def _latest_step_first(context: RepairContext) -> list[Located]:
     """Return the readable live handles, latest step first; results of one step stay in order."""
-    found = list(context.live_in_sight())
-    made_by = list(dict.fromkeys(h.record.defined_by for h in found))
-    return [h for step in made_by for h in reversed(found) if h.record.defined_by == step]
+    by_step: dict[int, list[Located]] = {}
+    for handle in context.live_in_sight():
+        by_step.setdefault(handle.record.defined_by, []).insert(0, handle)
+    return [handle for handles in by_step.values() for handle in handles]
 
 
 def _reading(
@@ -110,21 +100,19 @@ def _reading(
 ) -> Iterator[Candidate]:
     """Yield candidates in which the step, and later ones, read another handle, defined by ``lines`` if any."""
     uses = context.uses(dead)
-    text = context.script.text
     if not uses:
         return
     group = f"{kind} {dead.value}" if lines else ""
     inserted = [context.inserted(lines)] if lines else []
     replaced = context.replaced_uses(uses, new, dead.type, type_)
     if replaced is not None:
-        yield candidate(kind, title, text, [*inserted, *replaced], doubt, group)
+        yield candidate(kind, title, context.script, [*inserted, *replaced], doubt, group)
     if type_ != dead.type:
         # As it is written the step, or what follows it, may need the type.
-        same = context.fresh(f"{new.partition('#')[0]}_cast")
+        same = context.fresh(new, "_cast")
         cast = f"{same} = transform.cast {new} : {type_} to {dead.type}"
-        replaced = context.replaced_uses(uses, same, dead.type, dead.type)
         both = context.inserted(f"{lines}\n{cast}" if lines else cast)
-        yield candidate(kind, title, text, [both, *(replaced or [])], doubt, group)
+        yield candidate(kind, title, context.script, [both, *context.renamed_uses(uses, same)], doubt, group)
 
 
 def found_again(context: RepairContext, dead: Located, killer: int | None) -> Iterator[Candidate]:
@@ -167,16 +155,10 @@ def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | N
                 waiting.append(located)
     ops = [op for _, op in sorted(chain.items())]
     names = {name.text: context.fresh(name.text) for op in ops for name in op.results}
-    taken = "".join(f"{_renamed(context, op, names)}\n" for op in ops)
+    text = context.script.text
+    copied = [text[op.start : op.end].replace(f"\n{indent_of(text, op.start)}", "\n") for op in ops]
     stem, mark, number = dead.value.partition("#")
-    return dedented(taken), names[stem] + mark + number
-
-
-def _renamed(context: RepairContext, op: OpSyntax, names: dict[str, str]) -> str:
-    lines = own_lines(context.script.text, op)
-    uses = {use.name for use in op.operands} | {name.text for name in op.results}
-    mapped = {name: names[name] for name in uses if name in names}
-    return with_names(lines, mapped)
+    return with_names("\n".join(copied), names), names[stem] + mark + number
 
 
 def is_finding(context: RepairContext, op: OpSyntax) -> bool:
@@ -196,12 +178,9 @@ def _names_now(context: RepairContext, dead: Located) -> set[str]:
     names = set(dead.payload)
     if names & set(alive.values()):
         return names
-    came = Counter(
-        op.name
-        for op in context.history.descendants(dead.ops)
-        if op.id in alive and _dialect(op.name) in {_dialect(n) for n in names}
-    )
-    return set(came) or names
+    dialects = {_dialect(n) for n in names}
+    came = {op.name for op in context.history.descendants(dead.ops) if op.id in alive}
+    return {name for name in came if _dialect(name) in dialects} or names
 
 
 def _dialect(name: str) -> str:
@@ -209,15 +188,12 @@ def _dialect(name: str) -> str:
 
 
 def _moved(context: RepairContext, dead: Located, killer: int) -> Iterator[Candidate]:
-    target = context.op_of(context.trace.step_records[killer])
-    if target is None:
-        return
-    moved = moved_before(context.script, context.op, target)
+    step = context.trace.step_records[killer]
+    target = op_at(context.script, step)
+    moved = moved_before(context.script, context.op, target) if target is not None else None
     if moved is None:
         return
-    title = f"Move step {context.step.index} before step {killer}, which consumes {dead.value}"
-    if context.trace.step_records[killer].invalidated and dead.value not in {
-        context.trace.handle(o.handle).name for o in context.trace.step_records[killer].operands
-    }:
-        title = f"Move step {context.step.index} before step {killer}, which invalidates {dead.value}"
-    yield candidate("move-before", title, context.script.text, moved, 0 if finds_only(context) else 2)
+    read = {context.trace.handle(o.handle).name for o in step.operands}
+    does = "invalidates" if step.invalidated and dead.value not in read else "consumes"
+    title = f"Move step {context.step.index} before step {killer}, which {does} {dead.value}"
+    yield candidate("move-before", title, context.script, moved, 0 if finds_only(context) else 2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, moved_before, op_at, type_span
 from lhkit.text.script import Replacement
@@ -39,54 +40,43 @@ def _other_names(context: RepairContext) -> Iterator[Candidate]:
     for name, start, end in _names(context):
         if name in there:
             continue
-        for doubt, near in enumerate_near(context, name, there):
+        for doubt, near in _near_names(context, name, there):
             title = f"Match {near}, which is there, instead of {name}"
             edit = Replacement(start, end, f'"{near}"')
             typed = f'!transform.op<"{name}">'
-            edits = [edit, *_retyped(context, typed, f'!transform.op<"{near}">')]
-            yield candidate("other-name", title, context.script.text, edits, doubt)
+            retyped = f'!transform.op<"{near}">'
+            places = (match.span() for match in re.finditer(re.escape(typed), context.script.text))
+            edits = [edit, *(Replacement(*place, retyped) for place in places)]
+            yield candidate("other-name", title, context.script, edits, doubt)
 
 
-def _retyped(context: RepairContext, old: str, new: str) -> list[Replacement]:
-    found, at = [], context.script.text.find(old)
-    while at >= 0:
-        found.append(Replacement(at, at + len(old), new))
-        at = context.script.text.find(old, at + len(old))
-    return found
-
-
-def enumerate_near(context: RepairContext, name: str, there: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield (doubt, name) of existing ops that may be meant by a name that no op has."""
+def _near_names(context: RepairContext, name: str, there: list[str]) -> list[tuple[int, str]]:
+    """Return (doubt, name) of existing ops that may be meant by a name that no op has."""
     dialect, _, mnemonic = name.rpartition(".")
     gone = [o.id for o in context.history.dead_before(context.step.index) if o.name == name]
     came = {o.name for o in context.history.descendants(gone)}
-    seen: set[str] = set()
-
-    def fresh(names: list[str]) -> list[str]:
-        chosen = [n for n in dict.fromkeys(names) if n not in seen]
-        seen.update(chosen)
-        return chosen
-
     kin = [n for n in there if n.rpartition(".")[0] == dialect]
-    for near in fresh([n for n in kin if n in came]):
-        yield 0, near
-    if gone:
-        for near in fresh([n for n in there if n in came and not n.startswith(_NO_TARGETS)]):
-            yield 1, near
     by_mnemonic = {n.rpartition(".")[2]: n for n in kin}
     close = difflib.get_close_matches(mnemonic, by_mnemonic, 3)
     # linalg.max is nearer to linalg.maximum than linalg.matmul, which has more letters in common with it.
     close.sort(key=lambda m: not (mnemonic.startswith(m) or m.startswith(mnemonic)))
-    for i, near in enumerate(fresh([by_mnemonic[m] for m in close])):
-        yield min(i, 1), near
-    for near in fresh([n for n in there if n.rpartition(".")[2] == mnemonic]):
-        yield 0, near
-    for near in fresh(difflib.get_close_matches(name, there, 2)):
-        yield 1, near
-    for near in fresh([f"{dialect}.generic"] if f"{dialect}.generic" in there else []):
-        yield 2, near
-    for near in fresh([n for n in kin if not n.endswith((".yield", ".return"))])[:_MOST_OTHERS]:
-        yield 3, near
+    doubts: dict[str, int] = {}
+
+    def add(doubt: int, names: Iterable[str]) -> None:
+        for near in names:
+            doubts.setdefault(near, doubt)
+
+    add(0, [n for n in kin if n in came])
+    add(1, [n for n in there if n in came and not n.startswith(_NO_TARGETS)])
+    new = [by_mnemonic[m] for m in close if by_mnemonic[m] not in doubts]
+    add(0, new[:1])
+    add(1, new)
+    add(0, [n for n in there if n.rpartition(".")[2] == mnemonic])
+    add(1, difflib.get_close_matches(name, there, 2))
+    add(2, [n for n in there if n == f"{dialect}.generic"])
+    others = [n for n in kin if n not in doubts and not n.endswith((".yield", ".return"))]
+    add(3, others[:_MOST_OTHERS])
+    return [(doubt, near) for near, doubt in doubts.items()]
 
 
 def other_roots(context: RepairContext) -> Iterator[Candidate]:
@@ -100,7 +90,7 @@ def other_roots(context: RepairContext) -> Iterator[Candidate]:
                 continue
             edits = [Replacement(use.start, use.end, root.value), Replacement(*span, root.type)]
             title = f"Look in {root.value} instead of {use.text}"
-            yield candidate("other-root", title, context.script.text, edits, 1)
+            yield candidate("other-root", title, context.script, edits, 1)
 
 
 def _earlier(context: RepairContext) -> Iterator[Candidate]:
@@ -118,4 +108,4 @@ def _earlier(context: RepairContext) -> Iterator[Candidate]:
     moved = moved_before(context.script, context.op, target) if target is not None else None
     if moved is not None:
         title = f"Move step {context.step.index} before step {last}, which takes the ops away"
-        yield candidate("move-before", title, context.script.text, moved, 1)
+        yield candidate("move-before", title, context.script, moved, 1)

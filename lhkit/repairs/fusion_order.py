@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, type_span
+from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, type_span
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement
 
@@ -15,8 +15,8 @@ def propose_fusion_order(context: RepairContext) -> Iterator[Candidate]:
     """Yield candidates for a fusion whose consumers are not in the loop yet."""
     if context.op.name != _FUSE or len(context.op.operands) != 2:
         return
-    _, _, block, i = context.script.home_of(context.op)
-    for later in block.ops[i + 1 :]:
+    _, block, i = context.script.home_of(context.op)
+    for later in block[i + 1 :]:
         if later.name == _FUSE and len(later.operands) == 2:
             yield from _exchanged(context, later)
     yield from _consumer_first(context)
@@ -33,11 +33,10 @@ def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
     one, two = op.results[0], later.results[0]
     if (one.count, two.count) == (1, 1):
         edits += [Replacement(one.start, one.end, two.text), Replacement(two.start, two.end, one.text)]
-    defined = [d for d in script.handles.definitions if d.op.start == op.start and d.name == one]
-    if any(use.start < later.start for d in defined for use, _ in d.uses):
+    if any(use.start < later.start for d in script.results_of(op) if d.name == one for use, _ in d.uses):
         return
     title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
-    yield candidate("order", title, script.text, edits)
+    yield candidate("order", title, script, edits)
 
 
 def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
@@ -46,20 +45,12 @@ def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
     if container is None:
         return
     for other in context.live_in_sight():
-        if other.value == context.op.operands[0].text or not _is_linalg(other):
+        is_linalg = bool(other.ops) and all(name.startswith("linalg.") for name in other.payload)
+        if other.value == context.op.operands[0].text or not is_linalg:
             continue
-        fused, loop = (
-            context.fresh(f"{other.value.partition('#')[0]}_fused"),
-            context.fresh(container.value),
-        )
+        fused, loop = context.fresh(other.value, "_fused"), context.fresh(container.value)
         types = f"({other.type}, {container.type}) -> ({other.type}, {container.type})"
         line = f"{fused}, {loop} = {_FUSE} {other.value} into {container.value}\n  : {types}"
-        uses = context.uses(container)
-        replaced = context.replaced_uses(uses, loop, container.type, container.type)
+        edits = [context.inserted(line), *context.renamed_uses(context.uses(container), loop)]
         title = f"Fuse {other.value} first: what uses a result has to be in the loop before it"
-        edits = [context.inserted(line), *(replaced or [])]
-        yield candidate("order", title, context.script.text, edits, 1)
-
-
-def _is_linalg(handle: Located) -> bool:
-    return bool(handle.ops) and all(name.startswith("linalg.") for name in handle.payload)
+        yield candidate("order", title, context.script, edits, 1)

@@ -28,7 +28,7 @@ def other_handles(context: RepairContext, given: Located, position: int) -> Iter
     if wanted is None or wanted(given.payload):
         return
     for other in _suitable(context, given, wanted):
-        is_sibling = other.record.defined_by == given.record.defined_by >= 0
+        is_sibling = _are_siblings(other, given)
         which = f"the other result of step {other.record.defined_by}" if is_sibling else "another handle"
         doubt = (0 if is_sibling else 1) if context.is_unused(other) else (2 if is_sibling else 3)
         yield from _reading(context, given, position, other, which, doubt)
@@ -55,7 +55,7 @@ def wanted_by(context: RepairContext, position: int) -> Wanted | None:
     if op == _SPLIT:
         return lambda names: len(names) == len(context.op.values)
     if op == _CAST:
-        typed = _TYPED.search(context.text_of(context.op))
+        typed = _TYPED.search(context.script.text[context.op.start : context.op.end])
         return None if typed is None else lambda names: all(n == typed[1] for n in names)
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)
@@ -69,19 +69,22 @@ def _suitable(context: RepairContext, given: Located, wanted: Wanted) -> list[Lo
         for h in context.live_in_sight()
         if h.ops and h.value not in read and wanted(h.payload) and not set(h.ops) & set(given.ops)
     ]
-    siblings = [h for h in others if h.record.defined_by == given.record.defined_by >= 0]
-    ordered = dict.fromkeys([*siblings, *others])
-    return sorted(ordered, key=lambda h: not context.is_unused(h))[:_MOST_OTHERS]
+    others.sort(key=lambda h: (not context.is_unused(h), not _are_siblings(h, given)))
+    return others[:_MOST_OTHERS]
+
+
+def _are_siblings(one: Located, other: Located) -> bool:
+    return one.record.defined_by == other.record.defined_by >= 0
 
 
 def _reading(
     context: RepairContext, given: Located, position: int, other: Located, which: str, doubt: int
 ) -> Iterator[Candidate]:
     op = context.op
-    uses = [(u, o) for u, o in context.uses(given) if o.start == op.start]
+    uses = context.uses_in_step(given)
     if len(uses) > 1 and len(op.operands) == len(context.step.operands):
         uses = [(op.operands[position], op)]  # the other operand is the same handle, and may be meant
     edits = context.replaced_uses(uses, other.value, given.type, other.type)
     if edits:
         title = f"Use {other.value}, {which}, instead of {given.value}"
-        yield candidate("other-handle", title, context.script.text, edits, doubt)
+        yield candidate("other-handle", title, context.script, edits, doubt)

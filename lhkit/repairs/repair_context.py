@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,12 +22,10 @@ from lhkit.text.script import (
     Script,
     cut,
     fresh_name,
-    indent_of,
     lines_of,
     names_in,
     put_before,
     symbol_name,
-    with_replacements,
 )
 from lhkit.text.step_arguments import result_types_of, types_of
 from lhkit.text.step_edits import type_of
@@ -77,31 +76,14 @@ class RepairContext:
         own = {c.handle: c for c in self.step.changes if c.handle not in states}
         return {**states, **own}
 
-    def text_of(self, op: OpSyntax) -> str:
-        """Return an op as it is written."""
-        return self.script.text[op.start : op.end]
-
-    def op_of(self, step: TraceStep) -> OpSyntax | None:
-        """Return the op of an executed step, None if it is in another text."""
-        return op_at(self.script, step)
-
     def locate(self, handle: str) -> Located | None:
         """Return a handle with its definition, None if the text does not define it."""
         record = self.trace.handle(handle)
         for definition in self.script.handles.definitions:
             if record.name in definition.name.values and self._defines(definition, record):
-                return self._located(record, definition)
-        return None
-
-    def _defines(self, definition: Definition, record: HandleRecord) -> bool:
-        if definition.is_argument and definition.op.name == SEQUENCE:
-            return f"@{symbol_name(definition.op.symbol)}" == record.sequence
-        if record.defined_by < 0:
-            return False
-        op = self.op_of(self.trace.step_records[record.defined_by])
-        return op is not None and definition.op.start == op.start
-
-    def _located(self, record: HandleRecord, definition: Definition) -> Located | None:
+                break
+        else:
+            return None
         try:
             type_ = type_of(self.script, definition, record.name)
         except UsageError:  # the outline cannot say; nothing can be written for such a handle
@@ -111,19 +93,25 @@ class RepairContext:
         names = tuple(self.trace.op(o).name for o in ops)
         return Located(record, definition, record.name, type_, names, ops)
 
+    def _defines(self, definition: Definition, record: HandleRecord) -> bool:
+        if definition.is_argument and definition.op.name == SEQUENCE:
+            return f"@{symbol_name(definition.op.symbol)}" == record.sequence
+        if record.defined_by < 0:
+            return False
+        op = op_at(self.script, self.trace.step_records[record.defined_by])
+        return op is not None and definition.op.start == op.start
+
+    def changes_of(self, handle: str) -> list[tuple[int, HandleChange]]:
+        """Return the changes of a handle before the step, each with the index of the step that made it."""
+        earlier = itertools.takewhile(lambda s: s.index < self.step.index, self.trace.steps_by_end())
+        return [(step.index, change) for step in earlier for change in step.changes if change.handle == handle]
+
     def last_live(self, handle: str) -> HandleChange | None:
         """Return the last live state of a handle before the step."""
         now = self.before.get(handle)
         if now is not None and now.state == "live":
             return now
-        found = None
-        for step in self.trace.steps_by_end():
-            if step.index >= self.step.index:
-                break
-            for change in step.changes:
-                if change.handle == handle and change.state == "live":
-                    found = change
-        return found
+        return next((c for _, c in reversed(self.changes_of(handle)) if c.state == "live"), None)
 
     def live_in_sight(self, at: OpSyntax | None = None) -> Iterator[Located]:
         """Yield the live op handles that an op (default: the step) could read, the last defined first."""
@@ -142,61 +130,49 @@ class RepairContext:
 
     def is_unused(self, handle: Located) -> bool:
         """Return True if nothing in the text reads a handle."""
-        definition = handle.definition
-        return not any(definition.value_of(use) == handle.value for use, _ in definition.uses)
-
-    def root(self) -> Located | None:
-        """Return the first argument of the sequence around the step, if it is live."""
-        around = [op for op in self.script.steps if op.name == SEQUENCE and op.start <= self.op.start < op.end]
-        found = [
-            h for h in self.live_in_sight() if h.definition.is_argument and h.definition.op.name == SEQUENCE
-        ]
-        found = [h for h in found if around and h.definition.op.start == around[-1].start]
-        return min(found, key=lambda h: h.definition.name.start, default=None)
+        return not handle.definition.uses_of(handle.value)
 
     def roots_to_search(self) -> list[Located]:
         """Return the live handles to search in: the sequence's argument, then containers, latest first."""
-        root = self.root()
-        holders = [
-            h for h in self.live_in_sight() if h.ops and all(name.startswith(_HOLDERS) for name in h.payload)
-        ]
-        others = [h for h in holders if root is None or h.record.id != root.record.id]
-        return [*([root] if root else []), *others][:_MOST_ROOTS]
+        live = list(self.live_in_sight())
+        around = [op for op in self.script.steps if op.name == SEQUENCE and op.start <= self.op.start < op.end]
+        sequence = around[-1].start if around else -1
+        arguments = [h for h in live if h.definition.is_argument and h.definition.op.start == sequence]
+        holders = [h for h in live if h.ops and all(name.startswith(_HOLDERS) for name in h.payload)]
+        roots = sorted(arguments, key=lambda h: h.definition.name.start)[:1] + holders
+        return list({h.record.id: h for h in roots}.values())[:_MOST_ROOTS]
 
-    def uses(self, handle: Located, since: OpSyntax | None = None) -> list[tuple[Use, OpSyntax]]:
-        """Return the uses of a handle from an op (default: the step) on that are in scope of its block."""
-        first = since or self.op
-        handles = self.script.handles
-        scope = handles.scope_at(first.start)
-        return [
-            (use, op)
-            for use, op in handle.definition.uses
-            if handle.definition.value_of(use) == handle.value
-            and use.start >= first.start
-            and handles.inside(handles.scope_at(op.start), scope)
-        ]
+    def uses(self, handle: Located) -> list[tuple[Use, OpSyntax]]:
+        """Return the uses of a handle from the step on that are in scope of its block."""
+        handles, start = self.script.handles, self.op.start
+        scope = handles.scope_at(start)
+        later = [(use, op) for use, op in handle.definition.uses_of(handle.value) if use.start >= start]
+        return [(use, op) for use, op in later if handles.inside(handles.scope_at(op.start), scope)]
+
+    def uses_in_step(self, handle: Located) -> list[tuple[Use, OpSyntax]]:
+        """Return the uses of a handle as an operand of the step."""
+        return [(use, op) for use, op in self.uses(handle) if op.start == self.op.start]
 
     def replaced_uses(
         self, uses: Sequence[tuple[Use, OpSyntax]], new: str, old_type: str, new_type: str
     ) -> list[Replacement] | None:
         """Return the replacements that make uses read another handle; None where its type cannot be written."""
-        replacements = []
-        for use, op in uses:
-            replacements.append(Replacement(use.start, use.end, new))
-            if old_type != new_type:
-                span = type_span(self.script, op, use)
-                if span is None:
-                    return None
-                replacements.append(Replacement(*span, new_type))
-        return replacements
+        replaced = self.renamed_uses(uses, new)
+        spans = [type_span(self.script, op, use) for use, op in uses if old_type != new_type]
+        retyped = [Replacement(*span, new_type) for span in spans if span is not None]
+        return [*replaced, *retyped] if len(retyped) == len(spans) else None
 
-    def fresh(self, wanted: str) -> str:
-        """Return a name for a new handle."""
-        return fresh_name(wanted.partition("#")[0], names_in(self.script.text))
+    def renamed_uses(self, uses: Sequence[tuple[Use, OpSyntax]], new: str) -> list[Replacement]:
+        """Return the replacements that make uses read another handle of the same type."""
+        return [Replacement(use.start, use.end, new) for use, _ in uses]
 
-    def inserted(self, lines: str, at: OpSyntax | None = None) -> Replacement:
-        """Return the replacement that inserts lines before an op (default: the step)."""
-        return put_before(self.script.text, at or self.op, lines)
+    def fresh(self, value: str, suffix: str = "") -> str:
+        """Return a name for a new handle, made from that of a value."""
+        return fresh_name(value.partition("#")[0] + suffix, names_in(self.script.text))
+
+    def inserted(self, lines: str) -> Replacement:
+        """Return the replacement that inserts lines before the step."""
+        return put_before(self.script.text, self.op, lines)
 
 
 def op_at(script: Script, step: TraceStep) -> OpSyntax | None:
@@ -216,18 +192,6 @@ def type_span(script: Script, op: OpSyntax, use: Use) -> tuple[int, int] | None:
     if len(types) != len(op.operands):
         return None
     return types[op.operands.index(use)]
-
-
-def own_lines(text: str, op: OpSyntax, start: int | None = None) -> str:
-    """Return an op as lines without the indentation of its place."""
-    first, *rest = text[op.start if start is None else start : op.end].split("\n")
-    indent = indent_of(text, op.start)
-    return "\n".join([first, *(line.removeprefix(indent) for line in rest)])
-
-
-def dedented(lines: str) -> str:
-    """Return lines without common indentation and without empty lines around them."""
-    return textwrap.dedent(lines).strip("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,15 +218,21 @@ class Candidate:
 def candidate(
     kind: RepairKind,
     title: str,
-    text: str,
+    script: Script,
     replacements: Sequence[Replacement],
     doubt: int = 0,
     group: str = "",
 ) -> Candidate:
     """Return the candidate that makes these replacements, which must not overlap."""
-    ordered = tuple(sorted(replacements, key=lambda r: (r.start, r.end)))
-    edited = Edited(text, with_replacements(text, ordered), ordered, title)
-    return Candidate(kind, title, edited, doubt, group)
+    return Candidate(kind, title, script.edited(replacements, title), doubt, group)
+
+
+def edit_candidate(
+    kind: RepairKind, title: str, edit: Callable[[], Edited], doubt: int = 0
+) -> Iterator[Candidate]:
+    """Yield the candidate that makes an edit, unless the edit refuses, for a form that it does not know."""
+    with contextlib.suppress(UsageError):
+        yield Candidate(kind, title, edit(), doubt)
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -326,38 +296,18 @@ def _difference(old: str, new: str) -> int:
 
 def moved_before(script: Script, op: OpSyntax, target: OpSyntax) -> list[Replacement] | None:
     """Return the edits that move a step, with its dependences, before an earlier one, or None."""
-    block = _between(script, target, op)
-    if block is None:
+    _, block, i = script.home_of(target)
+    if op not in block[i + 1 :]:
         return None
-    needed = {op.start}
-    for each in reversed(block[:-1]):
-        defined = [d for d in script.handles.definitions if d.op.start == each.start and not d.is_argument]
-        users = [u.start for d in defined for u, _ in d.uses]
-        if any(o.start <= at < o.end for o in block if o.start in needed for at in users):
-            if each is block[0]:
+    moved = [op]
+    for each in reversed(block[i : block.index(op)]):
+        users = [u.start for d in script.results_of(each) for u, _ in d.uses]
+        if any(o.start <= at < o.end for o in moved for at in users):
+            if each is target:
                 return None
-            needed.add(each.start)
-    ops = [o for o in block if o.start in needed]
-    lines = "\n".join(lines_of(script.text, o, o) for o in ops)
-    return [put_before(script.text, target, lines), *(cut(script.text, o, o) for o in ops)]
-
-
-def _between(script: Script, first: OpSyntax, last: OpSyntax) -> list[OpSyntax] | None:
-    """Return the ops of a block from one to another, None if they are not in one block in that order."""
-    _, _, block, i = script.home_of(first)
-    if last not in block.ops[i + 1 :]:
-        return None
-    return list(block.ops[i : block.ops.index(last) + 1])
-
-
-def definitions_of(script: Script, op: OpSyntax) -> list[Definition]:
-    """Return the definitions of a step's results."""
-    return [d for d in script.handles.definitions if d.op.start == op.start and not d.is_argument]
-
-
-def is_used(script: Script, op: OpSyntax, value: str) -> bool:
-    """Return True if something reads a result of a step, ``%loops#1`` for one of several."""
-    return any(d.value_of(u) == value for d in definitions_of(script, op) for u, _ in d.uses)
+            moved.insert(0, each)
+    lines = "\n".join(lines_of(script.text, o, o) for o in moved)
+    return [put_before(script.text, target, lines), *(cut(script.text, o, o) for o in moved)]
 
 
 def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Replacement] | None:
@@ -367,7 +317,8 @@ def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Repla
         return []
     if count >= len(values) or len(types) != len(values):
         return None
-    if any(is_used(script, op, value) for value in values[-count:]):
+    results = script.results_of(op)
+    if any(definition.uses_of(value) for definition in results for value in values[-count:]):
         return None
     replacements = [Replacement(types[-count - 1][1], types[-1][1], "")]
     left = count
@@ -377,7 +328,7 @@ def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Repla
     end = names[-1].end
     if left:
         kept = names[-1].count - left
-        is_numbered = any("#" in u.text for d in definitions_of(script, op) for u, _ in d.uses)
+        is_numbered = any("#" in u.text for d in results for u, _ in d.uses)
         written = names[-1].text if kept == 1 and not is_numbered else f"{names[-1].text}:{kept}"
         replacements.append(Replacement(names[-1].start, op.results[-1].end, written))
     elif op.results[-1].end > end:
@@ -390,9 +341,9 @@ def with_more_results(script: Script, op: OpSyntax, names: list[str]) -> list[Re
     types = result_types_of(op)
     if len(types) != len(op.values) or not types:
         return None
-    last = script.text[types[-1][0] : types[-1][1]]
-    more = "".join(f", {last}" for _ in names)
     start, end = types[-1]
+    last = script.text[start:end]
+    more = f", {last}" * len(names)
     edits = [Replacement(op.results[-1].end, op.results[-1].end, "".join(f", {n}" for n in names))]
     if len(types) == 1 and script.text[start - 1] != "(":
         return [*edits, Replacement(start, end, f"({last}{more})")]
@@ -404,17 +355,10 @@ def retyped_results(script: Script, op: OpSyntax, old: str, new: str) -> list[Re
     types = result_types_of(op)
     if len(types) != len(op.values):
         return None
-    replacements = []
+    spans: list[tuple[int, int] | None] = []
     for value, (start, end) in zip(op.values, types, strict=True):
-        if script.text[start:end] != old:
-            continue
-        replacements.append(Replacement(start, end, new))
-        for definition in definitions_of(script, op):
-            for use, user in definition.uses:
-                if definition.value_of(use) != value:
-                    continue
-                span = type_span(script, user, use)
-                if span is None:
-                    return None
-                replacements.append(Replacement(*span, new))
-    return replacements
+        if script.text[start:end] == old:
+            uses = [use for d in script.results_of(op) for use in d.uses_of(value)]
+            spans += [(start, end), *(type_span(script, user, use) for use, user in uses)]
+    known = [span for span in spans if span is not None]
+    return [Replacement(*span, new) for span in known] if len(known) == len(spans) else None

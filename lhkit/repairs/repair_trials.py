@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -96,15 +96,6 @@ _SILENT = ("zero-match", "no-effect")
 _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a repair helps, whether the whole schedule passes, and the doubt that its trace adds."""
-
-    helps: bool
-    passes_whole: bool = False
-    doubt: int = 0
-
-
 def judge_repair(
     context: RepairContext,
     repaired: Trace,
@@ -112,28 +103,24 @@ def judge_repair(
     ops: Mapping[int, int],
     *,
     same_payload: bool,
-) -> Verdict:
-    """Return the verdict on a repair: the step passes, and no other does worse.
+) -> int | None:
+    """Return the doubt that a repair's trace adds, None unless the step passes and no other does worse.
 
     ``ops`` maps the start of each op of the old text to its start in the new one; with ``same_payload`` the
     step should act on as many payload ops as its handles had while they were live.
     """
     if repaired.outcome.status in _DIED:
-        return Verdict(False)
+        return None
     old, new = _executions(context.trace, context.script), _executions(repaired, script)
     own = new.get(ops.get(context.op.start, -1), [])
-    if not _passes(own, old[context.op.start]):
-        return Verdict(False)
-    known = set(ops.values())
-    if any(_is_silent(s) for start, steps in new.items() if start not in known for s in steps):
-        return Verdict(False)
-    for start, steps in old.items():
-        if start in ops and _passed(new.get(ops[start], [])) < _passed(steps):
-            return Verdict(False)
-    doubt = _new_silence(old, new, ops)
-    if same_payload:
-        doubt += _other_counts(context, repaired, own[0])
-    return Verdict(True, repaired.outcome.status == "ok", doubt)
+    added = [step for start in new.keys() - set(ops.values()) for step in new[start]]
+    if not _passes(own, old[context.op.start]) or any(map(_is_silent, added)):
+        return None
+    if any(_passed(new.get(ops[at], [])) < _passed(steps) for at, steps in old.items() if at in ops):
+        return None
+    more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
+    doubt = sum(more for more in more_silent if more > 0)
+    return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
 
 
 def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
@@ -160,38 +147,24 @@ def _is_silent(step: TraceStep) -> bool:
     return any(w.kind == "zero-match" or w.message.startswith("does nothing") for w in step.warnings)
 
 
-def _new_silence(
-    old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
-) -> int:
-    doubt = 0
-    for start, at in ops.items():
-        was = sum(w.kind in _SILENT for s in old.get(start, ()) for w in s.warnings)
-        doubt += max(0, sum(w.kind in _SILENT for s in new.get(at, ()) for w in s.warnings) - was)
-    return doubt
+def _silences(steps: list[TraceStep]) -> int:
+    return sum(w.kind in _SILENT for s in steps for w in s.warnings)
 
 
 def _other_counts(context: RepairContext, repaired: Trace, own: TraceStep) -> int:
-    """Return the doubt because the step acts on more or fewer ops than intended."""
-    doubt = 0
+    """Return the doubt because the step acts on more or fewer ops than its operands had while live."""
     before = states_before(repaired, own.index)
-    for was, operand in zip(_expected(context), own.operands, strict=False):
-        change = before.get(operand.handle)
-        if was and change is not None and change.state == "live" and len(change.payload) != was:
-            doubt += 2
-    return doubt
-
-
-def _expected(context: RepairContext) -> list[int]:
-    """Return how many ops each operand of the step had while live, or how many are derived from them."""
-    counts = []
-    alive = Counter(op.id for op in context.history.alive_before(context.step.index))
-    for operand in context.step.operands:
-        last = context.last_live(operand.handle)
+    alive = {op.id for op in context.history.alive_before(context.step.index)}
+    doubt = 0
+    for intended, operand in zip(context.step.operands, own.operands, strict=False):
+        last = context.last_live(intended.handle)
         was = [r for r in last.payload if isinstance(r, str)] if last else []
         names = {context.trace.op(r).name for r in was}
-        came = [o for o in context.history.descendants(was) if alive[o.id] and o.name in names]
-        counts.append(max(len(was), len(came)))
-    return counts
+        came = [o for o in context.history.descendants(was) if o.id in alive and o.name in names]
+        wanted, change = max(len(was), len(came)), before.get(operand.handle)
+        if wanted and change is not None and change.state == "live" and len(change.payload) != wanted:
+            doubt += 2
+    return doubt
 
 
 DEFAULT_LIMIT = 3
@@ -318,17 +291,9 @@ class _Search:
             if whole:
                 return
         yield from partly
-        if most_together > 1:
-            yield from self._together(schedule, partly, limit, most_together)
-
-    def _together(
-        self, schedule: Schedule, partly: Sequence[_Tried], limit: int, most: int
-    ) -> Iterator[_Tried]:
-        """Yield the best partial repair combined with repairs of the next failure."""
-        for first in sorted(partly, key=_rank)[:1]:
-            if first.applied is None or first.applied[1].outcome.failed_step is None:
-                continue
-            for second in self.run(*first.applied, limit, most - 1):
+        first = min(partly, key=_rank, default=None)
+        if most_together > 1 and first and first.applied and first.applied[1].outcome.failed_step is not None:
+            for second in self.run(*first.applied, limit, most_together - 1):
                 yield _joined(schedule.text, schedule.source, first, second)
 
     def run_text(
@@ -347,7 +312,7 @@ class _Search:
                 schedule = load(each.edited.text, name=source)
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
-                if most_together > 1 and _is_other(error, next_error):
+                if most_together > 1 and _said(error) != _said(next_error):
                     alone = _Tried(_repair(each, source), len(each.edited.replacements), None, each.title)
                     for rest in self.run_text(next_error, load, limit, most_together - 1):
                         yield _joined(text, source, alone, rest)
@@ -367,26 +332,24 @@ class _Search:
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
         except LhkitError:  # it does not even load: no repair
             return None
-        verdict = judge_repair(
-            context,
-            trace,
-            Script(changed.text, changed.source),
-            corresponding_ops(candidate.edited),
-            same_payload=candidate.kind in _SAME_PAYLOAD,
-        )
-        if not verdict.helps:
+        script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)
+        doubt = judge_repair(context, trace, script, ops, same_payload=candidate.kind in _SAME_PAYLOAD)
+        if doubt is None:
             return None
-        repair = _repair(candidate, schedule.source, trace, verdict.doubt)
+        repair = _repair(candidate, schedule.source, trace, doubt)
         pieces = len(candidate.edited.replacements)
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
 
 
-def _is_other(before: ScheduleError, after: ScheduleError) -> bool:
-    one, two = (e.failure.diagnostics[0] for e in (before, after) if e.failure.diagnostics)
-    return (one.message, [n.message for n in one.notes]) != (two.message, [n.message for n in two.notes])
+def _said(error: ScheduleError) -> list[str]:
+    return [d.message for first in error.failure.diagnostics[:1] for d in (first, *first.notes)]
 
 
 def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt: int = 0) -> Repair:
+    note = None
+    if trace is not None and trace.outcome.failed_step is not None:
+        step = trace.step_records[trace.outcome.failed_step]
+        note = f"Then step {step.index} ({step.op}) fails: {trace.outcome.kind}."
     return Repair(
         kind=candidate.kind,
         title=candidate.title,
@@ -395,28 +358,19 @@ def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt
         passes_whole=trace is not None and trace.outcome.status == "ok",
         characters_changed=candidate.characters_changed,
         doubt=candidate.doubt + doubt,
-        note=_next_failure(trace) if trace is not None else None,
+        note=note,
     )
-
-
-def _next_failure(trace: Trace) -> str | None:
-    if trace.outcome.failed_step is None:
-        return None
-    step = trace.step_records[trace.outcome.failed_step]
-    return f"Then step {step.index} ({step.op}) fails: {trace.outcome.kind}."
 
 
 def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     one, two = first.repair, second.repair
-    repair = Repair(
+    repair = dataclasses.replace(
+        two,
         kind="several",
         title=f"{one.title}; then {two.title[:1].lower()}{two.title[1:]}",
-        text=two.text,
         diff=unified_diff(before, two.text, source),
-        passes_whole=two.passes_whole,
         characters_changed=one.characters_changed + two.characters_changed,
         doubt=one.doubt + two.doubt + 1,
-        note=two.note,
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")

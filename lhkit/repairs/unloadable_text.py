@@ -6,7 +6,8 @@ import difflib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
 from lhkit.model.errors import Diagnostic
 from lhkit.repairs.repair_context import (
@@ -17,32 +18,20 @@ from lhkit.repairs.repair_context import (
     with_more_results,
     without_last_results,
 )
-from lhkit.text.op_tree import Name, OpSyntax, Use
+from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
 from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
 
 _MARK = "transform.with_named_sequence"
 
 
-@dataclass(frozen=True, slots=True)
-class TextError:
-    """The first error that the compiler reports for a text that does not load, and its offset."""
+class TextError(NamedTuple):
+    """The place of the first error that the compiler reports for a text that does not load."""
 
     script: Script
-    diagnostic: Diagnostic
     offset: int
-
-    @property
-    def op(self) -> OpSyntax | None:
-        """The innermost op around the place."""
-        around = [op for op in self.script.syntax.walk() if op.start <= self.offset < op.end]
-        return around[-1] if around else None
-
-    @property
-    def use(self) -> Use | None:
-        """The use of a handle at the place."""
-        op = self.op
-        return next((u for u in op.operands if u.start <= self.offset < u.end), None) if op else None
+    op: OpSyntax  # The innermost op around the place
+    use: Use | None  # The use of a handle at the place
 
 
 def propose_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
@@ -51,57 +40,53 @@ def propose_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
     starts = script.syntax.line_starts
     if span is None or not 1 <= span.line <= len(starts):
         return []
-    error = TextError(script, diagnostic, starts[span.line - 1] + span.column - 1)
+    offset = starts[span.line - 1] + span.column - 1
+    around = [op for op in script.syntax.walk() if op.start <= offset < op.end]
+    if not around:
+        return []
+    use = next((u for u in around[-1].operands if u.start <= offset < u.end), None)
+    error = TextError(script, offset, around[-1], use)
     said = " ".join([diagnostic.message, *(n.message for n in diagnostic.notes)])
-    found: list[Candidate] = []
-    for pattern, make in _RULES.items():
-        if (match := re.search(pattern, said)) is not None:
-            found += make(error, match)
-    return distinct(found)
+    matches = ((re.search(pattern, said), propose) for pattern, propose in _RULES.items())
+    return distinct(found for match, propose in matches if match is not None for found in propose(error, match))
 
 
 def _undeclared(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
-    script, op, use = error.script, error.op, error.use
-    if op is None or use is None:
+    script, _, op, use = error
+    if use is None:
         return
     seen = script.handles.in_sight(script.handles.scope_at(op.start))
-    before = [d for d in seen.values() if d.name.start < op.start]
-    values = [v for d in before for v in d.name.values]
+    values = [v for d in seen.values() if d.name.start < op.start for v in d.name.values]
     near = difflib.get_close_matches(use.text, values, 3, cutoff=0.5)
     for i, value in enumerate(dict.fromkeys(near)):
         title = f"Write {value}: nothing defines {use.text}"
-        yield candidate("spelling", title, script.text, [Replacement(use.start, use.end, value)], min(i, 1))
+        yield candidate("spelling", title, script, [Replacement(use.start, use.end, value)], min(i, 1))
 
 
 def _unknown_sequence(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
-    script, op = error.script, error.op
-    if op is None:
-        return
+    script, _, op, _ = error
     known = [s.symbol for s in script.steps if s.name == SEQUENCE]
     inside = (t for t in script.syntax.tokens if t.kind == "symbol" and op.start <= t.start < op.end)
     for symbol in itertools.islice(inside, 1):
         for i, name in enumerate(difflib.get_close_matches(symbol.text, known, 2)):
             edit = Replacement(symbol.start, symbol.end, name)
-            yield candidate("spelling", f"Write {name}: nothing defines {symbol.text}", script.text, [edit], i)
+            yield candidate("spelling", f"Write {name}: nothing defines {symbol.text}", script, [edit], i)
 
 
 def _wrong_type(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    script, op = error.script, error.op
-    number, wanted, given = int(match[1]), f'!transform.op<"{match[2]}">', match[3]
-    if op is None or number >= len(op.operands):
-        return
-    yield from _cast(script, op, op.operands[number], given, wanted)
+    for use in error.op.operands[int(match[1]) :][:1]:
+        yield from _cast(error.script, error.op, use, match[3], f'!transform.op<"{match[2]}">')
 
 
 def _other_type(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     """Yield candidates for a use whose type differs from the definition's."""
-    script, op, use = error.script, error.op, error.use
+    script, _, op, use = error
     wanted, given = match[1], match[2]
-    if op is None or use is None:
+    if use is None:
         return
     if (span := type_span(script, op, use)) is not None:
         title = f"Write {given} for {use.text}, as it is defined"
-        yield candidate("type", title, script.text, [Replacement(*span, given)])
+        yield candidate("type", title, script, [Replacement(*span, given)])
     yield from _cast(script, op, use, given, wanted)
 
 
@@ -116,45 +101,33 @@ def _cast(script: Script, op: OpSyntax, use: Use, given: str, wanted: str) -> It
         Replacement(use.start, use.end, new),
         Replacement(*span, wanted),
     ]
-    yield candidate("cast", f"Cast {use.text} to {wanted}, which the step takes", script.text, edits)
+    yield candidate("cast", f"Cast {use.text} to {wanted}, which the step takes", script, edits)
 
 
 def _not_marked_consumed(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    op = error.op
-    if op is not None and op.name == SEQUENCE:
-        yield from _marked(error.script, op, int(match[1]), "consumed")
+    if error.op.name == SEQUENCE:
+        yield from _marked(error.script, error.op, int(match[1]), "consumed")
 
 
 def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     """Yield candidates for an included sequence with an argument that is not marked."""
-    script, include = error.script, error.op
-    if include is None:
-        return
-    symbol = include.symbol
-    for op in script.steps:
-        if op.name == SEQUENCE and op.symbol == symbol:
+    for op in error.script.steps:
+        if op.name == SEQUENCE and op.symbol == error.op.symbol:
             # One that is read-only in truth passes as consumed too, but would kill handles: it is tried last.
-            yield from _marked(script, op, int(match[1]), "readonly")
-            yield from _marked(script, op, int(match[1]), "consumed", doubt=1)
+            yield from _marked(error.script, op, int(match[1]), "readonly")
+            yield from _marked(error.script, op, int(match[1]), "consumed", doubt=1)
 
 
 def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
-    if number >= len(op.arguments):
-        return
-    argument = op.arguments[number]
-    if argument.type_span is None:
+    argument = op.arguments[number] if number < len(op.arguments) else None
+    if argument is None or argument.type_span is None:
         return
     title = f"Mark {argument.text} as {'consumed, which it is' if mark == 'consumed' else 'read-only'}"
-    edit = _with_mark(op, argument, mark)
-    if edit is not None:
-        yield candidate("mark", title, script.text, [edit], doubt)
+    yield candidate("mark", title, script, [_with_mark(op, argument.type_span[1], mark)], doubt)
 
 
-def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | None:
-    """Return the replacement that gives an argument a mark, instead of the other mark if it has one."""
-    if argument.type_span is None:
-        return None
-    end = argument.type_span[1]
+def _with_mark(sequence: OpSyntax, end: int, mark: str) -> Replacement:
+    """Return the replacement that puts a mark behind an argument's type, or in place of the other mark."""
     behind = sequence.tokens_in(end, sequence.end)
     if not behind or behind[0].text != "{":
         return Replacement(end, end, f" {{transform.{mark}}}")
@@ -169,21 +142,17 @@ def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | N
 def _no_terminator(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
     script = error.script
     for op in script.steps:
-        if op.name != SEQUENCE or not op.regions or not op.regions[-1].ops:
-            continue
-        last = op.regions[-1].ops[-1]
-        if last.name != "transform.yield" and op.start <= error.offset < op.end:
-            edit = put_after(script.text, last, "transform.yield")
-            yield candidate("structure", "End the sequence with transform.yield", script.text, [edit])
+        ops = op.regions[-1].ops if op.regions else ()
+        is_around = op.name == SEQUENCE and op.start <= error.offset < op.end
+        if is_around and ops and ops[-1].name != "transform.yield":
+            edit = put_after(script.text, ops[-1], "transform.yield")
+            yield candidate("structure", "End the sequence with transform.yield", script, [edit])
 
 
 def _no_module_mark(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
     script = error.script
-    modules = [
-        op
-        for op in script.syntax.walk()
-        if op.name == "builtin.module" and op.start <= error.offset < op.end and op.regions
-    ]
+    around = [op for op in script.syntax.walk() if op.start <= error.offset < op.end]
+    modules = [op for op in around if op.name == "builtin.module" and op.regions]
     if not modules:
         return
     module = modules[-1]
@@ -195,37 +164,32 @@ def _no_module_mark(error: TextError, _match: re.Match[str]) -> Iterator[Candida
     else:
         at = module.regions[0].start
         edit = Replacement(at, at, f"attributes {{{_MARK}}} ")
-    yield candidate("structure", f"Give the module the attribute {_MARK}", script.text, [edit])
+    yield candidate("structure", f"Give the module the attribute {_MARK}", script, [edit])
 
 
 def _bound_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    script, op = error.script, error.op
+    script, _, op, _ = error
     there, named = int(match[1]), int(match[2])
-    if op is None or not op.results or sum(n.count for n in op.results) != named or there < 1:
+    if not op.results or sum(n.count for n in op.results) != named or there < 1:
         return
     title = f"Name {there} results, as many as the step has"
     last = op.results[-1]
     if there > named:
         # One name for the rest: uses of the last handle still mean the same one.
-        count = last.count + there - named
-        edit = Replacement(last.start, last.end, f"{last.text}:{count}")
-        yield candidate("structure", title, script.text, [edit])
-        return
-    kept, left = [], there
-    for name in op.results:
-        if left > 0:
-            count = min(name.count, left)
-            kept.append(name.text if count == 1 else f"{name.text}:{count}")
-            left -= count
-    edit = Replacement(op.results[0].start, last.end, ", ".join(kept))
-    yield candidate("structure", title, script.text, [edit])
+        edit = Replacement(last.start, last.end, f"{last.text}:{last.count + there - named}")
+    else:
+        kept, left = [], there
+        for name in op.results:
+            if left > 0:
+                kept.append(replace(name, count=min(name.count, left)).written)
+                left -= name.count
+        edit = Replacement(op.results[0].start, last.end, ", ".join(kept))
+    yield candidate("structure", title, script, [edit])
 
 
 def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    script, op = error.script, error.op
+    script, _, op, _ = error
     wanted, given = int(match[1]), int(match[2])
-    if op is None:
-        return
     if given > wanted:
         edits = without_last_results(script, op, given - wanted)
     else:
@@ -236,21 +200,22 @@ def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]
         edits = with_more_results(script, op, names)
     if edits:
         title = f"Name {wanted} loops, one for each size that is not 0"
-        yield candidate("structure", title, script.text, edits)
+        yield candidate("structure", title, script, edits)
 
 
 def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     text = error.script.text
-    known = [word.strip() for word in match[1].split(",")]
     at = error.offset
     written = re.compile(r"[\w.]+").search(text, at)
     if written is None or any(c in text[at : written.start()] for c in CLOSERS.values()):
         return
-    by_folded = {word.lower(): word for word in known}
+    by_folded = {word.strip().lower(): word.strip() for word in match[1].split(",")}
     near = difflib.get_close_matches(written[0].lower(), by_folded, 2, cutoff=0.5)
     for doubt, word in enumerate(by_folded[n] for n in near):
         title = f"Write {word} instead of {written[0]}"
-        yield candidate("spelling", title, text, [Replacement(written.start(), written.end(), word)], doubt)
+        yield candidate(
+            "spelling", title, error.script, [Replacement(written.start(), written.end(), word)], doubt
+        )
 
 
 _RULES: Mapping[str, Callable[[TextError, re.Match[str]], Iterator[Candidate]]] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from lhkit.model.errors import UsageError
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
     candidate,
+    edit_candidate,
     with_more_results,
     without_last_results,
 )
@@ -56,19 +57,17 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         edits = [Replacement(elements[most - 1][1], elements[-1][1], ""), *fewer]
         kept = ", ".join(text[a:b] for a, b in elements[:most])
         title = f"Shorten {argument.name} to [{kept}]: there are {most} loops"
-        yield candidate("sizes", title, text, edits)
+        yield candidate("sizes", title, context.script, edits)
 
 
 def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:
     text = context.script.text
     for argument, elements in _lists(context):
-        edits = []
-        for start, end in elements:
-            if (negative := _NEGATIVE.fullmatch(text[start:end])) is not None:
-                edits.append(Replacement(start, end, negative[1]))
+        matches = [_NEGATIVE.fullmatch(text, start, end) for start, end in elements]
+        edits = [Replacement(match.start(), match.end(), match[1]) for match in matches if match is not None]
         if edits:
             title = f"Make {argument.name} positive"
-            yield candidate("sizes", title, text, edits)
+            yield candidate("sizes", title, context.script, edits)
 
 
 def _other_split(context: RepairContext) -> Iterator[Candidate]:
@@ -80,25 +79,16 @@ def _other_split(context: RepairContext) -> Iterator[Candidate]:
     edits: list[Replacement] | None = None
     if 0 < there < wanted:
         edits = without_last_results(script, op, wanted - there)
-        yield from _attribute(context, number, "fail_on_payload_too_small", "false", "Allow fewer ops", 2)
+        allow = partial(set_argument, script, number, "fail_on_payload_too_small", "false")
+        yield from edit_candidate("split-count", "Allow fewer ops", allow, 2)
     elif wanted < there <= _MOST_SPLIT:
         names = [context.fresh(f"%rest_{i}") for i in range(wanted, there)]
         edits = with_more_results(script, op, names)
     if there > wanted:
-        last = op.values[-1]
-        title_of_rest = f"Let {last} take what is left over"
-        yield from _attribute(context, number, "overflow_result", f"{wanted - 1}", title_of_rest, 1)
+        overflow = partial(set_argument, script, number, "overflow_result", f"{wanted - 1}")
+        yield from edit_candidate("split-count", f"Let {op.values[-1]} take what is left over", overflow, 1)
     if edits:
-        yield candidate("split-count", title, script.text, edits)
-
-
-def _attribute(
-    context: RepairContext, number: int, name: str, value: str, title: str, doubt: int
-) -> Iterator[Candidate]:
-    try:
-        yield Candidate("split-count", title, set_argument(context.script, number, name, value), doubt)
-    except UsageError:  # the step is written in a form that the edit does not know
-        return
+        yield candidate("split-count", title, script, edits)
 
 
 def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
@@ -109,20 +99,16 @@ def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
         if change is None or located is None or not len(change.payload) > 1:
             continue
         number = len(change.payload)
-        try:
-            edited = wrap_in_foreach(script, script.number_of(op), handle=located.value)
-            title = f"Run step {context.step.index} for each of the {number} ops of {located.value}"
-            yield Candidate("each-alone", title, edited)
-        except UsageError:  # the handle is not read by the step as the edit sees it
-            pass
+        title = f"Run step {context.step.index} for each of the {number} ops of {located.value}"
+        wrap = partial(wrap_in_foreach, script, script.number_of(op), handle=located.value)
+        yield from edit_candidate("each-alone", title, wrap)
         if number > _MOST_SPLIT:
             continue
         for i in (0, number - 1):
-            names = [context.fresh(f"{located.value.partition('#')[0]}_part{k}") for k in range(number)]
+            names = [context.fresh(located.value, f"_part{k}") for k in range(number)]
             types = ", ".join([located.type] * number)
             line = f"{', '.join(names)} = {_SPLIT} {located.value} : ({located.type}) -> ({types})"
-            uses = [(u, o) for u, o in context.uses(located) if o.start == op.start]
-            replaced = context.replaced_uses(uses, names[i], located.type, located.type) or []
+            replaced = context.renamed_uses(context.uses_in_step(located), names[i])
             which = "first" if i == 0 else "last"
             title = f"Split {located.value} and use the {which} of its {number} ops"
-            yield candidate("split-count", title, script.text, [context.inserted(line), *replaced], 1)
+            yield candidate("split-count", title, script, [context.inserted(line), *replaced], 1)

@@ -13,7 +13,6 @@ from lhkit.repairs.repair_context import (
     Located,
     RepairContext,
     candidate,
-    definitions_of,
     retyped_results,
     type_span,
 )
@@ -61,25 +60,27 @@ def _other_parent(context: RepairContext) -> Iterator[Candidate]:
         title = f"Ask for a parent {name}: that is what lies around"
         same = name.startswith(f"{dialect}.")
         edit = Replacement(argument.start, argument.end, f'"{name}"')
-        yield candidate("other-name", title, text, [edit], 0 if same else min(1 + i, 3))
+        yield candidate("other-name", title, context.script, [edit], 0 if same else min(1 + i, 3))
 
 
 def _other_type(context: RepairContext) -> Iterator[Candidate]:
     script, op = context.script, context.op
-    types = [_cast_type(context)] if op.name == _CAST else list(result_types_of(op))
-    for start, end in dict.fromkeys(span for span in types if span is not None):
+    types = _cast_types(context) if op.name == _CAST else result_types_of(op)
+    for start, end in dict.fromkeys(types):
         old = script.text[start:end]
         typed = _TYPED.fullmatch(old)
         if typed is None:
             continue
         for doubt, new in enumerate([*_actual_types(context), ANY_OP]):
             if op.name == _CAST:
-                edits: list[Replacement] | None = [*_uses_retyped(context, new), Replacement(start, end, new)]
+                uses = [type_span(script, user, use) for d in script.results_of(op) for use, user in d.uses]
+                spans = [span for span in uses if span is not None]
+                edits: list[Replacement] | None = [Replacement(*s, new) for s in (*spans, (start, end))]
             else:
                 edits = retyped_results(script, op, old, new)
             if edits:
                 title = f"Write {new}: what the handle points to is no {typed[1]}"
-                yield candidate("type", title, script.text, edits, doubt)
+                yield candidate("type", title, script, edits, doubt)
 
 
 def _actual_types(context: RepairContext) -> list[str]:
@@ -90,17 +91,10 @@ def _actual_types(context: RepairContext) -> list[str]:
     return [f'!transform.op<"{name}">' for name in names] if len(names) == 1 else []
 
 
-def _cast_type(context: RepairContext) -> tuple[int, int] | None:
-    op, text = context.op, context.script.text
-    at = text.rfind(" to ", *op.signature) if op.signature is not None else -1
-    return (at + len(" to "), op.signature[1]) if op.signature is not None and at >= 0 else None
-
-
-def _uses_retyped(context: RepairContext, new: str) -> list[Replacement]:
-    script = context.script
-    definitions = definitions_of(script, context.op)
-    spans = [type_span(script, user, use) for d in definitions for use, user in d.uses]
-    return [Replacement(*span, new) for span in spans if span is not None]
+def _cast_types(context: RepairContext) -> tuple[tuple[int, int], ...]:
+    start, end = context.op.signature or (0, 0)
+    at = context.script.text.rfind(" to ", start, end)
+    return ((at + len(" to "), end),) if at >= 0 else ()
 
 
 def _inside(context: RepairContext, given: Located) -> Iterator[Candidate]:
@@ -113,10 +107,9 @@ def _inside(context: RepairContext, given: Located) -> Iterator[Candidate]:
         interface, doubt = "LoopLikeInterface", 3
     else:
         return
-    new = context.fresh(f"{given.value.partition('#')[0]}_inside")
+    new = context.fresh(given.value, "_inside")
     line = f"{new} = {_MATCH} interface{{{interface}}} in {given.value} : ({given.type}) -> {ANY_OP}"
-    uses = [(u, o) for u, o in context.uses(given) if o.start == context.op.start]
-    edits = context.replaced_uses(uses, new, given.type, ANY_OP)
+    edits = context.replaced_uses(context.uses_in_step(given), new, given.type, ANY_OP)
     if edits:
         title = f"Match the ops inside {given.value} that step {context.step.index} is for"
-        yield candidate("match-inside", title, context.script.text, [context.inserted(line), *edits], doubt)
+        yield candidate("match-inside", title, context.script, [context.inserted(line), *edits], doubt)

@@ -2,7 +2,7 @@
 
 Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ << >>``, comparisons (chained
 as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the
-functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python; see `evaluate`.
+functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python.
 
 A text may come from anybody's file: its length is bounded, and reading it does not recurse.
 Operator-precedence parsing turns it into code for a stack machine: each operand is the list of instructions
@@ -38,25 +38,13 @@ _INTEGER_BOUND = 1 << _INTEGER_BITS
 _LONGEST_SHOWN = 40
 
 
-def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
-    """Return what code computes, given the values of names."""
-    try:
-        return _run(code, values)
-    except ArithmeticError as error:
-        raise ValueError(str(error)) from None
-
-
-def checked_number(value: KnobValue) -> KnobValue:
+def _checked(value: KnobValue) -> KnobValue:
     """Return a value that is within bounds."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
+    if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
-    if -_INTEGER_BOUND < value < _INTEGER_BOUND:
-        return value
-    raise ValueError(f"an integer is too large (they have to be below 2**{_INTEGER_BITS})")
+    if isinstance(value, int) and abs(value) >= _INTEGER_BOUND:
+        raise ValueError(f"an integer is too large (they have to be below 2**{_INTEGER_BITS})")
+    return value
 
 
 def _run(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
@@ -68,7 +56,7 @@ def _run(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobVa
         if what == "constant":
             stack.append(given)
         elif what == "name":
-            stack.append(checked_number(values[given]))
+            stack.append(_checked(values[given]))
         elif what == "chain":
             right = stack.pop()
             if _compare(given[0], stack.pop(), right):
@@ -140,7 +128,7 @@ def _unary(symbol: str, value: Any) -> Any:
     if symbol != "not" and (isinstance(value, str) or (symbol == "~" and not isinstance(value, int))):
         raise ValueError(f"unsupported operand: {symbol}{_shown(value)}")
     # The bits of a bool are those of an integer; Python is about to say so too.
-    return checked_number(_UNARY[symbol](int(value) if symbol == "~" else value))
+    return _checked(_UNARY[symbol](int(value) if symbol == "~" else value))
 
 
 def _binary(symbol: str, left: Any, right: Any) -> Any:
@@ -148,7 +136,7 @@ def _binary(symbol: str, left: Any, right: Any) -> Any:
     if not isinstance(left, allowed) or not isinstance(right, allowed):
         raise _unsupported(symbol, left, right)
     function = _ARITHMETIC.get(symbol) or _OF_BITS[symbol]
-    return checked_number(function(left, right))
+    return _checked(function(left, right))
 
 
 def _compare(symbol: str, left: Any, right: Any) -> bool:
@@ -188,19 +176,20 @@ _MOST_TOKENS = 2_000
 _MOST_SHOWN = 80
 _LONGEST_NUMBER = 200
 
+# Each with the white space behind it.
 _TOKEN = re.compile(
-    r"""(?P<number>0[xXbBoO][0-9a-fA-F_]+|(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9][0-9_]*)?)
+    r"""(?:(?P<number>0[xXbBoO][0-9a-fA-F_]+|(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9][0-9_]*)?)
     |(?P<name>[^\W\d]\w*)
     |(?P<string>'[^'\\\n]*'|"[^"\\\n]*")
-    |(?P<mark>\*\*|//|<<|>>|<=|>=|==|!=|[-+*/%&|^~<>(),])""",
+    |(?P<mark>\*\*|//|<<|>>|<=|>=|==|!=|[-+*/%&|^~<>(),]))\s*""",
     re.VERBOSE,
 )
-_SPACE = re.compile(r"\s*")
 _WORDS = frozenset(("and", "or", "not", "if", "else", "in"))
 _LITERALS: Mapping[str, bool] = {"True": True, "False": False}
 
 # How tightly operators bind. All are read from the left, but ``**`` and ``if``.
 _OPEN, _TERNARY, _OR, _AND, _NOT, _COMPARISON, _SIGN, _POWER = 0, 1, 2, 3, 4, 5, 12, 13
+_PREFIXES: Mapping[str, int] = {"(": _OPEN, "-": _SIGN, "+": _SIGN, "~": _SIGN, "not": _NOT}
 _BINARY: Mapping[str, int] = {
     **{"or": _OR, "and": _AND, "**": _POWER, "|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10},
     **dict.fromkeys(("*", "/", "//", "%"), 11),
@@ -222,7 +211,10 @@ class Expression:
 
     def value(self, values: Mapping[str, KnobValue]) -> KnobValue:
         """Return what it is for values, one for each of its names."""
-        return evaluate(self._code, values)
+        try:
+            return _run(self._code, values)
+        except ArithmeticError as error:
+            raise ValueError(str(error)) from None
 
 
 def parse_expression(
@@ -277,7 +269,7 @@ def _tokens(place: _Place) -> list[_Token]:
     if len(text) > _MOST_CHARACTERS:
         raise place.refused(f"it is longer than {_MOST_CHARACTERS:,} characters", 0)
     found: list[_Token] = []
-    offset = _space_end(text, 0)
+    offset = len(text) - len(text.lstrip())
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None or match.lastgroup is None:
@@ -286,24 +278,19 @@ def _tokens(place: _Place) -> list[_Token]:
             raise place.refused(f"it has {what}", offset)
         if len(found) == _MOST_TOKENS:
             raise place.refused(f"it has more than {_MOST_TOKENS:,} words", offset)
-        kind, start, offset = match.lastgroup, offset, _space_end(text, match.end())
-        if kind == "name" and match[0] in _WORDS:
+        kind, word, start, offset = match.lastgroup, match[match.lastgroup], offset, match.end()
+        if kind == "name" and word in _WORDS:
             kind = "mark"
         elif kind == "name" and text.startswith("(", offset):
             kind = "function"
-            if match[0] not in FUNCTIONS:
-                message = f"there is no function {match[0]!r} in expressions"
+            if word not in FUNCTIONS:
+                message = f"there is no function {word!r} in expressions"
                 advice = f"Their functions: {', '.join(FUNCTIONS)}."
                 raise usage_error(message, advice, at=place.span(start), text=place.source)
-        elif kind == "name" and match[0] in _LITERALS:
+        elif kind == "name" and word in _LITERALS:
             kind = "literal"
-        found.append(_Token(kind, match[0], start))
+        found.append(_Token(kind, word, start))
     return [*found, _Token("end", "the end", len(text))]
-
-
-def _space_end(text: str, offset: int) -> int:
-    found = _SPACE.match(text, offset)
-    return found.end() if found else offset
 
 
 @dataclass(slots=True)
@@ -339,18 +326,14 @@ class _Parser:
 
     def parse(self) -> list[Instruction]:
         wants_operand = True
-        while True:
+        while wants_operand or self._tokens[self._at].kind != "end":
             token = self._tokens[self._at]
             self._at += 1
-            if wants_operand:
-                wants_operand = self._operand(token)
-            elif token.kind == "end":
-                self._reduce(_OPEN + 1)
-                if self._operators:
-                    raise self._place.refused("a parenthesis is not closed", self._operators[-1].start)
-                return self._operands.pop().code
-            else:
-                wants_operand = self._operator(token)
+            wants_operand = self._operand(token) if wants_operand else self._operator(token)
+        self._reduce(_OPEN + 1)
+        if self._operators:
+            raise self._place.refused("a parenthesis is not closed", self._operators[-1].start)
+        return self._operands.pop().code
 
     def _operand(self, token: _Token) -> bool:
         """Read a token where an operand begins; return whether an operand is still to come."""
@@ -366,14 +349,10 @@ class _Parser:
             self._at += 1  # its parenthesis
             self._operators.append(_Operator("(", _OPEN, token.start, function=token.text))
             return True
-        elif token.text == "(":
-            self._operators.append(_Operator("(", _OPEN, token.start))
-            return True
-        elif token.text in ("-", "+", "~"):
-            self._operators.append(_Operator(token.text, _SIGN, token.start, 1))
-            return True
-        elif token.text == "not" and (not self._operators or self._operators[-1].binds <= _NOT):
-            self._operators.append(_Operator("not", _NOT, token.start, 1))
+        elif token.text in _PREFIXES and (
+            token.text != "not" or not self._operators or self._operators[-1].binds <= _NOT
+        ):
+            self._operators.append(_Operator(token.text, _PREFIXES[token.text], token.start, 1))
             return True
         elif token.text == ")" and self._operators and self._operators[-1].arguments:
             self._close(self._operators.pop(), 0)  # a comma behind the last argument
@@ -431,8 +410,8 @@ class _Parser:
         right = self._operands.pop() if applied.operands > 1 else _Operand([])
         if symbol == "else":
             condition, then = self._operands.pop(), self._operands.pop()
-            skipped, behind = [("unless", len(then.code) + 1)], [("jump", len(right.code))]
-            code = [*condition.code, *skipped, *then.code, *behind, *right.code]
+            skipped, behind = ("unless", len(then.code) + 1), ("jump", len(right.code))
+            code = [*condition.code, skipped, *then.code, behind, *right.code]
             self._operands.append(_Operand(code))
             return
         left = self._operands[-1]
@@ -476,7 +455,7 @@ class _Parser:
         try:
             if len(text) > _LONGEST_NUMBER:
                 raise ValueError("a number is too long")
-            return checked_number(float(text) if is_float else int(text, 0))
+            return _checked(float(text) if is_float else int(text, 0))
         except ValueError as error:
             said = str(error)
             reason = f"{text} is not a number" if "literal" in said or "convert" in said else said

@@ -58,9 +58,9 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
     found: dict[str, DefaultRule] = {}
     for token, match in matching_comments(schedule.text, _DEFAULT_RULE):
         start = match.start(1) if match[1] else match.end()
-        rule = _rule(match[1] or "", Span(schedule.source, token.line, token.column + start), schedule)
+        at = Span(schedule.source, token.line, token.column + start)
+        rule = _rule(match[1] or "", at, schedule)
         if rule.knob in found:
-            at = dataclasses.replace(rule.at, column=token.column + start)
             raise usage_error(f"a second default of the knob {rule.knob!r}", at=at, text=schedule.text)
         found[rule.knob] = rule
     return tuple(found.values())
@@ -111,8 +111,9 @@ def _rule(text: str, at: Span, schedule: Schedule) -> DefaultRule:
         message = f"{schedule.source} has no knob {match[1]!r}"
         raise usage_error(message, f"Its knobs: {have}.", at=at, text=schedule.text)
     place = dataclasses.replace(at, column=at.column + match.start(2))
-    owner = {"owner": "a target", "named": "fact"}
-    expression = parse_expression(match[2], FACTS, **owner, at=place, source=schedule.text)
+    expression = parse_expression(
+        match[2], FACTS, owner="a target", named="fact", at=place, source=schedule.text
+    )
     return DefaultRule(match[1], expression, place)
 
 
@@ -122,13 +123,10 @@ def _value(rule: DefaultRule, schedule: Schedule, target: Target) -> KnobValue:
     try:
         value = rule.expression.value(target.facts)
     except ValueError as error:
-        raise usage_error(
-            f"{text!r} cannot be evaluated on {target.name}: {error}", at=rule.at, text=schedule.text
-        ) from None
+        message = f"{text!r} cannot be evaluated on {target.name}: {error}"
+        raise usage_error(message, at=rule.at, text=schedule.text) from None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int | float | str):
-        raise usage_error(f"{text!r} is {value!r}, which no knob can be", at=rule.at, text=schedule.text)
     try:
         return knob.check(value)
     except UsageError as error:
@@ -150,8 +148,7 @@ def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edit
         literal = _default(op) if value is None else str(value)
         if literal is None:
             raise script.refusal(f"the knob {knob!r} has no default; say which value it is to have", op)
-        users = {d.op.start: d for d in script.handles.definitions if not d.is_argument}[op.start].uses
-        for use, user in users:
+        for use, user in script.results_of(op)[-1].uses:
             replacements += _folded(script, use, user, literal)
         replacements.append(cut(script.text, op, op))
     replacements += default_rules_removed(script.text, [knob])
@@ -353,35 +350,26 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
     if not extent.has_lines:
         text = text.strip()
     changes = [Replacement(extent.start, extent.end, text)]
-    for definition in script.handles.definitions:
-        if definition.op.start == op.start and not definition.is_argument:
-            uses = (use for use, _ in definition.uses)
-            changes += [Replacement(u.start, u.end, handed[definition.value_of(u)]) for u in uses]
+    for value, new in handed.items():
+        uses = [use for definition in script.results_of(op) for use, _ in definition.uses_of(value)]
+        changes += [Replacement(use.start, use.end, new) for use in uses]
     return with_replacements(script.text, changes)
 
 
 _LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A library that a schedule names in a comment."""
-
-    path: str
-    at: Span
-
-
-def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
-    """Return the libraries that a schedule's comments name, in order, each once."""
-    found: dict[str, Declared] = {}
+def declared_libraries(text: str, source: str) -> dict[str, Span]:
+    """Return the paths of the libraries that a schedule's comments name, in order, with their places."""
+    found: dict[str, Span] = {}
     for token, match in matching_comments(text, _LIBRARY):
         at = Span(source, token.line, token.column + match.start(1))
         path = PurePosixPath(match[1])
         if path.is_absolute() or ".." in path.parts:
             advice = "Name a file below the schedule's folder here, or give any other with --library."
             raise usage_error(f"{path} is not below the schedule's folder", advice, at=at, text=text)
-        found.setdefault(str(path), Declared(str(path), at))
-    return tuple(found.values())
+        found.setdefault(str(path), at)
+    return found
 
 
 def standalone(schedule: Schedule) -> Schedule:
@@ -395,8 +383,9 @@ def standalone(schedule: Schedule) -> Schedule:
     libraries = [Script(library.text, library.source) for library in schedule.libraries]
     wanted = _wanted(libraries, missing)
     for read in libraries:
-        theirs = {name: op for name, op in _sequences(read).items() if op.regions and name in wanted}
-        for name, op in theirs.items():
+        for name, op in _sequences(read).items():
+            if not op.regions or name not in wanted:
+                continue
             if name in ours and ours[name].regions:
                 message = f"{schedule.source} and {read.source} both have a sequence {name}"
                 raise usage_error(message, "Rename one of them.")
@@ -424,14 +413,13 @@ def _sequences(script: Script) -> dict[str, OpSyntax]:
 def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:
     """Return the symbols of sequences and of all that they refer to."""
     found: set[str] = set()
-    waiting = list(names)
+    waiting = names & sequences.keys()
     while waiting:
-        at = waiting.pop()
-        if at in found or at not in sequences:
-            continue
-        found.add(at)
-        op = sequences[at]
-        waiting += [t.text for t in script.syntax.tokens if t.kind == "symbol" and op.start < t.start < op.end]
+        found |= waiting
+        spans = [range(sequences[name].start + 1, sequences[name].end) for name in waiting]
+        symbols = [token for token in script.syntax.tokens if token.kind == "symbol"]
+        named = {token.text for token in symbols if any(token.start in span for span in spans)}
+        waiting = (named & sequences.keys()) - found
     return found
 
 

@@ -28,6 +28,11 @@ class Name:
         """The name of each value: ``%x``, or ``%loops#0``, ``%loops#1``."""
         return (self.text,) if self.count == 1 else tuple(f"{self.text}#{i}" for i in range(self.count))
 
+    @property
+    def written(self) -> str:
+        """The name with its count: ``%x``, or ``%loops:2``."""
+        return self.text if self.count == 1 else f"{self.text}:{self.count}"
+
 
 @dataclass(frozen=True, slots=True)
 class Use:

@@ -7,7 +7,9 @@ It ends where the next one begins or its block ends. Other text there belongs to
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from lhkit.text.lexer import Token, lex, without_trivia
@@ -85,9 +87,9 @@ def is_bracket(tokens: Sequence[Token], i: int, which: Collection[str]) -> bool:
     token = tokens[i]
     if token.kind != "punctuation" or token.text not in which:
         return False
-    following = tokens[i + 1] if i + 1 < len(tokens) else None
-    compares = token.text in "<>" and following is not None and following.text == "="
-    return not (compares and following is not None and following.start == token.end)
+    if token.text not in "<>" or i + 1 == len(tokens):
+        return True
+    return tokens[i + 1].text != "=" or tokens[i + 1].start > token.end
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
@@ -118,19 +120,9 @@ def are_balanced(tokens: Sequence[Token]) -> bool:
 
 def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
     """Split tokens at top-level commas."""
-    parts: list[list[Token]] = [[]]
-    i = 0
-    while i < len(tokens):
-        if tokens[i].text == ",":
-            parts.append([])
-        elif is_bracket(tokens, i, "([{<"):
-            end = closing(tokens, i)
-            parts[-1] += tokens[i : end + 1]
-            i = end
-        else:
-            parts[-1].append(tokens[i])
-        i += 1
-    return [p for p in parts if p]
+    commas = [i for i in outside_brackets(tokens) if tokens[i].text == ","]
+    bounds = pairwise([-1, *commas, len(tokens)])
+    return [list(tokens[before + 1 : end]) for before, end in bounds if end > before + 1]
 
 
 def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
@@ -148,13 +140,18 @@ def first_outside(tokens: Sequence[Token], text: str) -> int | None:
     return next((i for i in outside_brackets(tokens) if tokens[i].text == text), None)
 
 
+def brackets_behind(tokens: Sequence[Token], word: str, opener: str) -> tuple[int, int] | None:
+    """Return the indices of the brackets of ``word [`` outside of other brackets, or None."""
+    for i in outside_brackets(tokens[:-1]):
+        if tokens[i].text == word and tokens[i + 1].text == opener:
+            return i + 1, closing(tokens, i + 1)
+    return None
+
+
 def source_of(tokens: Sequence[Token]) -> str:
     """Return tokens as text, without the comments and line breaks between them."""
-    pieces = []
-    for i, token in enumerate(tokens):
-        apart = i > 0 and tokens[i - 1].end < token.start
-        pieces.append((" " if apart else "") + token.text)
-    return "".join(pieces)
+    behind = (" " * (before.end < token.start) + token.text for before, token in pairwise(tokens))
+    return "".join([*(token.text for token in tokens[:1]), *behind])
 
 
 # Ops that are written without a dialect; elsewhere such words are keywords.
@@ -188,8 +185,6 @@ REGION_HOLDERS = frozenset(_REGION_HOLDERS.split())
 TERMINATORS = (".yield", ".return")
 # The last colon of these belongs to an attribute: their types begin at the arrow.
 TYPED_BY_ARROW = ("transform.tune.knob", "transform.param.constant")
-
-
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
 # How far into a dictionary the reader looks for what cannot be in one.
@@ -384,12 +379,9 @@ class _Reader:
 
     def _own_tokens(self, i: int, braces: list[int], end: int) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
         """Return the tokens from ``i`` on as far as the first region, and those behind it that are in none."""
-        pieces = []
-        for brace in braces:
-            pieces.append(self.tokens[i:brace])
-            i = (self._partner[brace] or 0) + 1
-        pieces.append(self.tokens[i:end])
-        return pieces[0], tuple(token for piece in pieces[1:] for token in piece)
+        starts = [i, *((self._partner[brace] or 0) + 1 for brace in braces)]
+        first, *others = (self.tokens[a:b] for a, b in zip(starts, [*braces, end], strict=True))
+        return first, tuple(itertools.chain(*others))
 
     def _ends(self, i: int, end: int, depth: int) -> bool:
         token = self.tokens[i]

@@ -8,15 +8,16 @@ A handle's name is enough where only one step defines it. Numbers are those of t
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.ir_outline import WrittenOp
 from lhkit.text.lexer import lex, matching_comments
-from lhkit.text.op_tree import BlockSyntax, Name, OpSyntax, RegionSyntax, Syntax, Use
+from lhkit.text.op_tree import Name, OpSyntax, Syntax, Use
 from lhkit.text.parser import number_steps, read_steps, read_syntax
 
 # Regions whose names are their own, and regions that see names from outside but may not read them.
@@ -40,6 +41,10 @@ class Definition:
             return self.name.text
         return use.text if "#" in use.text else f"{use.text}#0"
 
+    def uses_of(self, value: str) -> list[tuple[Use, OpSyntax]]:
+        """Return the uses that mean one of the values."""
+        return [(use, op) for use, op in self.uses if self.value_of(use) == value]
+
 
 @dataclass(frozen=True, slots=True)
 class Handles:
@@ -55,42 +60,39 @@ class Handles:
         """Return the innermost scope around a place."""
         return max(i for i, (start, end) in enumerate(self.spans) if i == 0 or start < offset < end)
 
+    def scopes_around(self, scope: int) -> Iterator[int]:
+        """Yield a scope and those whose names it sees, from the inside to the outside."""
+        at: int | None = scope
+        while at is not None:
+            yield at
+            at = self.parents[at]
+
     def in_sight(self, scope: int) -> dict[str, Definition]:
         """Return what a scope sees, by name: its own names and those around it, isolation apart."""
         seen: dict[str, Definition] = {}
-        at: int | None = scope
-        while at is not None:
+        for at in self.scopes_around(scope):
             for definition in self.definitions:
                 if definition.scope == at:
                     seen.setdefault(definition.name.text, definition)
-            at = self.parents[at]
         return seen
 
     def may_read(self, scope: int, definition: Definition) -> bool:
         """Return True if ops of a scope may read a handle, the order of steps apart."""
-        at: int | None = scope
-        while at is not None and at != definition.scope:
-            at = None if self.closed[at] else self.parents[at]
-        return at is not None
+        inner = itertools.takewhile(lambda at: at != definition.scope, self.scopes_around(scope))
+        return self.inside(scope, definition.scope) and not any(self.closed[at] for at in inner)
 
     def inside(self, scope: int, other: int) -> bool:
         """Return True if a scope is another one or sees its names."""
-        at: int | None = scope
-        while at is not None and at != other:
-            at = self.parents[at]
-        return at is not None
+        return other in self.scopes_around(scope)
 
 
 @functools.lru_cache(maxsize=8)
 def read_handles(text: str) -> Handles:
     """Return the definitions of a text with their uses."""
     reader = _Reader()
-    reader.block(BlockSyntax(None, (), read_syntax(text).ops), reader.scope(None, (0, len(text))), None)
+    reader.add_ops(read_syntax(text).ops, reader.add_scope(None, (0, len(text)), is_closed=False))
     reader.resolve()
-    definitions = tuple(
-        Definition(name, op, is_argument, scope, tuple(uses))
-        for (name, op, is_argument, scope), uses in zip(reader.found, reader.uses, strict=True)
-    )
+    definitions = (Definition(*parts, tuple(uses)) for parts, uses in reader.found)
     order = sorted(definitions, key=lambda d: d.name.start)
     return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans), tuple(reader.closed))
 
@@ -102,44 +104,41 @@ class _Reader:
         self.parents: list[int | None] = []
         self.spans: list[tuple[int, int]] = []
         self.closed: list[bool] = []
-        self.found: list[tuple[Name, OpSyntax, bool, int]] = []
-        self.uses: list[list[tuple[Use, OpSyntax]]] = []
-        self._by_scope: list[dict[str, int]] = []
+        self.found: list[tuple[tuple[Name, OpSyntax, bool, int], list[tuple[Use, OpSyntax]]]] = []
+        self._uses_by_name: list[dict[str, list[tuple[Use, OpSyntax]]]] = []  # For each scope
         self._waiting: list[tuple[Use, OpSyntax, int]] = []
 
-    def scope(self, parent: int | None, span: tuple[int, int], *, is_closed: bool = False) -> int:
+    def add_scope(self, parent: int | None, span: tuple[int, int], *, is_closed: bool) -> int:
         self.parents.append(parent)
         self.spans.append(span)
         self.closed.append(is_closed)
-        self._by_scope.append({})
+        self._uses_by_name.append({})
         return len(self.parents) - 1
 
-    def block(self, block: BlockSyntax, scope: int, owner: OpSyntax | None) -> None:
-        for name in block.arguments:
-            if owner is not None:
-                self._define(name, owner, True, scope)
-        for op in block.ops:
+    def add_ops(self, ops: Iterable[OpSyntax], scope: int) -> None:
+        for op in ops:
             self._waiting += [(use, op, scope) for use in op.operands]
-            for name in op.results:
-                self._define(name, op, False, scope)
+            self._define(op.results, op, False, scope)
             for region in op.regions:
                 parent = None if op.name in _ISOLATED else scope
-                inner = self.scope(parent, (region.start, region.end), is_closed=op.name in _CLOSED)
-                for inner_block in region.blocks:
-                    self.block(inner_block, inner, op)
+                inner = self.add_scope(parent, (region.start, region.end), is_closed=op.name in _CLOSED)
+                for block in region.blocks:
+                    self._define(block.arguments, op, True, inner)
+                    self.add_ops(block.ops, inner)
 
     def resolve(self) -> None:
         for use, op, scope in self._waiting:
             at: int | None = scope
-            while at is not None and use.name not in self._by_scope[at]:
+            while at is not None and use.name not in self._uses_by_name[at]:
                 at = self.parents[at]
             if at is not None:
-                self.uses[self._by_scope[at][use.name]].append((use, op))
+                self._uses_by_name[at][use.name].append((use, op))
 
-    def _define(self, name: Name, op: OpSyntax, is_argument: bool, scope: int) -> None:
-        self._by_scope[scope].setdefault(name.text, len(self.found))
-        self.found.append((name, op, is_argument, scope))
-        self.uses.append([])
+    def _define(self, names: Iterable[Name], op: OpSyntax, is_argument: bool, scope: int) -> None:
+        for name in names:
+            uses: list[tuple[Use, OpSyntax]] = []
+            self._uses_by_name[scope].setdefault(name.text, uses)
+            self.found.append(((name, op, is_argument, scope), uses))
 
 
 _VALID_HANDLE = re.compile(r"%(?:[A-Za-z$._-][\w$.-]*|[0-9]+)", re.ASCII)
@@ -283,15 +282,17 @@ class Script:
             return f"{op.name} at line {self.line_of(op)}"
         return f"step {self.number_of(op)} ({op.name}, line {self.line_of(op)})"
 
-    def home_of(self, op: OpSyntax) -> tuple[OpSyntax | None, RegionSyntax | None, BlockSyntax, int]:
-        """Return the op, the region and the block around an op, and its index in the block."""
+    def home_of(self, op: OpSyntax) -> tuple[OpSyntax | None, tuple[OpSyntax, ...], int]:
+        """Return the op around an op, the ops of its block, and its index among them."""
         for owner in self.syntax.walk():
-            for region in owner.regions:
-                for block in region.blocks:
-                    if op in block.ops:
-                        return owner, region, block, block.ops.index(op)
-        top = self.syntax.ops
-        return None, None, BlockSyntax(None, (), top), top.index(op)
+            for block in (block for region in owner.regions for block in region.blocks):
+                if op in block.ops:
+                    return owner, block.ops, block.ops.index(op)
+        return None, self.syntax.ops, self.syntax.ops.index(op)
+
+    def results_of(self, op: OpSyntax) -> list[Definition]:
+        """Return the definitions of a step's results."""
+        return [d for d in self.handles.definitions if d.op.start == op.start and not d.is_argument]
 
     def edited(self, replacements: Sequence[Replacement], title: str, notes: Sequence[str] = ()) -> Edited:
         """Return the edit that makes these replacements, which must not overlap."""

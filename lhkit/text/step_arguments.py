@@ -160,18 +160,14 @@ def _removal(script: Script, op: OpSyntax, name: str, found: Argument | None) ->
     if found is None or found.form in ("list", "word", "braces"):
         what = "has no" if found is None else "cannot do without"
         raise script.refusal(f"{script.describe(op)} {what} {name}", op)
-    for group in dictionaries_of(op):
-        if not group.start < found.name_start < group.end:
-            continue
-        entries = elements_of(op, group.start, group.end)
-        if len(entries) == 1:
-            start = len(text[: group.start].rstrip(" "))
-            return Replacement(start, group.end, "")
-        i = next(i for i, (start, _) in enumerate(entries) if start == found.name_start)
-        if i + 1 < len(entries):
-            return Replacement(entries[i][0], entries[i + 1][0], "")
-        return Replacement(entries[i - 1][1], entries[i][1], "")
-    raise script.refusal(f"{script.describe(op)} has {name} in no dictionary", op)
+    group = next(g for g in dictionaries_of(op) if g.start < found.name_start < g.end)
+    entries = elements_of(op, group.start, group.end)
+    if len(entries) == 1:
+        return Replacement(len(text[: group.start].rstrip(" ")), group.end, "")
+    i = next(i for i, (start, _) in enumerate(entries) if start == found.name_start)
+    if i + 1 < len(entries):
+        return Replacement(entries[i][0], entries[i + 1][0], "")
+    return Replacement(entries[i - 1][1], entries[i][1], "")
 
 
 def _new_entry(script: Script, op: OpSyntax, entry: str) -> Replacement:
@@ -182,9 +178,10 @@ def _new_entry(script: Script, op: OpSyntax, entry: str) -> Replacement:
         at = groups[-1].start + 1 + len(inside.rstrip())
         return Replacement(at, at, f", {entry}" if inside.strip() else entry)
     # Before the types; an op with a region and no types has its dictionary behind it.
-    end = op.signature[0] if op.signature else op.location[0] if op.location else op.end
-    before_region = [r.start for r in op.regions if op.signature is None or r.start > op.signature[0]]
-    if before_region and op.signature is None:
-        end = op.end
+    end = op.end
+    if op.signature is not None:
+        end = op.signature[0]
+    elif op.location is not None and not op.regions:
+        end = op.location[0]
     at = len(text[:end].rstrip())
     return Replacement(at, at, f" {{{entry}}}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 
-from lhkit.text.op_tree import Name, OpSyntax, Use
+from lhkit.text.lexer import matching_comments
+from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import OFF_MARK, read_syntax
 from lhkit.text.script import (
     SEQUENCE,
@@ -29,6 +31,7 @@ from lhkit.text.script import (
     put_before,
     renamed,
     with_names,
+    with_replacements,
 )
 
 
@@ -76,44 +79,38 @@ def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
 def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
     """Return the steps that use a step's results, and so on; for a named sequence, those that name it."""
     op = script.find(step)
-    found: dict[int, OpSyntax] = {}
+    found = {user.start: user for user in _users_of_symbol(script, op)}
+    reached: set[int] = set()
     waiting = [op]
     while waiting:
         gone = waiting.pop()
         span = range(gone.start, gone.end)
-        for definition in script.handles.definitions:
-            if definition.op.start in span and not definition.is_argument:
-                for _, user in definition.uses:
-                    if user.start not in span and user.start not in found:
-                        found[user.start] = user
-                        waiting.append(user)
-    for user in _users_of_symbol(script, op):
-        found.setdefault(user.start, user)
+        defined = [d for d in script.handles.definitions if d.op.start in span and not d.is_argument]
+        users = {user.start: user for d in defined for _, user in d.uses if user.start not in span}
+        waiting += [user for start, user in users.items() if start not in reached]
+        reached |= users.keys()
+        found |= users
     inside = range(op.start, op.end)
     return tuple(found[start] for start in sorted(found) if start not in inside)
 
 
 def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
     """Remove a step with the comments that belong to it."""
-    op = script.find(step)
-    refuse_terminator(script, op, "removed")
-    dependents = check_dependents(script, op, allowed=with_dependents, done="removed")
-    gone = outermost([op, *dependents])
-    notes = [f"removed {script.describe(d)} too" for d in dependents]
+    op, gone, notes = _gone_with(script, step, allowed=with_dependents, done="removed")
     return script.edited([cut(script.text, o, o) for o in gone], f"remove {script.describe(op)}", notes)
 
 
 def duplicate_step(script: Script, step: StepRef) -> Edited:
     """Put a copy of a step right behind it; the handles of the copy get fresh names."""
     op = script.find(step)
-    refuse_terminator(script, op, "duplicated")
+    _refuse_terminator(script, op, "duplicated")
     taken = names_in(script.text)
     names: dict[str, str] = {}
     for name in op.results:
         names[name.text] = fresh_name(name.text, {*taken, *names.values()})
     piece = Script(lines_of(script.text, op, op))
     own = [d for d in piece.handles.definitions if d.scope == 0]
-    copy = piece.edited([r for d in own for r in _renamed_later(d, names[d.name.text])], "").text
+    copy = with_replacements(piece.text, [r for d in own for r in _renamed_later(d, names[d.name.text])])
     if op.name == SEQUENCE:
         symbol = op.symbol
         names[symbol] = fresh_name(symbol, taken)
@@ -123,43 +120,36 @@ def duplicate_step(script: Script, step: StepRef) -> Edited:
     return script.edited([place], f"duplicate {script.describe(op)}", notes)
 
 
-def refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
-    """Refuse to do something to the op that ends a block."""
+def _refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
     if is_terminator(op):
         raise script.refusal(f"{script.describe(op)} cannot be {done}: it ends its block", op)
 
 
-def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) -> tuple[OpSyntax, ...]:
-    """Return the steps that depend on one that is to go."""
+def _gone_with(
+    script: Script, step: StepRef, *, allowed: bool, done: str
+) -> tuple[OpSyntax, list[OpSyntax], list[str]]:
+    """Return a step, the outermost of the ops that go with it, and notes on its dependents."""
+    op = script.find(step)
+    _refuse_terminator(script, op, done)
     dependents = dependents_of(script, script.number_of(op))
-    if not dependents:
-        return ()
-    listed = ", ".join(script.describe(d) for d in dependents)
-    if not allowed:
+    if dependents and not allowed:
+        listed = ", ".join(script.describe(d) for d in dependents)
         advice = "Pass with_dependents=True to take them along, or change them first."
         raise script.refusal(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
     for dependent in filter(is_terminator, dependents):
         message = f"{script.describe(op)} cannot be {done}: a terminator hands on its results"
         raise script.refusal(message, dependent)
-    return dependents
-
-
-def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
-    """Return the outermost of some ops."""
-    return [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
+    ops = [op, *dependents]
+    outermost = [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
+    return op, outermost, [f"{done} {script.describe(d)} too" for d in dependents]
 
 
 def _users_of_symbol(script: Script, op: OpSyntax) -> list[OpSyntax]:
-    symbol = op.symbol if op.name == SEQUENCE else ""
-    if not symbol:
+    if op.name != SEQUENCE or not op.symbol:
         return []
-    places = [t.start for t in script.syntax.tokens if t.kind == "symbol" and t.text == symbol]
-    innermost = []
-    for place in places:
-        around = [s for s in script.steps if s.name_start < place < s.end]
-        if around and around[-1].start != op.start:
-            innermost.append(around[-1])
-    return innermost
+    places = [t.start for t in script.syntax.tokens if t.kind == "symbol" and t.text == op.symbol]
+    around = [[s for s in script.steps if s.name_start < place < s.end] for place in places]
+    return [steps[-1] for steps in around if steps and steps[-1].start != op.start]
 
 
 def _with_fresh_names(script: Script, lines: str, at: int) -> tuple[str, list[str]]:
@@ -177,7 +167,7 @@ def _with_fresh_names(script: Script, lines: str, at: int) -> tuple[str, list[st
             new = given.setdefault(name, fresh_name(name, taken | names_in(lines) | set(given.values())))
             replacements += _renamed_later(definition, new)
     notes = [f"{old} is called {new} here, since the name is taken" for old, new in given.items()]
-    return piece.edited(replacements, "").text, notes
+    return with_replacements(lines, replacements), notes
 
 
 def _renamed_later(definition: Definition, new: str) -> list[Replacement]:
@@ -211,7 +201,7 @@ def move_step(
         raise script.refusal("say where to move: exactly one of before and after")
     op = script.find(step)
     target = script.find(before if before is not None else after)  # type: ignore[arg-type]
-    refuse_terminator(script, op, "moved")
+    _refuse_terminator(script, op, "moved")
     if op.start <= target.start < op.end:
         raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
     if before is None and is_terminator(target):
@@ -275,7 +265,8 @@ def _names_free_at(script: Script, op: OpSyntax, scope: int, place: int) -> tupl
     return replaced, notes
 
 
-_FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
+# Before the first line of a disabled step, and with a plus before its others.
+_MARK = re.compile(re.escape(OFF_MARK) + r"(\+?) ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,28 +281,20 @@ class DisabledStep:
 
 def disable_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
     """Switch a step off: its lines become comments, and nothing else changes."""
-    op = script.find(step)
-    refuse_terminator(script, op, "switched off")
-    dependents = check_dependents(script, op, allowed=with_dependents, done="switched off")
-    replacements = [r for o in outermost([op, *dependents]) for r in _marks(script, o)]
-    notes = [f"switched off {script.describe(d)} too" for d in dependents]
+    op, gone, notes = _gone_with(script, step, allowed=with_dependents, done="switched off")
+    replacements = [r for o in gone for r in _marks(script, o)]
     return script.edited(replacements, f"switch off {script.describe(op)}", notes)
 
 
 def disabled_steps(text: str) -> tuple[DisabledStep, ...]:
     """Return the steps of a text that are off, in order."""
     groups: list[list[tuple[int, int]]] = []
-    script = Script(text)
-    for token in script.syntax.tokens:
-        if token.kind != "comment" or not token.text.startswith(OFF_MARK):
-            continue
-        mark = _MORE if token.text.startswith(_MORE) else _FIRST
-        width = len(mark) + token.text.startswith(" ", len(mark))
-        if mark == _FIRST:
+    for token, mark in matching_comments(text, _MARK):
+        if not mark[1]:
             groups.append([])
         if groups:
-            groups[-1].append((token.start, token.start + width))
-    return tuple(_disabled(script, group) for group in groups)
+            groups[-1].append((token.start, token.start + mark.end()))
+    return tuple(_disabled(Script(text), group) for group in groups)
 
 
 def enable_step(script: Script, number: int) -> Edited:
@@ -329,73 +312,24 @@ def _marks(script: Script, op: OpSyntax) -> list[Replacement]:
     if text[op.tail : end].strip():
         message = f"{script.describe(op)} cannot be switched off: something stands behind it on its last line"
         raise script.refusal(message, op, "Give it lines of its own first.")
-    marks = [Replacement(op.start, op.start, _FIRST + " ")]
+    marks = [Replacement(op.start, op.start, f"{OFF_MARK} ")]
     at = line_end(text, op.start) + 1
     while at < end:
         stop = line_end(text, at)
         line = text[line_start(text, at) : stop]
         inside = at + len(line) - len(line.lstrip(" \t"))
-        marks.append(Replacement(inside, inside, _MORE + (" " if line.strip() else "")))
+        marks.append(Replacement(inside, inside, f"{OFF_MARK}+ " if line.strip() else f"{OFF_MARK}+"))
         at = stop + 1
     return marks
 
 
 def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
     text = script.text
-    pieces = [text[end : line_end(text, end)] for _, end in marks]
-    indents = [text[line_start(text, start) : start] for start, _ in marks]
-    lines = [pieces[0], *(i + p for i, p in zip(indents[1:], pieces[1:], strict=True))]
-    whole = "\n".join(lines)
+    lines = [text[line_start(text, start) : start] + text[end : line_end(text, end)] for start, end in marks]
+    whole = "\n".join(lines)[marks[0][0] - line_start(text, marks[0][0]) :]
     ops = read_syntax(whole).ops
     line = script.syntax.place(marks[0][0]).line
     return DisabledStep(ops[0].name if ops else "?", whole, line, tuple(marks))
-
-
-# Several steps in a row: what they read from outside, what others read of them, and the types of both.
-
-
-@dataclass(frozen=True, slots=True)
-class StepRange:
-    """Steps in a row of one block."""
-
-    ops: tuple[OpSyntax, ...]
-    # Every use inside of a handle from outside, with the op that uses it and the definition
-    captured: tuple[tuple[Use, OpSyntax, Definition], ...]
-    handed_on: tuple[Definition, ...]  # The definitions inside that are used outside, in order
-
-    @property
-    def first(self) -> OpSyntax:
-        """The first step."""
-        return self.ops[0]
-
-    @property
-    def last(self) -> OpSyntax:
-        """The last step."""
-        return self.ops[-1]
-
-
-def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> StepRange:
-    """Return the steps from one to another, both included."""
-    head = script.find(first)
-    tail = head if last is None else script.find(last)
-    _, _, block, i = script.home_of(head)
-    if tail not in block.ops[i:]:
-        message = f"{script.describe(tail)} does not follow {script.describe(head)} in the same block"
-        raise script.refusal(message, tail)
-    ops = block.ops[i : block.ops.index(tail) + 1]
-    for op in ops:
-        if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
-            raise script.refusal(f"{script.describe(op)} is not a step that can be wrapped or extracted", op)
-    span = range(head.start, tail.end)
-    captured, handed_on = [], []
-    for definition in script.handles.definitions:
-        is_inside = definition.name.start in span
-        if not is_inside:
-            captured += [(u, o, definition) for u, o in definition.uses if u.start in span]
-        elif any(u.start not in span for u, _ in definition.uses):
-            handed_on.append(definition)
-    captured.sort(key=lambda c: c[0].start)
-    return StepRange(ops, tuple(captured), tuple(handed_on))
 
 
 def type_of(script: Script, definition: Definition, value: str) -> str:
@@ -427,43 +361,48 @@ def wrap_in_foreach(
     Inside, ``%each`` replaces the handle. What later steps read of the wrapped ones is yielded, and the
     foreach has results of the same names.
     """
-    steps = find_range(script, first, last)
-    wanted = handle or next((u.text for u in steps.first.operands), None)
-    reads = [(u, d) for u, _, d in steps.captured if u.text == wanted]
+    head = script.find(first)
+    tail = head if last is None else script.find(last)
+    _check_range(script, head, tail)
+    span = range(head.start, tail.end)
+    definitions = script.handles.definitions
+    handed_on = [d for d in definitions if d.name.start in span and any(u.start not in span for u, _ in d.uses)]
+    wanted = handle or next((u.text for u in head.operands), None)
+    read = [d for d in definitions if d.name.start not in span]
+    reads = [(u, d) for d in read for u, _ in d.uses if u.start in span and u.text == wanted]
     if not reads:
-        raise script.refusal(
-            f"{script.describe(steps.first)} does not read {wanted or 'any handle'}", steps.first
-        )
-    type_ = type_of(script, reads[0][1], reads[0][1].value_of(reads[0][0]))
-    taken = names_in(script.text)
-    each = fresh_name("%each", taken)
-    replaced = [Replacement(u.start, u.end, each) for u, _ in reads]
-    body = lines_of(script.text, steps.first, steps.last, replaced)
-    values = [(v, type_of(script, d, v)) for d in steps.handed_on for v in d.name.values]
+        raise script.refusal(f"{script.describe(head)} does not read {wanted or 'any handle'}", head)
+    use, definition = min(reads, key=lambda r: r[0].start)
+    type_ = type_of(script, definition, definition.value_of(use))
+    each = fresh_name("%each", names_in(script.text))
+    body = lines_of(script.text, head, tail, [Replacement(u.start, u.end, each) for u, _ in reads])
+    values = {v: type_of(script, d, v) for d in handed_on for v in d.name.values}
     left, arrow, yielded = "", "", ""
     if values:
-        types = ", ".join(t for _, t in values)
-        left = ", ".join(_written(d.name) for d in steps.handed_on)
-        left, arrow = f"{left} = ", f" -> {types}"
-        yielded = f"transform.yield {', '.join(v for v, _ in values)} : {types}\n"
+        types = ", ".join(values.values())
+        left = ", ".join(d.name.written for d in handed_on) + " = "
+        arrow = f" -> {types}"
+        yielded = f"{STEP_INDENT}transform.yield {', '.join(values)} : {types}\n"
     lines = f"{left}transform.foreach {wanted} : {type_}{arrow} {{\n^bb0({each}: {type_}):\n"
-    lines += indented(body, STEP_INDENT) + (STEP_INDENT + yielded if yielded else "") + "}"
-    title = f"wrap {script.describe(steps.first)} in a foreach over {wanted}"
-    return script.edited([_replaced(script, steps.first, steps.last, lines)], title)
-
-
-def _replaced(script: Script, first: OpSyntax, last: OpSyntax, lines: str) -> Replacement:
-    extent, indent = extent_of(script.text, first, last), indent_of(script.text, first.start)
+    lines += indented(body, STEP_INDENT) + yielded + "}"
+    extent, indent = extent_of(script.text, head, tail), indent_of(script.text, head.start)
     text = indented(lines, indent)
     if not extent.has_lines:
-        text = text.removeprefix(indent).removesuffix("\n")
         after = script.text[extent.end : line_end(script.text, extent.end)].strip()
-        text += f"\n{indent}" if after else ""
-    return Replacement(extent.start, extent.end, text)
+        text = text.removeprefix(indent).removesuffix("\n") + (f"\n{indent}" if after else "")
+    title = f"wrap {script.describe(head)} in a foreach over {wanted}"
+    return script.edited([Replacement(extent.start, extent.end, text)], title)
 
 
-def _written(name: Name) -> str:
-    return name.text if name.count == 1 else f"{name.text}:{name.count}"
+def _check_range(script: Script, first: OpSyntax, last: OpSyntax) -> None:
+    """Refuse a range of steps that is not one of a single block, or has an op that cannot be wrapped."""
+    _, ops, i = script.home_of(first)
+    if last not in ops[i:]:
+        message = f"{script.describe(last)} does not follow {script.describe(first)} in the same block"
+        raise script.refusal(message, last)
+    for op in ops[i : ops.index(last) + 1]:
+        if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
+            raise script.refusal(f"{script.describe(op)} is not a step that can be wrapped or extracted", op)
 
 
 def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> Definition:

@@ -188,11 +188,11 @@ def _move(workbench: WorkbenchCore, command: Command) -> None:
     step = integer(command, "step")
     if "by" in command:
         script, is_down = workbench.script, integer(command, "by") > 0
-        block, index = script.home_of(script.find(step))[2:]
+        _, ops, index = script.home_of(script.find(step))
         at = index + (1 if is_down else -1)
-        if not 0 <= at < len(block.ops) or is_terminator(block.ops[at]):
+        if not 0 <= at < len(ops) or is_terminator(ops[at]):
             raise usage_error(f"there is no step {'below' if is_down else 'above'} it in its block")
-        place = {"after" if is_down else "before": script.number_of(block.ops[at])}
+        place = {"after" if is_down else "before": script.number_of(ops[at])}
     else:
         side = "before" if "before" in command else "after"
         place = {side: integer(command, side)}

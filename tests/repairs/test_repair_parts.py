@@ -30,7 +30,7 @@ def test_a_step_moves_with_what_it_depends_on_and_is_found_again():
     )
     script = Script(text)
     moved = moved_before(script, step(script, "transform.structured.vectorize"), step(script, "%max"))
-    edited = candidate("move-before", "", text, moved).edited
+    edited = candidate("move-before", "", script, moved).edited
     names = [op.name.removeprefix("transform.") for op in read_steps(edited.text)][1:-1]
     assert names == ["structured.match", "get_producer_of_operand", "structured.vectorize", "structured.match"]
     pairs = corresponding_ops(edited)
@@ -67,7 +67,7 @@ def test_results_are_taken_away_and_added_at_the_end():
 
 def test_of_candidates_with_one_text_the_least_doubtful_is_tried():
     def replace(new, doubt):
-        return candidate("spelling", new, "%abc", [Replacement(0, 4, new)], doubt)
+        return candidate("spelling", new, Script("%abc"), [Replacement(0, 4, new)], doubt)
 
     tried = distinct(
         [replace("%abcdef", 0), replace("%abd", 1), replace("%abcd", 0), replace("%abd", 0), replace("%abc", 0)]

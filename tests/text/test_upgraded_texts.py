@@ -18,11 +18,11 @@ LAYER = (FOLDER / "layer_llvm17.mlir").read_text()
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.mlir")), ids=lambda p: p.name)
 def test_old_texts_parse_once_they_are_upgraded(path, worker):
     done = upgrade_file(path, worker=worker)
-    assert done.changes and done.diff
+    assert done.upgrade.changes and done.diff
     assert done.remaining is None, done.remaining.describe()
     # What parses is not touched again.
-    again = upgrade_file(done.new, worker=worker)
-    assert again.new == done.new and not again.changes
+    again = upgrade_file(done.upgrade.text, worker=worker)
+    assert again.upgrade.text == done.upgrade.text and not again.upgrade.changes
 
 
 @pytest.mark.parametrize("line", STEPS)
@@ -43,7 +43,7 @@ def test_shipped_files_give_no_diff(kind, worker):
 
 
 def layer(worker, dead=""):
-    new = upgrade_file(LAYER.replace("//DEAD", dead), worker=worker).new
+    new = upgrade_file(LAYER.replace("//DEAD", dead), worker=worker).upgrade.text
     schedule = load_schedule(new, bind=["linalg.matmul", "linalg.elementwise"], worker=worker)
     return trace_schedule(load_payload(new, worker=worker), schedule, worker=worker)
 
@@ -64,7 +64,7 @@ def test_what_was_a_use_after_death_still_is(worker, handle, type_):
 def test_what_is_left_is_the_first_error_with_its_place(worker):
     text = "func @f(%a: f32) -> f32 {\n  %0 = addf %a, %b : f32\n  return %0 : f32\n}\n"
     done = upgrade_file(text, worker=worker)
-    assert "arith.addf %a, %b" in done.new
+    assert "arith.addf %a, %b" in done.upgrade.text
     failure = done.left(written=False)
     assert failure.span.line == 2 and "%b" in failure.describe()
 

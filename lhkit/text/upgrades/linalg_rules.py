@@ -11,9 +11,9 @@ from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax
 from lhkit.text.parser import (
     are_balanced,
+    brackets_behind,
     closing,
     first_outside,
-    outside_brackets,
     read_syntax,
     source_of,
     split_list,
@@ -34,18 +34,10 @@ from lhkit.text.upgrades.rule_edits import (
 
 _DEFAULT_KIND = {"linalg.elemwise_binary": "add", "linalg.elemwise_unary": "exp"}
 TRANSPOSED = {
-    "linalg.matmul_transpose_a": ("linalg.matmul", ("m", "n", "k"), ("k, m", "k, n", "m, n")),
-    "linalg.matmul_transpose_b": ("linalg.matmul", ("m", "n", "k"), ("m, k", "n, k", "m, n")),
-    "linalg.batch_matmul_transpose_a": (
-        "linalg.batch_matmul",
-        ("b", "m", "n", "k"),
-        ("b, k, m", "b, k, n", "b, m, n"),
-    ),
-    "linalg.batch_matmul_transpose_b": (
-        "linalg.batch_matmul",
-        ("b", "m", "n", "k"),
-        ("b, m, k", "b, n, k", "b, m, n"),
-    ),
+    "linalg.matmul_transpose_a": ("linalg.matmul", "m, n, k", "k, m", "k, n", "m, n"),
+    "linalg.matmul_transpose_b": ("linalg.matmul", "m, n, k", "m, k", "n, k", "m, n"),
+    "linalg.batch_matmul_transpose_a": ("linalg.batch_matmul", "b, m, n, k", "b, k, m", "b, k, n", "b, m, n"),
+    "linalg.batch_matmul_transpose_b": ("linalg.batch_matmul", "b, m, n, k", "b, m, k", "b, n, k", "b, m, n"),
 }
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d+|\?)x)*)")
 
@@ -86,21 +78,18 @@ def indexing_maps(tokens: Sequence[Token]) -> str | None:
 
 def _operand_ranks(tokens: Sequence[Token], word: str) -> list[int]:
     """Return the rank of each operand in ``ins(…)`` or ``outs(…)``, 0 for a scalar."""
-    for i in outside_brackets(tokens):
-        if tokens[i].text == word and i + 1 < len(tokens) and tokens[i + 1].text == "(":
-            part = tokens[i + 2 : closing(tokens, i + 1)]
-            colon = first_outside(part, ":")
-            types = [] if colon is None else [source_of(t) for t in split_list(part[colon + 1 :])]
-            matches = [_SHAPED.match(t.replace(" ", "")) for t in types]
-            return [match[1].count("x") if match else 0 for match in matches]
-    return []
+    start, end = brackets_behind(tokens, word, "(") or (0, 0)
+    part = tokens[start + 1 : end]
+    colon = first_outside(part, ":")
+    types = split_list(part[colon + 1 :]) if colon is not None else []
+    matches = [_SHAPED.match(source_of(t).replace(" ", "")) for t in types]
+    return [match[1].count("x") if match else 0 for match in matches]
 
 
 def _transposed(op: OpSyntax) -> Iterable[Finding]:
     """A transposed matmul is a matmul whose maps say so."""
-    new, dims, results = TRANSPOSED[op.spelling]
-    names = ", ".join(dims)
-    maps = ", ".join(f"affine_map<({names}) -> ({r})>" for r in results)
+    new, dims, *results = TRANSPOSED[op.spelling]
+    maps = ", ".join(f"affine_map<({dims}) -> ({r})>" for r in results)
     yield rename(op, f"{new} indexing_maps = [{maps}]", said=f"{new} indexing_maps = […]", until=22)
 
 
@@ -111,21 +100,17 @@ def _unsigned(op: OpSyntax) -> Iterable[Finding]:
 
 def _init(op: OpSyntax) -> Iterable[Finding]:
     """``init(…)`` on named ops, of the first proposals of linalg on tensors, is ``outs(…)``."""
-    tokens = op.head
-    for i in outside_brackets(tokens):
-        if tokens[i].text == "init" and i + 1 < len(tokens) and tokens[i + 1].text == "(":
-            yield rewrite(op.at, "init(…)", "outs(…)", replaced(tokens[i], "outs"), until=12)
-            return
+    if brackets := brackets_behind(op.head, "init", "("):
+        yield rewrite(op.at, "init(…)", "outs(…)", replaced(op.head[brackets[0] - 1], "outs"), until=12)
 
 
 def _operands_in_parentheses(op: OpSyntax) -> Iterable[Finding]:
     """``linalg.fill(%value, %out) : types`` and ``linalg.copy(%in, %out)`` have ``ins`` and ``outs`` today."""
     tokens = op.head
     signature = signature_of(op)
-    if not tokens or tokens[0].text != "(" or len(signature.operands) < 2 or signature.colon is None:
+    if not tokens or tokens[0].text != "(" or len(signature.operands) < 2:
         return
-    end = closing(tokens, 0)
-    values = [source_of(p) for p in split_list(tokens[1:end])]
+    values = [source_of(p) for p in split_list(tokens[1 : closing(tokens, 0)])]
     pairs = list(zip(values, signature.operands[:2], strict=False))
     if len(pairs) != 2:
         return
@@ -215,10 +200,7 @@ def _by_kind(op: OpSyntax, spelling: ElementwiseSpelling) -> list[Finding]:
 
 def _named(op: OpSyntax) -> Iterator[Finding]:
     """``linalg.elementwise <add>`` → ``linalg.add``, where there is such an op and no map says more."""
-    stated = _stated_kind(op)
-    if stated is None:
-        return
-    kind, end, _ = stated
+    kind, end, _ = _stated_kind(op) or ("", op.at, "")
     if kind in NAMES and not any(t.text == "indexing_maps" for t in op.head):
         yield rewrite(op.at, f"{ELEMENTWISE} <{kind}>", NAMES[kind], between(op.at, end, NAMES[kind]))
 
@@ -255,7 +237,7 @@ def _match_kinds(op: OpSyntax) -> Iterator[Finding]:
         return  # names that do not exist match nothing
     elif len(names) == 1:
         new = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {kind_attribute(KINDS[gone[0]])}}}'
-        edits = [*_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
+        edits = [_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
         yield rewrite(op.at, f'ops{{["{gone[0]}"]}}', new, *edits, until=_REMOVED_IN)
     elif len(op.results) == 1 and not op.regions and not any(t.text == "attributes" for t in op.head):
         others = [n for n in names if n not in KINDS]
@@ -272,24 +254,19 @@ def _match_kinds(op: OpSyntax) -> Iterator[Finding]:
 
 def _matched_names(op: OpSyntax) -> tuple[list[str], int]:
     """Return the names in ``ops{[…]}`` of a match and the index of the ``}``; no names where it has none."""
-    tokens = op.head
     if op.spelling != "transform.structured.match" or op.is_generic:
         return [], 0
-    for i in outside_brackets(tokens):
-        if tokens[i].text == "ops" and i + 1 < len(tokens) and tokens[i + 1].text == "{":
-            end = closing(tokens, i + 1)
-            return [t.text.strip('"') for t in tokens[i:end] if t.kind == "string"], end
-    return [], 0
+    start, end = brackets_behind(op.head, "ops", "{") or (0, 0)
+    return [t.text.strip('"') for t in op.head[start:end] if t.kind == "string"], end
 
 
-def _with_kind(op: OpSyntax, end: int, kind: str) -> list[Replacement]:
+def _with_kind(op: OpSyntax, end: int, kind: str) -> Replacement:
     tokens, said = op.head, f"kind = {kind_attribute(kind)}"
-    for i in outside_brackets(tokens):
-        if tokens[i].text == "attributes" and i + 1 < len(tokens):
-            return [inserted(tokens[i + 1].end, f"{said}, ")]
-        if tokens[i].text == "interface" and i + 1 < len(tokens):
-            end = closing(tokens, i + 1)
-    return [inserted(tokens[end].end, f" attributes {{{said}}}")]
+    if attributes := brackets_behind(tokens, "attributes", "{"):
+        return inserted(tokens[attributes[0]].end, f"{said}, ")
+    if interface := brackets_behind(tokens, "interface", "{"):
+        end = interface[1]
+    return inserted(tokens[end].end, f" attributes {{{said}}}")
 
 
 def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]]) -> str:
@@ -309,26 +286,25 @@ def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]
 def _other_names(op: OpSyntax | BlockLabel) -> Iterator[Finding]:
     """Name the op of every kind in the types of handles, and where there is no asking for a kind."""
     if edits := _renamed(op):
-        names = ", ".join(dict.fromkeys(t.text for t in op.tokens if _is_named(t)))
+        starts = {edit.start for edit in edits}
+        names = ", ".join(dict.fromkeys(t.text for t in op.tokens if t.start in starts))
         yield rewrite(op.at, names, f'"{ELEMENTWISE}"', *edits, until=_REMOVED_IN)
 
 
 def _renamed(op: OpSyntax | BlockLabel) -> list[Replacement]:
-    return [replaced(t, f'"{ELEMENTWISE}"') for t in op.tokens if _is_named(t)]
-
-
-def _is_named(token: Token) -> bool:
-    return token.kind == "string" and token.text.strip('"') in KINDS
+    named = (t for t in op.tokens if t.kind == "string" and t.text.strip('"') in KINDS)
+    return [replaced(t, f'"{ELEMENTWISE}"') for t in named]
 
 
 def _match_names(op: OpSyntax) -> Iterator[Finding]:
     """Match by name what was matched by kind."""
     names, end = _matched_names(op)
     tokens = op.head
-    start = first_outside(tokens, "attributes")
-    if names != [ELEMENTWISE] or start is None:
+    attributes = brackets_behind(tokens, "attributes", "{")
+    if names != [ELEMENTWISE] or attributes is None:
         return
-    entries = split_list(tokens[start + 2 : closing(tokens, start + 1)])
+    first, last = attributes
+    entries = split_list(tokens[first + 1 : last])
     said = {e[0].text: source_of(e[2:]) for e in entries}
     name = next((n for n, kind in KINDS.items() if said.get("kind") == kind_attribute(kind)), None)
     if name is None:
@@ -336,9 +312,6 @@ def _match_names(op: OpSyntax) -> Iterator[Finding]:
     rest = ", ".join(source_of(e) for e in entries if e[0].text != "kind")
     text = f" attributes {{{rest}}}" if rest else ""
     string = next(t for t in tokens[: end + 1] if t.kind == "string")
-    edits = [
-        replaced(string, f'"{name}"'),
-        Replacement(tokens[start - 1].end, tokens[closing(tokens, start + 1)].end, text),
-    ]
+    edits = [replaced(string, f'"{name}"'), Replacement(tokens[first - 2].end, tokens[last].end, text)]
     old = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {said["kind"]}}}'
     yield rewrite(op.at, old, f'ops{{["{name}"]}}', *edits)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
@@ -15,7 +17,6 @@ from lhkit.text.upgrades.rule_edits import (
     between,
     hint,
     inserted,
-    own_tokens,
     rename,
     replaced,
     rewrite,
@@ -24,83 +25,82 @@ from lhkit.text.upgrades.rule_edits import (
     values_of,
 )
 
-# Payload ops that only changed their names, as (old, today's, first LLVM without the old one).
-
+# Payload ops that only changed their names: the old one, today's, and the first LLVM without the old one.
 
 # With the prefix "std." or without one, as the standard dialect's ops were written.
 _ARITH = """
 addf addi cmpf cmpi divf fptosi fptoui index_cast maxsi maxui minsi minui mulf muli negf remf sitofp subf
 subi trunci uitofp
 """
-STANDARD: tuple[tuple[str, str, int], ...] = (
-    *((op, f"math.{op}", 14) for op in ("absf", "copysign")),
-    *((op, f"arith.{op}", 14) for op in _ARITH.split()),
-    *((op, f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")),
-    *((op, f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")),
-    ("and", "arith.andi", 14),
-    ("ceildivi_signed", "arith.ceildivsi", 14),
-    ("ceilf", "math.ceil", 14),
-    ("divi_signed", "arith.divsi", 14),
-    ("divi_unsigned", "arith.divui", 14),
-    ("extract_element", "tensor.extract", 13),
-    ("floordivi_signed", "arith.floordivsi", 14),
-    ("floorf", "math.floor", 14),
-    ("fmaf", "math.fma", 14),
-    ("fpext", "arith.extf", 14),
-    ("fptrunc", "arith.truncf", 14),
-    ("maxf", "arith.maximumf", 14),
-    ("minf", "arith.minimumf", 14),
-    ("or", "arith.ori", 14),
-    ("remi_signed", "arith.remsi", 14),
-    ("remi_unsigned", "arith.remui", 14),
-    ("sexti", "arith.extsi", 14),
-    ("shift_left", "arith.shli", 14),
-    ("shift_right_signed", "arith.shrsi", 14),
-    ("shift_right_unsigned", "arith.shrui", 14),
-    ("xor", "arith.xori", 14),
-    ("zexti", "arith.extui", 14),
-    ("memref_cast", "memref.cast", 12),
-    ("tensor_cast", "tensor.cast", 12),
-    ("tensor_from_elements", "tensor.from_elements", 12),
-    ("dynamic_tensor_from_elements", "tensor.generate", 12),
-    ("subtensor", "tensor.extract_slice", 14),
-    ("subtensor_insert", "tensor.insert_slice", 14),
-    ("atomic_rmw", "memref.atomic_rmw", 14),
-    ("call_indirect", "func.call_indirect", 15),
-    ("select", "arith.select", 15),
-)
+STANDARD: dict[str, tuple[str, int]] = {
+    **{op: (f"math.{op}", 14) for op in ("absf", "copysign")},
+    **{op: (f"arith.{op}", 14) for op in _ARITH.split()},
+    **{op: (f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")},
+    **{op: (f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")},
+    "and": ("arith.andi", 14),
+    "ceildivi_signed": ("arith.ceildivsi", 14),
+    "ceilf": ("math.ceil", 14),
+    "divi_signed": ("arith.divsi", 14),
+    "divi_unsigned": ("arith.divui", 14),
+    "extract_element": ("tensor.extract", 13),
+    "floordivi_signed": ("arith.floordivsi", 14),
+    "floorf": ("math.floor", 14),
+    "fmaf": ("math.fma", 14),
+    "fpext": ("arith.extf", 14),
+    "fptrunc": ("arith.truncf", 14),
+    "maxf": ("arith.maximumf", 14),
+    "minf": ("arith.minimumf", 14),
+    "or": ("arith.ori", 14),
+    "remi_signed": ("arith.remsi", 14),
+    "remi_unsigned": ("arith.remui", 14),
+    "sexti": ("arith.extsi", 14),
+    "shift_left": ("arith.shli", 14),
+    "shift_right_signed": ("arith.shrsi", 14),
+    "shift_right_unsigned": ("arith.shrui", 14),
+    "xor": ("arith.xori", 14),
+    "zexti": ("arith.extui", 14),
+    "memref_cast": ("memref.cast", 12),
+    "tensor_cast": ("tensor.cast", 12),
+    "tensor_from_elements": ("tensor.from_elements", 12),
+    "dynamic_tensor_from_elements": ("tensor.generate", 12),
+    "subtensor": ("tensor.extract_slice", 14),
+    "subtensor_insert": ("tensor.insert_slice", 14),
+    "atomic_rmw": ("memref.atomic_rmw", 14),
+    "call_indirect": ("func.call_indirect", 15),
+    "select": ("arith.select", 15),
+}
 
-QUALIFIED: tuple[tuple[str, str, int], ...] = (
-    ("builtin.func", "func.func", 15),
-    ("std.return", "func.return", 15),
-    ("std.call", "func.call", 15),
-    ("arith.maxf", "arith.maximumf", 18),
-    ("arith.minf", "arith.minimumf", 18),
-    ("scf.foreach_thread", "scf.forall", 17),
-    ("scf.foreach_thread.perform_concurrently", "scf.forall.in_parallel", 17),
-    ("tensor.pack", "linalg.pack", 21),
-    ("tensor.unpack", "linalg.unpack", 21),
-    ("memref.clone", "bufferization.clone", 14),
-    ("linalg.tensor_collapse_shape", "tensor.collapse_shape", 14),
-    ("linalg.tensor_expand_shape", "tensor.expand_shape", 14),
-    ("linalg.pad_tensor", "tensor.pad", 15),
-    ("linalg.conv_1d_nwc", "linalg.conv_1d_nwc_wcf", 14),
-    ("linalg.conv_1d_ncw", "linalg.conv_1d_ncw_fcw", 14),
-    ("linalg.conv_2d_nhwc", "linalg.conv_2d_nhwc_hwcf", 14),
-    ("linalg.conv_2d_nchw", "linalg.conv_2d_nchw_fchw", 14),
-    ("linalg.conv_3d_ndhwc", "linalg.conv_3d_ndhwc_dhwcf", 14),
-    ("linalg.conv_1d_input_nwc_filter_wcf", "linalg.conv_1d_nwc_wcf", 14),
-    ("linalg.conv_2d_input_nhwc_filter_hwcf", "linalg.conv_2d_nhwc_hwcf", 14),
-    ("linalg.conv_2d_input_nhwc_filter_ohwi_poly", "linalg.conv_2d_nhwc_fhwc", 14),
-    ("linalg.conv_3d_input_ndhwc_filter_dhwcf", "linalg.conv_3d_ndhwc_dhwcf", 14),
-    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwc", "linalg.depthwise_conv_2d_nhwc_hwc", 14),
-    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwcf", "linalg.depthwise_conv_2d_nhwc_hwcm", 14),
-    *(
-        (f"linalg.{op}_{types}", f"linalg.{op}", 14)
+QUALIFIED: dict[str, tuple[str, int]] = {
+    "builtin.func": ("func.func", 15),
+    "std.return": ("func.return", 15),
+    "std.call": ("func.call", 15),
+    "arith.maxf": ("arith.maximumf", 18),
+    "arith.minf": ("arith.minimumf", 18),
+    "scf.foreach_thread": ("scf.forall", 17),
+    "scf.foreach_thread.perform_concurrently": ("scf.forall.in_parallel", 17),
+    "tensor.pack": ("linalg.pack", 21),
+    "tensor.unpack": ("linalg.unpack", 21),
+    "memref.clone": ("bufferization.clone", 14),
+    "linalg.tensor_collapse_shape": ("tensor.collapse_shape", 14),
+    "linalg.tensor_expand_shape": ("tensor.expand_shape", 14),
+    "linalg.pad_tensor": ("tensor.pad", 15),
+    "linalg.conv_1d_nwc": ("linalg.conv_1d_nwc_wcf", 14),
+    "linalg.conv_1d_ncw": ("linalg.conv_1d_ncw_fcw", 14),
+    "linalg.conv_2d_nhwc": ("linalg.conv_2d_nhwc_hwcf", 14),
+    "linalg.conv_2d_nchw": ("linalg.conv_2d_nchw_fchw", 14),
+    "linalg.conv_3d_ndhwc": ("linalg.conv_3d_ndhwc_dhwcf", 14),
+    "linalg.conv_1d_input_nwc_filter_wcf": ("linalg.conv_1d_nwc_wcf", 14),
+    "linalg.conv_2d_input_nhwc_filter_hwcf": ("linalg.conv_2d_nhwc_hwcf", 14),
+    "linalg.conv_2d_input_nhwc_filter_ohwi_poly": ("linalg.conv_2d_nhwc_fhwc", 14),
+    "linalg.conv_3d_input_ndhwc_filter_dhwcf": ("linalg.conv_3d_ndhwc_dhwcf", 14),
+    "linalg.depthwise_conv_2d_input_nhwc_filter_hwc": ("linalg.depthwise_conv_2d_nhwc_hwc", 14),
+    "linalg.depthwise_conv_2d_input_nhwc_filter_hwcf": ("linalg.depthwise_conv_2d_nhwc_hwcm", 14),
+    **{
+        f"linalg.{op}_{types}": (f"linalg.{op}", 14)
         for op in ("matmul", "batch_matmul", "matvec", "vecmat", "dot")
         for types in ("i8_i8_i32", "i16_i16_i32", "i32_i32_i32")
-    ),
-)
+    },
+}
 
 
 _VIEW = "!hal.buffer_view"
@@ -116,23 +116,22 @@ def tensors_for_views(function: OpSyntax) -> Iterable[Finding]:
     exports = {s.results[0].text: s for s in body if s.spelling == _EXPORT and s.results}
     edits = [*_arguments(function, imports), *_results(function, body, exports)]
     views = sum(t.text == _VIEW for t in function.head)
-    if sum(1 for e in edits if e.text and e.start < function.regions[0].start) != views:
+    in_head = sum(e.start < function.regions[0].start for e in edits)
+    uses = Counter(t.text for s in body for inner in s.walk() for t in inner.tokens)
+    if in_head != views or any(uses[name] != 1 for name in (*imports, *exports)):
         return
-    if any(_used(body, name) != 1 for name in (*imports, *exports)):
-        return
-    gone = [*imports.values(), *exports.values()]
-    edits += [_removed(s, body[i + 1]) for i, s in enumerate(body[:-1]) if any(s is g for g in gone)]
+    gone = {s.start for s in (*imports.values(), *exports.values())}
+    edits += [_removed(s, following) for s, following in pairwise(body) if s.start in gone]
     yield rewrite(function.at, f"{_VIEW} with {_IMPORT}", "tensors", *edits)
 
 
 def _arguments(function: OpSyntax, imports: dict[str, OpSyntax]) -> Iterator[Replacement]:
-    tokens = function.head
-    for i, token in enumerate(tokens[:-2]):
-        if token.kind == "value" and tokens[i + 2].text == _VIEW and token.text in imports:
-            imported = imports[token.text]
+    for value, type_ in zip(function.head, function.head[2:], strict=False):
+        if type_.text == _VIEW and value.text in imports:
+            imported = imports[value.text]
             types = signature_of(imported).results or ()
             if len(types) == 1 and "{" not in types[0] and imported.results:
-                yield between(token, tokens[i + 2], f"{imported.results[0].text}: {types[0]}")
+                yield between(value, type_, f"{imported.results[0].text}: {types[0]}")
 
 
 def _results(
@@ -150,20 +149,14 @@ def _results(
     for value, type_, place in zip(values, types, places, strict=True):
         exported = exports.get(value.text)
         source = signature_of(exported).operands if exported else ()
-        if exported is None or len(source) != 1 or "{" in source[0]:
-            continue
-        yield replaced(place, source[0])
-        yield replaced(value, _operand(exported))
-        yield replaced(type_, source[0])
+        if exported is not None and len(source) == 1 and "{" not in source[0]:
+            yield replaced(place, source[0])
+            yield replaced(value, _operand(exported))
+            yield replaced(type_, source[0])
 
 
 def _operand(op: OpSyntax) -> str:
     return next((t.text for t in op.head if t.kind == "value"), "")
-
-
-def _used(body: Sequence[OpSyntax], name: str) -> int:
-    tokens = (t for s in body for inner in s.walk() for t in inner.tokens)
-    return sum(t.text == name for t in tokens)
 
 
 def _removed(op: OpSyntax, following: OpSyntax) -> Replacement:
@@ -175,8 +168,6 @@ def _removed(op: OpSyntax, following: OpSyntax) -> Replacement:
 
 
 _FOREIGN = ("hal", "flow", "util", "iree_input", "iree_tensor_ext", "iree_encoding", "mhlo")
-_STANDARD = {old: (new, until) for old, new, until in STANDARD}
-_QUALIFIED = {old: (new, until) for old, new, until in QUALIFIED}
 _INSTEAD = {
     "linalg.tiled_loop": "scf.for, or scf.forall with tensor.parallel_insert_slice at its end",
     "linalg.range": "loops take their bounds as index values: scf.for %i = %from to %to step %by",
@@ -190,13 +181,9 @@ def find_in_payload(op: OpSyntax, scope: object) -> Iterable[Finding]:
     """Return what is to be done about a payload op, as a list with one finding or none."""
     if op.is_generic or op.at.kind != "word":
         return []
-    for rule in (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename):
-        if found := list(rule(op)):
-            return found
-    return _hints(op)
-
-
-def _hints(op: OpSyntax) -> list[Finding]:
+    rules = (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename)
+    if found := next(filter(None, (list(rule(op)) for rule in rules)), None):
+        return found
     name = op.spelling
     if name in _INSTEAD:
         return [hint(op.at, f"{name} is no more", _INSTEAD[name])]
@@ -209,14 +196,14 @@ def _hints(op: OpSyntax) -> list[Finding]:
 
 def _rename(op: OpSyntax) -> Iterable[Finding]:
     name = op.spelling
-    if name in _QUALIFIED:
-        new, until = _QUALIFIED[name]
+    if name in QUALIFIED:
+        new, until = QUALIFIED[name]
     else:
         short = name.removeprefix("std.")
         begins = bool(op.head) and op.head[0].kind in ("value", "block")
-        if short not in _STANDARD or not (op.results or short != name or begins):
+        if short not in STANDARD or not (op.results or short != name or begins):
             return
-        new, until = _STANDARD[short]
+        new, until = STANDARD[short]
     predicate = next((t for t in op.head if t.kind == "string"), None)
     if new in ("arith.cmpf", "arith.cmpi") and predicate is not None:
         yield rename(op, new, replaced(predicate, predicate.text.strip('"')), until=until)
@@ -248,8 +235,7 @@ def _splat(op: OpSyntax) -> Iterable[Finding]:
         if op.spelling != "vector.splat":
             yield rename(op, "tensor.splat", until=15)
         return
-    tokens = own_tokens(op)
-    edit = between(tokens[(signature.colon or 0) + 1], tokens[-1], f"{element_of(type_)} to {type_}")
+    edit = Replacement(signature.start, signature.tokens[-1].end, f"{element_of(type_)} to {type_}")
     yield rename(op, "vector.broadcast", edit, until=21)
 
 
@@ -267,38 +253,34 @@ def tensor_of(type_: str) -> str:
 
 def _to_tensor(op: OpSyntax) -> Iterable[Finding]:
     signature = signature_of(op)
-    tokens = own_tokens(op)
-    if any(t.text == "to" for t in tokens):
+    if signature.has_word("to"):
         if op.spelling != "bufferization.to_tensor":
             yield rename(op, "bufferization.to_tensor")
-    elif len(signature.operands) == 1 and signature.colon is not None:
-        edit = inserted(tokens[-1].end, f" to {tensor_of(signature.operands[0])}")
+    elif len(signature.operands) == 1:
+        edit = inserted(signature.tokens[-1].end, f" to {tensor_of(signature.operands[0])}")
         said = "bufferization.to_tensor … to tensor"
         yield rename(op, "bufferization.to_tensor", edit, said=said, until=20)
 
 
 def _to_buffer(op: OpSyntax) -> Iterable[Finding]:
     signature = signature_of(op)
-    tokens = own_tokens(op)
-    if signature.colon is None or len(signature.operands) != 1:
+    if len(signature.operands) != 1:
         return
-    if any(t.text == "to" for t in tokens):
+    if signature.has_word("to"):
         yield rename(op, "bufferization.to_buffer", until=21)
     else:
-        edit = inserted(tokens[signature.colon + 1].start, f"{tensor_of(signature.operands[0])} to ")
+        edit = inserted(signature.start, f"{tensor_of(signature.operands[0])} to ")
         yield rename(op, "bufferization.to_buffer", edit, until=20)
 
 
 def _tensor_store(op: OpSyntax) -> Iterable[Finding]:
     signature = signature_of(op)
-    values = values_of(op, signature)
+    values = [t.text for t in values_of(op, signature)]
     if len(values) != 2 or len(signature.operands) != 1:
         return
-    text = (
-        f"bufferization.materialize_in_destination {values[0].text} in restrict writable {values[1].text} : "
-        f"({tensor_of(signature.operands[0])}, {signature.operands[0]}) -> ()"
-    )
-    yield rewrite_op(op, op.spelling, "bufferization.materialize_in_destination", text, until=19)
+    new, type_ = "bufferization.materialize_in_destination", signature.operands[0]
+    text = f"{new} {values[0]} in restrict writable {values[1]} : ({tensor_of(type_)}, {type_}) -> ()"
+    yield rewrite_op(op, op.spelling, new, text, until=19)
 
 
 def _init_tensor(op: OpSyntax) -> Iterable[Finding]:
@@ -314,20 +296,18 @@ def _init_tensor(op: OpSyntax) -> Iterable[Finding]:
 
 def _expand_shape(op: OpSyntax) -> Iterable[Finding]:
     """Expanding states the shape of its result today."""
-    tokens = own_tokens(op)
-    if any(t.text == "output_shape" for t in tokens):
+    tokens = op.rest if op.regions else op.head
+    words = [t.text for t in tokens]
+    if "output_shape" in words or "into" not in words or "[" not in words:
         return
-    into = next((i for i, t in enumerate(tokens) if t.text == "into"), None)
-    groups = [i for i, t in enumerate(tokens) if t.text == "["]
-    if into is None or not groups:
-        return
-    if not (shape := shape_of(source_of(tokens[into + 1 :]))):
+    shape = shape_of(source_of(tokens[words.index("into") + 1 :]))
+    if not shape:
         return
     if None in shape:
         instead = "output_shape [%n, 4, …], with an index value for each dynamic dimension"
         yield hint(op.at, f"{op.spelling} states the shape of its result today", instead)
         return
-    where = tokens[closing(tokens, groups[0])].end
+    where = tokens[closing(tokens, words.index("["))].end
     text = f" output_shape [{', '.join(str(n) for n in shape)}]"
     yield rewrite(op.at, "no output_shape", text.strip(), inserted(where, text), until=19)
 
@@ -341,16 +321,15 @@ def shape_of(type_: str) -> list[int | None]:
 
 def _pad_yield(op: OpSyntax) -> Iterable[Finding]:
     """The body of a pad ends with tensor.yield."""
-    edits: list[Replacement] = []
-    for region in op.regions:
-        edits += [replaced(s.at, "tensor.yield") for s in region.ops if s.spelling == "linalg.yield"]
+    ops = (s for region in op.regions for s in region.ops)
+    edits = [replaced(s.at, "tensor.yield") for s in ops if s.spelling == "linalg.yield"]
     if edits:
         yield rewrite(op.at, "linalg.yield", "tensor.yield", *edits, until=15)
 
 
 def _thread_mapping(op: OpSyntax) -> Iterable[Finding]:
-    entries = [t for t in op.rest if t.text == "thread_dim_mapping"]
-    for token in entries[:1]:
+    token = next((t for t in op.rest if t.text == "thread_dim_mapping"), None)
+    if token is not None:
         yield rewrite(op.at, token.text, "mapping", replaced(token, "mapping"), until=16)
 
 
@@ -358,17 +337,15 @@ def _element(new: str, word: str) -> Callable[[OpSyntax], Iterable[Finding]]:
     def rule(op: OpSyntax) -> Iterable[Finding]:
         """``vector.extractelement %v[%i : index] : T`` is an extract with today's types; inserts likewise."""
         signature = signature_of(op)
-        if signature.colon is None or len(signature.operands) != 1:
+        if len(signature.operands) != 1:
             return
-        tokens = own_tokens(op)
+        tokens = signature.tokens[: signature.colon]
         edits = [  # the type of an index leaves its brackets
-            Replacement(tokens[i - 1].end, tokens[i + 1].end, "")
-            for i, token in enumerate(tokens[: signature.colon])
-            if token.text == ":" and i and tokens[i - 1].kind == "value"
+            Replacement(value.end, type_.end, "")
+            for value, colon, type_ in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if value.kind == "value" and colon.text == ":"
         ]
-        edits.append(
-            inserted(tokens[signature.colon + 1].start, f"{element_of(signature.operands[0])} {word} ")
-        )
+        edits.append(inserted(signature.start, f"{element_of(signature.operands[0])} {word} "))
         yield rename(op, new, *edits, said=f"{new} … {word}", until=21)
 
     return rule
@@ -377,18 +354,16 @@ def _element(new: str, word: str) -> Callable[[OpSyntax], Iterable[Finding]]:
 def _extract(op: OpSyntax) -> Iterable[Finding]:
     """``vector.extract`` names the type that it gives, and then the one it takes from."""
     signature = signature_of(op)
-    tokens = own_tokens(op)
-    if signature.colon is None or len(signature.operands) != 1 or any(t.text == "from" for t in tokens):
+    tokens = signature.tokens
+    if len(signature.operands) != 1 or signature.has_word("from") or not signature.has_word("["):
         return
-    start = next((i for i, t in enumerate(tokens) if t.text == "["), None)
-    if start is None:
-        return
+    start = next(i for i, t in enumerate(tokens) if t.text == "[")
     depth = len(split_list(tokens[start + 1 : closing(tokens, start)]))
     type_ = signature.operands[0]
     rest = shape_of(type_)[depth:]
     element = element_of(type_)
     given = f"vector<{'x'.join([*(str(n) for n in rest), element])}>" if rest else element
-    edit = inserted(tokens[signature.colon + 1].start, f"{given} from ")
+    edit = inserted(signature.start, f"{given} from ")
     yield rewrite(op.at, "vector.extract : type", "vector.extract : type from type", edit, until=18)
 
 

@@ -114,27 +114,32 @@ Types = dict[str, tuple[str, ...]]
 class Signature:
     """The types of an op as written."""
 
+    tokens: tuple[Token, ...]  # The tokens that the types are among: behind the op's regions, if it has some
     colon: int | None  # Index of the ``:`` in the tokens, or None where there are no types
     operands: tuple[str, ...] = ()
     results: tuple[str, ...] | None = None  # The types behind ``->``, or None where there is none
 
+    @property
+    def start(self) -> int:
+        """Start of the types behind the colon."""
+        return self.tokens[(self.colon or 0) + 1].start
 
-def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
-    """Return the tokens that a op's types are among: behind its regions, if it has some."""
-    return op.rest if op.regions else op.head
+    def has_word(self, text: str) -> bool:
+        """Return True if a word is among the tokens."""
+        return any(token.text == text for token in self.tokens)
 
 
 def signature_of(op: OpSyntax) -> Signature:
     """Return the types that a op ends with."""
-    tokens = own_tokens(op)
+    tokens = op.rest if op.regions else op.head
     colon = first_outside(tokens, ":")
     if colon is None:
-        return Signature(None)
+        return Signature(tokens, None)
     behind = tokens[colon + 1 :]
     arrow = first_outside(behind, "->")
     if arrow is None:
-        return Signature(colon, _types(behind))
-    return Signature(colon, _types(behind[:arrow]), _types(behind[arrow + 1 :]))
+        return Signature(tokens, colon, _types(behind))
+    return Signature(tokens, colon, _types(behind[:arrow]), _types(behind[arrow + 1 :]))
 
 
 def _types(tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -163,26 +168,19 @@ def functional(operands: Sequence[str], results: Sequence[str]) -> str:
 
 def type_edit(op: OpSyntax, signature: Signature, types: str) -> Replacement:
     """Return the edit that gives a op these types, colon included, in place of what it has."""
-    tokens = own_tokens(op)
     if signature.colon is None:
         return inserted(op.end, " " + types)
-    return between(tokens[signature.colon], tokens[-1], types)
+    return between(signature.tokens[signature.colon], signature.tokens[-1], types)
 
 
 def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]:
     """Return the type of each operand: the one written, else that of its definition, else any op."""
-    values = values_of(op, signature)
     inline = {value.start: source_of(type_) for value, type_ in _annotated(op)}
-    written = list(signature.operands)
-    found = []
-    for value in values:
-        if value.start in inline:
-            found.append(inline[value.start])
-        elif written:
-            found.append(written.pop(0))
-        else:
-            found.append(type_of(value, types))
-    return found
+    written = iter(signature.operands)
+    return [
+        inline[value.start] if value.start in inline else next(written, None) or type_of(value, types)
+        for value in values_of(op, signature)
+    ]
 
 
 def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:

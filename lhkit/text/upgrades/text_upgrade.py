@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from lhkit.text.upgrades.rule_edits import (
     Hint,
     Rewrite,
     Scope,
+    Types,
     Upgrade,
     arguments_in,
     between,
@@ -61,22 +61,16 @@ def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
                 yield from find_sequences(region.ops)
 
 
-def entry_bindings(op: OpSyntax) -> tuple[str, ...]:
-    """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
-    return tuple(op_of_type(source_of(part)) or "" for part in _arguments(op)[1:])
-
-
 def to_named_sequence(op: OpSyntax, name: str) -> Finding:
     """Return the rewrite of a top-level sequence to a module with a named sequence."""
-    region = op.regions[0] if op.regions else None
-    label = region.blocks[0].label if region and region.blocks else None
-    if region is None or not region.is_closed or label is None:
+    label = _label(op)
+    if label is None or not op.regions[0].is_closed:
         return hint(
             op.at,
             f"{op.spelling} at the top level is not applied today",
             f"module attributes {{{_MARK}}} {{ transform.named_sequence @{name}(%root: {ANY_OP}) {{ … }} }}",
         )
-    holds_patterns = any(inner.spelling.startswith("pdl.") for inner in region.ops)
+    holds_patterns = any(inner.spelling.startswith("pdl.") for inner in op.regions[0].ops)
     if op.spelling == "transform.with_pdl_patterns" and holds_patterns:
         edits = _wrap(op, name, is_sequence=False)
     elif any(t.text == "suppress" for t in op.head):
@@ -116,8 +110,12 @@ def _wrap(op: OpSyntax, name: str, *, is_sequence: bool) -> list[Replacement]:
     ]
 
 
+def _label(op: OpSyntax) -> BlockLabel | None:
+    return op.regions[0].blocks[0].label if op.regions and op.regions[0].blocks else None
+
+
 def _arguments(op: OpSyntax) -> list[list[Token]]:
-    label = op.regions[0].blocks[0].label if op.regions and op.regions[0].blocks else None
+    label = _label(op)
     return [part for part in arguments_in(label.tokens) if len(part) > 2] if label else []
 
 
@@ -145,28 +143,29 @@ _MOST_PASSES = 16
 _BETWEEN = re.compile(r"^// -----.*\n", re.MULTILINE)
 
 
-def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
+def upgrade_text(text: str, elementwise: Respelling = lambda op, in_transform: ()) -> Upgrade:
     """Return a text with old spellings of the transform dialect and of payloads rewritten to today's.
 
     Comments and layout stay. What is written as today is left alone, so that upgrading twice changes nothing
     more; whether the result parses is for the compiler to say. Parts of a file between lines ``// -----`` are
     files of their own, as for the tools that split there.
     """
-    parts = [_upgrade_part(part, elementwise) for _, part in split_parts(text)]
-    old_line, new_line = 0, 0
     changes: list[Change] = []
     hints: list[Hint] = []
     lines: list[int] = []
-    for (_, given), part in zip(split_parts(text), parts, strict=True):
+    pieces: list[str] = []
+    bind: tuple[str, ...] = ()
+    new_line = 0
+    for old_line, given in split_parts(text):
+        part = _upgrade_part(given, elementwise)
         changes += [dataclasses.replace(c, line=c.line + old_line) for c in part.changes]
         hints += [dataclasses.replace(h, line=h.line + new_line) for h in part.hints]
         # The last line of a part that ends with a line break is the first of the next one.
-        del lines[new_line:]
-        lines += [n + old_line for n in part.lines]
-        old_line += given.count("\n")
+        lines[new_line:] = [n + old_line for n in part.lines]
         new_line += part.text.count("\n")
-    bind = next((part.bind for part in parts if part.bind), ())
-    return Upgrade("".join(p.text for p in parts), tuple(changes), tuple(hints), tuple(lines), bind)
+        pieces.append(part.text)
+        bind = bind or part.bind
+    return Upgrade("".join(pieces), tuple(changes), tuple(hints), tuple(lines), bind)
 
 
 def split_parts(text: str) -> list[tuple[int, str]]:
@@ -179,7 +178,7 @@ def split_parts(text: str) -> list[tuple[int, str]]:
     return [*parts, (lines, text[start:])]
 
 
-def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
+def _upgrade_part(text: str, elementwise: Respelling) -> Upgrade:
     state = _State(text, elementwise)
     found = state.rewrite_all()
     bind = state.name_sequences()
@@ -200,34 +199,22 @@ def has_top_level_sequence(text: str) -> bool:
     return any(True for _ in find_sequences(read_syntax(text, is_old=True).ops))
 
 
-def _find(ops: Sequence[OpSyntax], elementwise: Respelling | None) -> Iterator[Finding]:
-    yield from _visit(ops, collect_types(ops), elementwise, in_transform=False)
-
-
 def _visit(
-    ops: Sequence[OpSyntax],
-    types: dict[str, tuple[str, ...]],
-    elementwise: Respelling | None,
-    *,
-    in_transform: bool,
+    ops: Sequence[OpSyntax], types: Types, elementwise: Respelling, *, in_transform: bool
 ) -> Iterator[Finding]:
     scope = Scope(types, ops)
     for op in ops:
         if op.spelling.startswith("pdl.") and op.regions:
             continue
-        inside = in_transform or _is_transform(op)
+        inside = in_transform or op.spelling in TOP_LEVEL or op.spelling.startswith("transform.")
         if are_balanced(op.tokens):
-            own = elementwise(op, inside) if elementwise is not None else ()
-            yield from _first(chain(_rules(op, scope, inside), [own]))
+            yield from _first(chain(_rules(op, scope, inside), [elementwise(op, inside)]))
         for region in op.regions:
             for label in region.labels if inside else ():
-                own = elementwise(label, inside) if elementwise is not None else ()
-                yield from _first((rename_pdl_types(label), rename_payload_ops(label), own))
+                yield from _first(
+                    (rename_pdl_types(label), rename_payload_ops(label), elementwise(label, True))
+                )
             yield from _visit(region.ops, types, elementwise, in_transform=inside)
-
-
-def _is_transform(op: OpSyntax) -> bool:
-    return op.spelling in TOP_LEVEL or op.spelling.startswith("transform.")
 
 
 def _rules(op: OpSyntax, scope: Scope, in_transform: bool) -> Iterator[Iterable[Finding]]:
@@ -242,16 +229,13 @@ def _rules(op: OpSyntax, scope: Scope, in_transform: bool) -> Iterator[Iterable[
 
 
 def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
-    for rule in rules:
-        if found := list(rule):
-            return found
-    return ()
+    return next(filter(None, map(list, rules)), ())
 
 
 class _State:
     """Mutable state of an upgrade: the text, its changes and hints, and the origin of each line."""
 
-    def __init__(self, text: str, elementwise: Respelling | None) -> None:
+    def __init__(self, text: str, elementwise: Respelling) -> None:
         self.text = text
         self.elementwise = elementwise
         self.changes: list[Change] = []
@@ -262,51 +246,55 @@ class _State:
     def _syntax(self) -> Syntax:
         return read_syntax(self.text, is_old=True)
 
+    def _find(self) -> list[Finding]:
+        ops = self._syntax.ops
+        return list(_visit(ops, collect_types(ops), self.elementwise, in_transform=False))
+
     def rewrite(self, findings: Sequence[Finding]) -> bool:
         """Do the rewrites that do not get in each other's way; return True if there was one."""
-        comments = [(t.start, t.end) for t in self._syntax.tokens if t.kind == "comment"]
-        taken: list[Replacement] = []
-        ordered: list[tuple[int, int]] = []
+        taken = bytearray(len(self.text) + 1)  # 1 for each character that no other edit may change
+        for token in self._syntax.tokens:
+            if token.kind == "comment":
+                taken[token.start + 1 : token.end] = b"\1" * (len(token.text) - 1)
+        edits: list[Replacement] = []
         for finding in findings:
-            if not isinstance(finding, Rewrite) or not finding.edits:
-                continue
-            if any(_in_one(e, comments) or _meets_one(e, ordered) for e in finding.edits):
+            if not isinstance(finding, Rewrite):
                 continue
             own = sorted((e.start, e.end) for e in finding.edits)
             if any(end > start for (_, end), (start, _) in pairwise(own)):
                 continue
-            taken += finding.edits
-            for edit in finding.edits:
-                bisect.insort(ordered, (edit.start, edit.end))
+            # An insertion takes the character behind it, so that two at one place meet.
+            spans = [slice(start, max(start + 1, end)) for start, end in own]
+            if any(any(taken[span]) for span in spans):
+                continue
+            for span in spans:
+                taken[span] = b"\1" * (span.stop - span.start)
+            edits += finding.edits
             line = self.lines[finding.change.line - 1]
             self.changes.append(dataclasses.replace(finding.change, line=line))
-        self._apply(taken)
-        return bool(taken)
+        self._apply(edits)
+        return bool(edits)
 
     def _apply(self, edits: list[Replacement]) -> None:
-        """Replacement the text, and remember which line of the given text each line was."""
-        lines: list[int] = [1]
+        """Change the text, and remember which line of the given text each line was."""
+        lines = self.lines[:1]
         ordered = sorted(edits, key=lambda e: (e.start, e.end))
         at, line = 0, 0
         for edit in [*ordered, Replacement(len(self.text), len(self.text), "")]:
-            for _ in range(self.text.count("\n", at, edit.start)):
-                line += 1
-                lines.append(self.lines[line])
-            lines += [self.lines[line]] * edit.text.count("\n")
-            line += self.text.count("\n", edit.start, edit.end)
+            kept = line + self.text.count("\n", at, edit.start)
+            lines += [*self.lines[line + 1 : kept + 1], *[self.lines[kept]] * edit.text.count("\n")]
+            line = kept + self.text.count("\n", edit.start, edit.end)
             at = edit.end
-        lines[0] = self.lines[0]
-        if edits:
-            self.text = with_replacements(self.text, edits)
+        self.text = with_replacements(self.text, edits)
         self.lines = lines
 
     def rewrite_all(self) -> list[Finding]:
         """Rewrite until there is nothing more to do; return what is found then."""
         for _ in range(_MOST_PASSES):
-            found = list(_find(self._syntax.ops, self.elementwise))
+            found = self._find()
             if not self.rewrite(found):
                 return found
-        return list(_find(self._syntax.ops, self.elementwise))
+        return self._find()
 
     def name_sequences(self) -> tuple[str, ...] | None:
         """Name top-level sequences; return what the first one's extra arguments take, or None."""
@@ -316,7 +304,7 @@ class _State:
         for _ in range(_MOST_PASSES):
             sequences = list(find_sequences(self._syntax.ops))
             if sequences and bind is None:
-                bind = entry_bindings(sequences[0])
+                bind = tuple(op_of_type(source_of(part)) or "" for part in _arguments(sequences[0])[1:])
             findings: list[Finding] = []
             for sequence in sequences:
                 name = ENTRY if named == 0 else f"{ENTRY}_{named + 1}"
@@ -326,18 +314,3 @@ class _State:
                 self.hints += [f for f in findings if isinstance(f, Hint)]
                 break
         return bind
-
-
-def _in_one(edit: Replacement, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Return True if an edit changes a character of one of these ranges, which are in order."""
-    before = bisect.bisect_left(ranges, (edit.end, edit.end)) - 1
-    return before >= 0 and ranges[before][0] < edit.end and edit.start < ranges[before][1]
-
-
-def _meets_one(edit: Replacement, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Return True if an edit overlaps one of these ranges, which are in order, or begins where one does."""
-    at = bisect.bisect_left(ranges, (edit.start, edit.start))
-    return any(
-        (edit.start < end and start < edit.end) or edit.start == start
-        for start, end in ranges[max(at - 1, 0) : at + 1]
-    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax
-from lhkit.text.parser import closing, first_outside, outside_brackets, source_of, split_list
+from lhkit.text.parser import brackets_behind, closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 from lhkit.text.upgrades.linalg_rules import TRANSPOSED
 from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
@@ -62,14 +63,16 @@ def _entries_as_words(op: OpSyntax, words: dict[str, str]) -> Iterable[Finding]:
     moved = [e for w in words for e in entries if e[0].text == w]
     if not moved:
         return
-    rest = [source_of(e) for e in entries if e not in moved]
+    rest = ", ".join(source_of(e) for e in entries if e not in moved)
     texts = [words[e[0].text] + _number_list(e[2:]) for e in moved]
-    flag = "apply_cleanup"
-    units = [flag if entry == f"{flag} = true" else entry for entry in rest]
-    remaining = [f"{{{', '.join(units)}}}"] if units else []
+    remaining = [f"{{{rest.replace('apply_cleanup = true', 'apply_cleanup')}}}"] if rest else []
     old = ", ".join(e[0].text for e in moved)
     edit = between(first, last, " ".join([*texts, *remaining]))
     yield rewrite(op.at, f"{{{old} = …}}", " … ".join(t.split("[")[0].strip() for t in texts) + " […]", edit)
+
+
+def _interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    return _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
 
 
 def _number_list(tokens: Sequence[Token]) -> str:
@@ -98,21 +101,17 @@ def forall_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
             edit = between(first, last, " ".join(texts))
             yield rewrite(op.at, "{num_threads = …}", " ".join(texts), edit, until=16)
             return
-    sized = any(t.text == "tile_sizes" for t in tokens)
-    for i, token in enumerate(tokens[:-3]):
-        if sized and [t.text for t in tokens[i : i + 3]] == ["num_threads", "[", "]"]:
-            edit = Replacement(token.start, tokens[i + 3].start, "")
-            yield rewrite(op.at, "num_threads []", "tile_sizes […]", edit)
-            return
+    start, end = brackets_behind(tokens[:-1], "num_threads", "[") or (0, 0)
+    if end == start + 1 and any(t.text == "tile_sizes" for t in tokens):
+        edit = Replacement(tokens[start - 1].start, tokens[end + 1].start, "")
+        yield rewrite(op.at, "num_threads []", "tile_sizes […]", edit)
 
 
 def without_commas(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``by num_threads = […], tile_sizes = […]`` has no commas between its parts today."""
-    tokens = op.head
-    for i in outside_brackets(tokens):
-        following = tokens[i + 1].text if i + 1 < len(tokens) else ""
-        if tokens[i].text == "," and i and following in ("tile_sizes", "mapping"):
-            yield rewrite(op.at, f", {following}", following, replaced(tokens[i], ""))
+    for comma, following in pairwise(op.head):
+        if comma.text == "," and following.text in ("tile_sizes", "mapping"):
+            yield rewrite(op.at, f", {following.text}", following.text, replaced(comma, ""))
             return
 
 
@@ -125,19 +124,11 @@ def gpu_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     words = {"blockDim": "block_dims", "gridDim": "grid_dims", "warpSize": "warp_size"}
     if op.spelling.endswith("to_blocks"):
         words["blockDim"] = "grid_dims"
-    texts = []
-    for entry in entries:
-        key = entry[0].text
-        texts.append(key if len(entry) == 1 else f"{words.get(key, key)} = {_number_list(entry[2:])}")
-    texts.sort(key=lambda t: " = " in t)
+    flags = [e[0].text for e in entries if len(e) == 1]
+    named = {words.get(e[0].text, e[0].text): e[2:] for e in entries if len(e) > 1}
+    new = " ".join([*flags, *(f"{name} = {_number_list(value)}" for name, value in named.items())])
     old = source_of([t for t in op.head if first.start <= t.start <= last.start])
-    new = " ".join(texts)
     yield rewrite(op.at, old, new, between(first, last, new), until=17)
-
-
-def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """Write the order of ``structured.interchange``, which was an attribute, behind a word."""
-    return _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
 
 
 # Results that an op had fewer of: today's number, and the ending of the names for the new ones.
@@ -161,11 +152,20 @@ def more_results(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     results = [first, *[ANY_OP] * len(endings)]
     operands = [today(t) for t in operand_types(op, signature, scope.types)]
     edits = [type_edit(op, signature, functional(operands, results))]
-    if op.results:
-        token = op.results[0]
-        base = token.text if not token.text[1:].isdigit() else f"%v{token.text[1:]}"
-        edits.append(inserted(token.end, "".join(f", {base}_{e}" for e in endings)))
+    for result in op.results:
+        base = _word_name(result.text)
+        edits.append(inserted(result.end, "".join(f", {base}_{e}" for e in endings)))
     yield rewrite(op.at, f"1 result of {name}", f"{1 + len(endings)} results", *edits)
+
+
+def _word_name(name: str) -> str:
+    """Return a handle name that may take a suffix: one that begins with a digit may not."""
+    return f"%v{name[1:]}" if name[1].isdigit() else name
+
+
+def _line_break(op: OpSyntax) -> str:
+    """Return a line break and the indentation of an op."""
+    return "\n" + " " * (op.first.column - 1)
 
 
 def pad_flags(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -193,8 +193,8 @@ def split_parts_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     edits = [between(low, high, both)]
     if signature.colon is None:
         edits.append(inserted(op.end, f" : {', '.join(today(t) for t in operands)}"))
-    parts = f"\n{' ' * (op.first.column - 1)}{low.text}, {high.text} = transform.split_handle {both}"
-    edits.append(inserted(op.end, f"{parts} {functional([type_], [type_, type_])}"))
+    parts = f"{low.text}, {high.text} = transform.split_handle {both} {functional([type_], [type_, type_])}"
+    edits.append(inserted(op.end, _line_break(op) + parts))
     yield rewrite(op.at, "2 results of structured.split", "transform.split_handle", *edits, until=20)
 
 
@@ -210,10 +210,8 @@ def cast_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     if len(values) != 1 or operands != [ANY_OP] or op.regions:
         return
     type_ = f'!transform.op<"{kind}">'
-    name = f"{values[0].text.replace('#', '_')}_{kind.partition('.')[2]}"
-    name = f"%v{name[1:]}" if name[1].isdigit() else name
-    indent = " " * (op.first.column - 1)
-    cast = f"{name} = transform.cast {values[0].text} : {ANY_OP} to {type_}\n{indent}"
+    name = _word_name(f"{values[0].text.replace('#', '_')}_{kind.partition('.')[2]}")
+    cast = f"{name} = transform.cast {values[0].text} : {ANY_OP} to {type_}{_line_break(op)}"
     types = functional([type_], signature.results or [ANY_OP])
     edits = [inserted(op.start, cast), replaced(values[0], name), type_edit(op, signature, types)]
     yield rewrite(op.at, f"{ANY_OP} for {kind}", f"transform.cast to {type_}", *edits)
@@ -221,44 +219,36 @@ def cast_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 # Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
 # does the rest.
-RENAMED: tuple[tuple[str, str, int], ...] = (
-    ("get_closest_isolated_parent", "get_parent_op", 17),
-    ("loop.get_parent_for", "get_parent_op", 18),
-    ("split_handles", "split_handle", 17),
-    ("structured.tile", "structured.tile_using_for", 18),
-    ("structured.tile_to_scf_for", "structured.tile_using_for", 18),
-    ("structured.tile_to_foreach_thread_op", "structured.tile_to_forall_op", 17),
-    ("structured.tile_to_forall_op", "structured.tile_using_forall", 18),
-    ("structured.tile_reduction_using_scf", "structured.tile_reduction_using_for", 18),
-    ("structured.tile_reduction_using_foreach_thread", "structured.tile_reduction_using_forall", 17),
-    ("structured.masked_vectorize", "structured.vectorize", 18),
-    ("gpu.map_foreach_to_blocks", "gpu.map_forall_to_blocks", 17),
-    ("gpu.map_nested_foreach_to_threads", "gpu.map_nested_forall_to_threads", 17),
-    ("test_print_remark_at_operand", "debug.emit_remark_at", 18),
-    ("test_print_remark_at_operand_value", "debug.emit_remark_at", 18),
-    ("test_print_param", "debug.emit_param_as_remark", 18),
-    (
-        "apply_patterns.vector.interleave_to_shuffle",
+RENAMED: dict[str, tuple[str, int]] = {
+    "get_closest_isolated_parent": ("get_parent_op", 17),
+    "loop.get_parent_for": ("get_parent_op", 18),
+    "split_handles": ("split_handle", 17),
+    "structured.tile": ("structured.tile_using_for", 18),
+    "structured.tile_to_scf_for": ("structured.tile_using_for", 18),
+    "structured.tile_to_foreach_thread_op": ("structured.tile_to_forall_op", 17),
+    "structured.tile_to_forall_op": ("structured.tile_using_forall", 18),
+    "structured.tile_reduction_using_scf": ("structured.tile_reduction_using_for", 18),
+    "structured.tile_reduction_using_foreach_thread": ("structured.tile_reduction_using_forall", 17),
+    "structured.masked_vectorize": ("structured.vectorize", 18),
+    "gpu.map_foreach_to_blocks": ("gpu.map_forall_to_blocks", 17),
+    "gpu.map_nested_foreach_to_threads": ("gpu.map_nested_forall_to_threads", 17),
+    "test_print_remark_at_operand": ("debug.emit_remark_at", 18),
+    "test_print_remark_at_operand_value": ("debug.emit_remark_at", 18),
+    "test_print_param": ("debug.emit_param_as_remark", 18),
+    "apply_patterns.vector.interleave_to_shuffle": (
         "apply_patterns.vector.interleave_and_deinterleave_to_shuffle",
         20,
     ),
-)
-
-
-_RENAMED = {old: (new, until) for old, new, until in RENAMED}
-
-
+}
 # Payload ops under names that they no longer have, in the types of handles and what is matched.
 _PAYLOAD_NAMES = {
-    **{old: new for old, new, _ in QUALIFIED},
-    **{f"std.{old}": new for old, new, _ in STANDARD},
+    **{old: new for old, (new, _) in QUALIFIED.items()},
+    **{f"std.{old}": new for old, (new, _) in STANDARD.items()},
     **dict.fromkeys(("linalg.elemwise_binary", "linalg.elemwise_unary"), "linalg.elementwise"),
     **{old: new for old, (new, *_) in TRANSPOSED.items()},
     "linalg.init_tensor": "tensor.empty",
     "std.constant": "arith.constant",
 }
-
-
 # Their loops came first; now they come last.
 _LOOPS_FIRST = (
     "structured.tile_to_foreach_thread_op",
@@ -279,9 +269,9 @@ def rename_payload_ops(op: OpSyntax | BlockLabel) -> Iterable[Finding]:
 def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Give an op its name of today, and what the old name said beside it."""
     name = op.spelling.removeprefix("transform.")
-    if name not in _RENAMED:
+    if name not in RENAMED:
         return
-    new, until = _RENAMED[name]
+    new, until = RENAMED[name]
     if op.is_generic:
         instead = "the form without quotes; its attributes may have changed names too"
         yield hint(op.at, f"{op.spelling} is today's transform.{new}", instead)
@@ -311,17 +301,10 @@ def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
         if dictionary is None:
             return [inserted(after.end, " " + text)]
         return [between(*dictionary[:2], text)]
-    if name == "split_handles":
-        return _without_count(op)
-    return []
-
-
-def _without_count(op: OpSyntax) -> list[Replacement]:
-    tokens = op.head
-    for i, token in enumerate(tokens):
-        if token.text == "in" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
-            before = tokens[i - 1].end if i else token.start
-            return [Replacement(before, tokens[closing(tokens, i + 1)].end, "")]
+    count = brackets_behind(op.head, "in", "[")
+    if name == "split_handles" and count is not None:
+        before = op.head[count[0] - 2].end if count[0] > 1 else op.head[0].start
+        return [Replacement(before, op.head[count[1]].end, "")]
     return []
 
 
@@ -330,25 +313,19 @@ def _loops_last(op: OpSyntax, scope: Scope) -> list[Replacement] | None:
     results = op.results
     edits: list[Replacement] = []
     if len(results) == 1 and results[0].count > 1:
-        edits = _renumbered(results[0].text, results[0].count, op, scope)
-    elif results and any(result.count != 1 for result in results):
+        name, count = results[0].text, results[0].count
+        for use in (use for use in scope.numbered_uses.get(name, ()) if use.start > op.last.start):
+            number = (int(use.text.partition("#")[2][:6]) - 1) % count
+            edits.append(replaced(use, f"{name}#{number}"))
+    elif any(result.count != 1 for result in results):
         return None
     else:
-        names = [result.text for result in results]
-        edits = [replaced(result, name) for result, name in zip(results, names[1:] + names[:1], strict=True)]
+        following = (*results[1:], *results[:1])
+        edits = [replaced(result, new.text) for result, new in zip(results, following, strict=True)]
     signature = signature_of(op)
     if signature.results is not None and len(set(signature.results)) > 1:
         moved = [*signature.results[1:], signature.results[0]]
         edits.append(type_edit(op, signature, functional(signature.operands, moved)))
-    return edits
-
-
-def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Replacement]:
-    edits = []
-    for token in scope.numbered_uses.get(name, ()):
-        if token.start > op.last.start:
-            number = (int(token.text.partition("#")[2][:6]) - 1) % count
-            edits.append(replaced(token, f"{name}#{number}"))
     return edits
 
 
@@ -364,19 +341,23 @@ def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """The number of payload ops is a parameter of its own today, and is printed as such."""
+    """The number of payload ops is a separate parameter today, and is printed as such."""
     values = values_of(op, signature_of(op))
     if len(values) != 1:
         return
     type_ = type_of(values[0], scope.types)
     number = f"%number_of_{values[0].text[1:].replace('#', '_')}"
     text = (
-        f"{number} = transform.num_associations {values[0].text} : ({type_}) -> {PARAM}\n"
-        f"{' ' * (op.first.column - 1)}transform.debug.emit_param_as_remark {number} : {PARAM}"
+        f"{number} = transform.num_associations {values[0].text} : ({type_}) -> {PARAM}{_line_break(op)}"
+        f"transform.debug.emit_param_as_remark {number} : {PARAM}"
     )
     yield rewrite_op(op, op.spelling, "transform.num_associations", text, until=18)
 
 
+_PLAIN = """
+transfer_permutation_patterns lower_outerproduct lower_shape_cast lower_broadcast lower_masks
+"""
+_TRANSFERS = "lower_transfer max_transfer_rank = 1"
 _LOWERED = {
     "multireduction_lowering": "multi_reduction_unrolling lowering_strategy",
     "contraction_lowering": "lower_contraction lowering_strategy",
@@ -386,44 +367,31 @@ _LOWERED = {
 
 
 def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """One op lowered all vectors; today each kind is a pattern of its own."""
+    """One op lowered all vectors; today each kind has a separate pattern."""
     signature = signature_of(op)
     values = values_of(op, signature)
     if len(values) != 1:
         return
-    said = {
-        t.text: op.head[i + 2].text
-        for i, t in enumerate(op.head[:-2])
-        if t.text in _LOWERED and op.head[i + 1].text == "="
-    }
-    indent = "\n" + " " * (op.first.column - 1)
-    patterns = [
-        "transfer_permutation_patterns",
-        "lower_outerproduct",
-        "lower_shape_cast",
-        "lower_broadcast",
-        "lower_masks",
-    ]
-    lines = [f"{words} = {said[key]}" if key in said else words.split()[0] for key, words in _LOWERED.items()]
+    words = [t.text for t in op.head]
+    said = {key: value for key, sign, value in zip(words, words[1:], words[2:], strict=False) if sign == "="}
+    patterns = [f"{new} = {said[key]}" if key in said else new.split()[0] for key, new in _LOWERED.items()]
+    line = _line_break(op)
     body = "".join(
-        f"{indent}  transform.apply_patterns.vector.{p}"
-        for p in [*patterns, *lines, "lower_transfer max_transfer_rank = 1"]
+        f"{line}  transform.apply_patterns.vector.{p}" for p in [*_PLAIN.split(), *patterns, _TRANSFERS]
     )
     type_ = today(operand_types(op, signature, scope.types)[0])
-    text = f"transform.apply_patterns to {values[0].text} {{{body}{indent}}} : {type_}"
+    text = f"transform.apply_patterns to {values[0].text} {{{body}{line}}} : {type_}"
     for result in op.results[-1:]:
         # The handle stays what it was: patterns change what is inside the op.
-        text += f"{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}"
+        text += f"{line}{result.text} = transform.merge_handles {values[0].text} : {type_}"
     yield rewrite_op(op, "vector.lower_vectors", "transform.apply_patterns", text, until=17)
 
 
 def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """Lowering of multi-dimensional reductions came to be three patterns."""
-    strategy = source_of(op.head)
-    indent = "\n" + " " * (op.first.column - 1)
+    """Lowering of multi-dimensional reductions takes three patterns today."""
     names = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
     prefix = "transform.apply_patterns.vector."
-    text = indent.join(f"{prefix}{n} {strategy}".rstrip() for n in names)
+    text = _line_break(op).join(f"{prefix}{n} {source_of(op.head)}".rstrip() for n in names)
     yield rewrite_op(op, op.spelling, f"{prefix}{names[0]} and two more", text, until=22)
 
 
@@ -464,54 +432,41 @@ _RESULTS = {
     "structured.pad": 3,
     "structured.lower_pack": 3,
 }
-
-
 # Ops that end with the types of their operands alone.
 _OPERAND_TYPES = frozenset(
     ("structured.vectorize", "debug.emit_remark_at", "debug.emit_param_as_remark", "print", "annotate")
 )
-
-
-_TEST_ONLY = "a test op of MLIR's own build, in no released compiler"
-
-
 _INSTEAD = {
     "test_consume_operand": "a consuming op that does nothing to the payload has no equal; leave the step out",
     "test_transform_op": "leave the step out",
+}
+# What to write for ops of other compilers, by the end of their names.
+_FOREIGN = {
+    "apply_patterns": "transform.apply_patterns to %handle { transform.apply_patterns.canonicalization } : "
+    "!transform.any_op, and transform.apply_cse to %handle, transform.apply_licm to %loop",
+    "bufferize": "%m = transform.bufferization.one_shot_bufferize %module : "
+    "(!transform.any_op) -> !transform.any_op",
 }
 
 
 def find_in_transform(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Return the first thing to be done about a transform op, as a list with one finding or none."""
     name = op.spelling.removeprefix("transform.")
-    for rule in (rename_op, *_RULES.get(name, ()), _add_types):
-        found = list(rule(op, scope))
-        if found:
-            return found
-    return _hints(op, name)
-
-
-def _hints(op: OpSyntax, name: str) -> list[Finding]:
+    found = (list(rule(op, scope)) for rule in (rename_op, *_RULES.get(name, ()), _add_types))
+    known = next(filter(None, found), None)
+    if known is not None:
+        return known
     if name.startswith("test_"):
         instead = _INSTEAD.get(name, "leave the step out, or define an op of your own")
-        return [hint(op.at, f"{op.spelling} is {_TEST_ONLY}", instead)]
-    foreign = name.split(".", maxsplit=1)[0]
+        return [
+            hint(op.at, f"{op.spelling} is a test op of MLIR's own build, in no released compiler", instead)
+        ]
+    foreign = name.partition(".")[0]
     if foreign in ("iree", "disc"):
-        return [hint(op.at, f"{op.spelling} is an op of {foreign}, not of MLIR", _foreign(name))]
+        endings = (instead for ending, instead in _FOREIGN.items() if name.endswith(ending))
+        instead = next(endings, "leave the step out, or use the compiler that has it")
+        return [hint(op.at, f"{op.spelling} is an op of {foreign}, not of MLIR", instead)]
     return []
-
-
-def _foreign(name: str) -> str:
-    if name.endswith("apply_patterns"):
-        return (
-            "transform.apply_patterns to %handle { transform.apply_patterns.canonicalization } : "
-            "!transform.any_op, and transform.apply_cse to %handle, transform.apply_licm to %loop"
-        )
-    if name.endswith("bufferize"):
-        return (
-            "%m = transform.bufferization.one_shot_bufferize %module : (!transform.any_op) -> !transform.any_op"
-        )
-    return "leave the step out, or use the compiler that has it"
 
 
 def _without_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -553,12 +508,8 @@ def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def _loops(op: OpSyntax) -> int:
-    tokens = op.head
-    for i, token in enumerate(tokens[:-1]):
-        if token.text == "tile_sizes" and tokens[i + 1].text == "[":
-            parts = split_list(tokens[i + 2 : closing(tokens, i + 1)])
-            return sum(source_of(p) != "0" for p in parts)
-    return 0
+    start, end = brackets_behind(op.head, "tile_sizes", "[") or (0, 0)
+    return sum(source_of(part) != "0" for part in split_list(op.head[start + 1 : end]))
 
 
 _RULES: dict[str, tuple[Rule, ...]] = {
@@ -573,7 +524,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "loop.peel": (more_results, cast_handle),
     "loop.pipeline": (cast_handle,),
     "memref.multibuffer": (cast_handle,),
-    "structured.interchange": (interchange_word,),
+    "structured.interchange": (_interchange_word,),
     "structured.split": (split_parts_handle,),
     **dict.fromkeys(("structured.multitile_sizes", "split_handle", "merge_handles"), (_without_types,)),
     "sequence": (nested_sequence,),
