@@ -18,8 +18,7 @@ from lhkit.draw.tables import format_ns
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
-from lhkit.sweeps.sweep_summary import FAILED
-from lhkit.sweeps.variant_record import SweepRecord
+from lhkit.sweeps.variant_record import FAILED, SweepRecord
 
 _STATIC = Path(__file__).parent / "static"
 # Updates cost the kernel's time; more frequent ones cannot be read.

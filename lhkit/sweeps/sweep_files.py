@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.run_comparison import RunComparison, RunRatio, compare_entries
 from lhkit.model.errors import usage_error
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Columns of a frame: times, and what a record says itself where it is the same program as another.
+_TIMES = {"median_ns": "median", "min_ns": "min", "mad_ns": "mad", "runs": "runs"}
+_RECORDED = ("message", "same_as", "ir_sha256", "environment", "started", "key")
+
+
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
     """Return a row a variant: a column a knob, status, times in ns, and what else a record holds.
 
@@ -42,26 +47,10 @@ def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
     rows = []
     for record in records:
         source = tried[record.key]
-        time = source.time_ns
-        rows.append(
-            {
-                **record.values,
-                "status": record.status,
-                "median_ns": time.median if time else None,
-                "min_ns": time.min if time else None,
-                "mad_ns": time.mad if time else None,
-                "runs": time.runs if time else None,
-                "gflops": source.gflops,
-                "compile_ns": source.compile_ns,
-                "max_abs_error": source.max_abs_error,
-                "message": record.message,
-                "same_as": record.same_as,
-                "ir_sha256": record.ir_sha256,
-                "environment": record.environment,
-                "started": record.started,
-                "key": record.key,
-            }
-        )
+        row: dict[str, Any] = {**record.values, "status": record.status}
+        row |= {column: getattr(source.time_ns, name, None) for column, name in _TIMES.items()}
+        row |= {name: getattr(source, name) for name in ("gflops", "compile_ns", "max_abs_error")}
+        rows.append(row | {name: getattr(record, name) for name in _RECORDED})
     return pd.DataFrame(rows).convert_dtypes()
 
 

@@ -12,29 +12,21 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Knobs
 from lhkit.sweeps.variant_record import (
-    SWEEP_STATUSES,
     Choice,
     Importance,
     ImportanceMethod,
     KnobImportance,
     SweepRecord,
     SweepResult,
-    SweepStatus,
     originals,
 )
-
-# From here on a status says how a variant failed.
-FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
 
 
 def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, int]:
     """Return the median times in ns by key; the same programs have the times of the one that was timed."""
     wanted = ("ok", "stopped-early") if hopeless else ("ok",)
-    found = {}
-    for key, timed in originals(records).items():
-        if timed.status in wanted and timed.time_ns is not None:
-            found[key] = timed.time_ns.median
-    return found
+    timed = {key: r.time_ns for key, r in originals(records).items() if r.status in wanted}
+    return {key: time.median for key, time in timed.items() if time is not None}
 
 
 def relative_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, float]:
@@ -76,14 +68,6 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
 
 
-def best_per_payload(records: Sequence[SweepRecord]) -> dict[KnobValue, tuple[Knobs, int]]:
-    """Return for each payload the knobs of its best variant, and its median time in ns."""
-    return {
-        payload: min(choices.items(), key=lambda choice: choice[1])
-        for payload, choices in _times(records).items()
-    }
-
-
 def rank_choices(records: Sequence[SweepRecord]) -> tuple[Choice, ...]:
     """Return the choices that were timed on every payload, the least mean regret first."""
     times = _times(records)
@@ -117,18 +101,19 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     signatures = dict(result.signatures)
     knobs_of = {r.key: tuple(k for k in r.knobs if k[0] != PAYLOAD_AXIS) for r in records}
     rows: list[dict[str, KnobValue | float | None]] = []
-    times = _times(records)
-    for payload, (knobs, _) in best_per_payload(records).items():
+    for payload, times in _times(records).items():
+        knobs, outcome = min(times, key=lambda choice: times[choice]), None
         confirmation = found.get(str(payload))
-        is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
-        chosen = knobs_of.get(confirmation.leader_key, knobs) if confirmation and is_settled else knobs
+        if confirmation is not None and (confirmation.winner_key or confirmation.is_settled):
+            knobs = knobs_of.get(confirmation.leader_key, knobs)
+            outcome = confirmation.verdict.outcome
         rows.append(
             {
                 PAYLOAD_AXIS: payload,
                 "arguments": signatures.get(str(payload)),
-                **dict(chosen),
-                "median_ns": times[payload][chosen],
-                "confirmed": confirmation.verdict.outcome if confirmation and is_settled else None,
+                **dict(knobs),
+                "median_ns": times[knobs],
+                "confirmed": outcome,
                 "regret_of_one_choice": one.get(payload),
             }
         )

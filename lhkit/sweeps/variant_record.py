@@ -40,6 +40,8 @@ SweepStatus = Literal[
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
 _Positive = Annotated[float, msgspec.Meta(ge=0)]
 SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
+# From here on a status says how a variant failed.
+FAILED = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class SweepTime:
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
+    """The outcome of one variant; ``schemas/sweep-1.json`` describes its line in a store.
 
     Attributes:
         key: Hash of payload, schedule, knobs, toolchain, machine and pipeline: what decides the rest.
@@ -65,7 +67,7 @@ class SweepRecord:
         gflops: 10^9 floating-point operations a second, or None if they are not counted.
         max_abs_error: The largest difference from the reference, or None where it did not run, or where
             only one of both is finite.
-        hot_loops: What bounds its loops, or None if nobody looked.
+        hot_loops: What bounds its loops, or None if that was not looked for.
         environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
     """
 
@@ -135,8 +137,7 @@ class SweepResult(Printable):
     @property
     def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:
         """The variants that failed, by how; not those that are the same program as one of them."""
-        kinds = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
-        listed = {kind: tuple(r for r in self.records if r.status == kind) for kind in kinds}
+        listed = {kind: tuple(r for r in self.records if r.status == kind) for kind in FAILED}
         return {kind: found for kind, found in listed.items() if found}
 
     @property
@@ -263,10 +264,15 @@ def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
     return {key: by_key.get(r.same_as or key, r) for key, r in by_key.items()}
 
 
+def timed_records(records: Iterable[SweepRecord]) -> list[tuple[SweepTime, SweepRecord]]:
+    """Return the records that are ``ok`` with their times, the fastest first."""
+    timed = [(r.time_ns, r) for r in records if r.status == "ok" and r.time_ns is not None]
+    return sorted(timed, key=lambda pair: pair[0].median)
+
+
 def best_of(records: Iterable[SweepRecord]) -> SweepRecord | None:
-    """Return the record with the shortest median time among those that are ``ok``, or None."""
-    timed = [(r.time_ns.median, r) for r in records if r.status == "ok" and r.time_ns is not None]
-    return min(timed, key=lambda pair: pair[0])[1] if timed else None
+    """Return the fastest of the records that are ``ok``, or None."""
+    return next((record for _, record in timed_records(records)), None)
 
 
 _FIELDS = tuple(SweepRecord.__dataclass_fields__)
