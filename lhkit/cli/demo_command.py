@@ -24,7 +24,7 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
 from lhkit.show.trace_view import page_facts, trace_page
-from lhkit.sweeps.live_sweep import prepare_sweep
+from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
@@ -125,7 +125,8 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
     knobs = swept_knobs(schedule)
     schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
     options = SweepOptions(limits=limits, confirm_seconds=_CONFIRM_SECONDS)
-    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", options=options)
+    store = out / "sweep.jsonl"
+    found = sweep(kernel.payload, schedule, knobs=knobs, store=store, start=False, options=options)
     run_with_bars(found)
     result = found.result()
     refuse_failed_sweep(result)

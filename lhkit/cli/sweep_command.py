@@ -28,7 +28,7 @@ from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
 from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.live_sweep import Sweep, prepare_sweep
+from lhkit.sweeps.live_sweep import Sweep, sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
 from lhkit.sweeps.sweep_table import sweep_text
@@ -201,13 +201,8 @@ def command(
         loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         most = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
-        asked: dict[str, Any] = {
-            "knobs": knobs,
-            "worker": worker,
-            "limits": most,
-            "resume": not fresh,
-        }
-        found = prepare_sweep(loaded, scheduled, **asked, **options)
+        asked: dict[str, Any] = {"knobs": knobs, "worker": worker, "limits": most, "resume": not fresh}
+        found = sweep(loaded, scheduled, start=False, **asked, **options)
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
