@@ -72,7 +72,10 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     each schedule that stands alone, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
-    kernels = _compile(limits)
+    payload = load_payload(_PAYLOAD, limits=limits)
+    kernels = {"unscheduled": compile_kernel(payload, limits=limits)}
+    for name, file in _SCHEDULES.items():
+        kernels[name] = compile_kernel(payload, load_schedule(file, limits=limits), limits=limits)
     comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
     traces = _write_traces(out, kernels, limits)
     found = _sweep(out, kernels[_SWEPT], limits)
@@ -82,14 +85,6 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     say(f"{_swept_words(found)}\n\n{sweep_text(found)}\nTo time them longer: {_longer_sweep(out, found)}\n")
     say("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
-
-
-def _compile(limits: Limits) -> dict[str, Kernel]:
-    payload = load_payload(_PAYLOAD, limits=limits)
-    kernels = {"unscheduled": compile_kernel(payload, limits=limits)}
-    for name, file in _SCHEDULES.items():
-        kernels[name] = compile_kernel(payload, load_schedule(file, limits=limits), limits=limits)
-    return kernels
 
 
 def _write(
@@ -155,17 +150,16 @@ def _summary(kernel: Kernel) -> str:
 
 
 def _swept_words(found: SweepResult) -> str:
-    swept = swept_knobs(found.schedule)
-    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept.items())
+    swept = swept_knobs(found.schedule).items()
+    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept)
     file = PurePath(found.schedule.source).name
     return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
+    knobs = " ".join(f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes)
     store = shlex.quote(str(out / "sweep.jsonl"))
-    words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
-    return " ".join([*words, "--confirm-seconds 60"])
+    return f"lhkit sweep {_PAYLOAD} {_SCHEDULES[_SWEPT]} {knobs} --store {store} --confirm-seconds 60"
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:

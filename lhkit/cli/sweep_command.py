@@ -65,7 +65,8 @@ def run_with_bars(found: Sweep) -> None:
             nonlocal bar
             step = event.confirming
             if step is None:
-                bar.update(event.record is not None, _best(event))
+                time = event.best.time_ns if event.best else None
+                bar.update(event.record is not None, f"best {format_ns(time.median)}" if time else "")
                 return
             if bar.label != _CONFIRMING or bar.length != step.most:  # one per payload
                 bars.close()
@@ -97,11 +98,6 @@ def _report_confirmation(event: SweepEvent) -> None:
         budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
         words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
         say(f"lhkit: {words}", err=True)
-
-
-def _best(event: SweepEvent) -> str:
-    time = event.best.time_ns if event.best else None
-    return f"best {format_ns(time.median)}" if time else ""
 
 
 def refuse_failed_sweep(result: SweepResult) -> None:

@@ -109,23 +109,20 @@ def _from_function(function: Predicate, known: Collection[str]) -> Constraint:
 
 def _described(function: Predicate) -> str:
     """Return the first line of a function's documentation, else its name, and where it is written."""
-    documented = (
-        (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".") if inspect.isroutine(function) else ""
-    )
+    documentation = inspect.getdoc(function) if inspect.isroutine(function) else None
     name = getattr(function, "__name__", type(function).__name__)
-    named = documented or ("a lambda" if name == "<lambda>" else name)
+    first_line = (documentation or "").partition("\n")[0].rstrip(".")
+    named = first_line or ("a lambda" if name == "<lambda>" else name)
     code = getattr(function, "__code__", None)
     return f"{named} ({code.co_filename}:{code.co_firstlineno})" if code is not None else named
 
 
 def _checked(constraint: Constraint, known: Collection[str]) -> Constraint:
-    for name in constraint.names:
-        if name not in known:
-            have = ", ".join(known) or "none"
-            raise usage_error(
-                f"the constraint {constraint.sentence!r} reads {name!r}, which is not a knob of the space",
-                f"Its knobs: {have}.",
-            )
+    if unknown := [name for name in constraint.names if name not in known]:
+        message = (
+            f"the constraint {constraint.sentence!r} reads {unknown[0]!r}, which is not a knob of the space"
+        )
+        raise usage_error(message, f"Its knobs: {', '.join(known) or 'none'}.")
     return constraint
 
 
@@ -223,7 +220,9 @@ def fits_cache(
         return elements * element_bytes <= capacity
 
     shown = " + ".join("×".join(map(str, part)) for part in parts)
-    sentence = f"({shown}) × {element_bytes} bytes fit the level {level} cache of {_in_units(capacity)}"
+    size, unit = next(((s, u) for s, u in _UNITS if capacity >= s and capacity % s == 0), (1, "bytes"))
+    cache = f"level {level} cache of {capacity // size} {unit}"
+    sentence = f"({shown}) × {element_bytes} bytes fit the {cache}"
     return _of_sizes(sentence, tuple(itertools.chain(*parts)), fits)
 
 
@@ -235,10 +234,3 @@ def _of_sizes(sentence: str, sizes: Sequence[Size], test: Callable[..., bool]) -
         return test(*(values[s] if isinstance(s, str) else s for s in sizes))
 
     return Constraint(sentence, names, predicate)
-
-
-def _in_units(count: int) -> str:
-    for unit, name in _UNITS:
-        if count >= unit and count % unit == 0:
-            return f"{count // unit} {name}"
-    return f"{count} bytes"

@@ -66,12 +66,9 @@ class DaskCluster:
         self._log = logging.getLogger("distributed.client")
         self._log_level = self._log.level
         self._log.setLevel(logging.CRITICAL)  # it logs the traceback of a lost connection, which is raised too
+        self.client: Any = None
         try:
             self.client = self._connect(address)
-        except BaseException:
-            self._end_local()
-            raise
-        try:
             self._check_versions()
         except BaseException:
             self.close()
@@ -118,8 +115,12 @@ class DaskCluster:
 
     def close(self) -> None:
         """End the connection, and the cluster if it is in this process."""
-        self.client.close(timeout=_END_SECONDS)
-        self._end_local()
+        if self.client is not None:
+            self.client.close(timeout=_END_SECONDS)
+        self._log.setLevel(self._log_level)
+        if self._local is not None:
+            self._local.close(timeout=_END_SECONDS)
+            self._delete_folder()
 
     def _start_here(self) -> Any:
         import dask
@@ -154,8 +155,7 @@ class DaskCluster:
     def _check_versions(self) -> None:
         with self._connected("versions were compared"):
             found = self.client.get_versions(packages=["lhkit"])
-        table = version_table(found)
-        if table is not None:
+        if (table := version_table(found)) is not None:
             raise usage_error(
                 f"the Dask cluster runs other versions than this process\n{table}",
                 "Start its scheduler and workers from an environment with these versions of lhkit and Python.",
@@ -174,12 +174,6 @@ class DaskCluster:
             return bool(self.client.scheduler_info()["workers"])
         except (OSError, CancelledError):  # it may come back; else Dask cancels the futures
             return True
-
-    def _end_local(self) -> None:
-        self._log.setLevel(self._log_level)
-        if self._local is not None:
-            self._local.close(timeout=_END_SECONDS)
-            self._delete_folder()
 
 
 def version_table(found: Mapping[str, Any]) -> str | None:
@@ -211,9 +205,8 @@ def _import_distributed() -> Any:
     try:
         import distributed
     except ModuleNotFoundError:
-        raise usage_error(
-            "the executor dask needs Dask, which is not installed", "pip install 'lhkit[dask]' adds it."
-        ) from None
+        what = "the executor dask needs Dask, which is not installed"
+        raise usage_error(what, "pip install 'lhkit[dask]' adds it.") from None
     return distributed
 
 

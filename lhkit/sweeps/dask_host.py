@@ -131,7 +131,7 @@ class _HostState:
         worker = Worker()
         worker.preparation = setup.preparation
         self._folder = worker.files.folder
-        self._executor = LocalExecutor(worker, setup.limits)
+        self.executor = LocalExecutor(worker, setup.limits)
         self._subjects: dict[str, Subject] = {}
         self._shapes: Sequence[Sequence[int]] = ()
         try:
@@ -151,10 +151,10 @@ class _HostState:
             self._subjects[packed.scope] = unpack_subject(packed, self._folder, self._note_shapes)
         subject = self._subjects[packed.scope]
         variant = Variant((), subject, values, (), "")
-        trial = asyncio.run(self._executor.try_variant(variant, best_ns, known))
+        trial = asyncio.run(self.executor.try_variant(variant, best_ns, known))
         if trial.status == "same" and trial.ir_sha256 not in (known or ()):
             # It was tried here, but what came of it has not reached the sweep.
-            trial = asyncio.run(self._executor.try_variant(variant, best_ns, None))
+            trial = asyncio.run(self.executor.try_variant(variant, best_ns, None))
         if trial.status != "wrong-result":
             return Answer(self.environment, trial)
         return Answer(self.environment, trial, None, self._shapes, read_places(subject))
@@ -162,9 +162,6 @@ class _HostState:
     def _note_shapes(self, shapes: Sequence[Sequence[int]]) -> str:
         self._shapes = shapes
         return ""
-
-    async def close(self) -> None:
-        await self._executor.close()
 
 
 _HOSTS: dict[str, _HostState] = {}
@@ -201,9 +198,8 @@ async def probe_hosts(setup: Setup) -> Answer:
 
 async def leave(sweep: str) -> None:
     """End what this process does for a sweep."""
-    state = _HOSTS.pop(sweep, None)
-    if state is not None:
-        await state.close()
+    if (state := _HOSTS.pop(sweep, None)) is not None:
+        await state.executor.close()
 
 
 def _host_state(setup: Setup) -> _HostState:
@@ -220,9 +216,8 @@ def _one_at_a_time() -> Iterator[None]:
         path = machine_folder("sweeps") / "lock"
         descriptor = open_private(path)
     except OSError as error:
-        what = (
-            f"the lock of this machine's sweeps cannot be opened: {error.filename}: {error.strerror or error}"
-        )
+        why = f"{error.filename}: {error.strerror or error}"
+        what = f"the lock of this machine's sweeps cannot be opened: {why}"
         raise error_for(Failure("usage", what, advice=_OTHER_FOLDER)) from None
     with os.fdopen(descriptor, "r+b", buffering=0) as file:
         if not wait_for_lock(descriptor, _WAIT_SECONDS):

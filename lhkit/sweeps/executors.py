@@ -17,7 +17,7 @@ from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Progress
-from lhkit.worker.kernel_requests import PrepareSweep, TryVariant, VariantAnswer
+from lhkit.worker.kernel_requests import PrepareSweep, TryVariant
 from lhkit.worker.limits import Limits
 from lhkit.worker.worker_process import was_killed
 
@@ -117,10 +117,19 @@ class LocalExecutor:
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
                 return Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
-            if answer.status != "gone":
-                self._told[name].add(answer.ir_sha256)
-                return _trial(answer, subject)
-            del self._names[subject.scope]  # the process was replaced
+            if answer.status == "gone":  # the process was replaced
+                del self._names[subject.scope]
+                continue
+            self._told[name].add(answer.ir_sha256)
+            return Trial(
+                answer.status,
+                subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
+                None if answer.time_ns is None else SweepTime(**answer.time_ns),
+                answer.compile_ns,
+                answer.max_abs_error,
+                answer.ir_sha256,
+                answer.spent_ns,
+            )
 
     def _ready(self, subject: Subject, known: Programs) -> str:
         """Return what the worker calls a payload, once it is ready for it."""
@@ -145,20 +154,6 @@ class LocalExecutor:
 def _preparations(subject: Subject, name: str, known: Programs) -> tuple[PrepareSweep]:
     """Return the request that makes a process ready."""
     return (structs.replace(subject.preparation, sweep=name, known=tuple(known or ())),)
-
-
-def _trial(answer: VariantAnswer, subject: Subject) -> Trial:
-    if answer.status == "gone":
-        raise ValueError("the worker does not hold the preparation")
-    return Trial(
-        answer.status,
-        subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
-        None if answer.time_ns is None else SweepTime(**answer.time_ns),
-        answer.compile_ns,
-        answer.max_abs_error,
-        answer.ir_sha256,
-        answer.spent_ns,
-    )
 
 
 def _in_a_line(failure: Failure) -> str:

@@ -87,12 +87,11 @@ class Space:
         found = [axis.index_of(value) for axis, (_, value) in zip(self.axes, point, strict=True)]
         return tuple(i for i in found if i is not None) if None not in found else None
 
-    def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
+    def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Places | None:
         """Return the point nearest to values by axis, or defaults; None if there is none or it takes long."""
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
-        places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
-        return None if places is None else self.point_of(places)
+        return self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
 
     def why_empty(self) -> str | None:
         """Return which constraints leave no point, in a sentence, or None where there are points."""
@@ -115,9 +114,8 @@ class Space:
         why = self.why_empty()
         if why is not None:
             given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
-            raise usage_error(
-                f"the space is empty: {why}", f"Its axes: {given}. Widen one, or drop a constraint."
-            )
+            advice = f"Its axes: {given}. Widen one, or drop a constraint."
+            raise usage_error(f"the space is empty: {why}", advice)
 
 
 def space_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
 from lhkit.model.knob import KnobValue
@@ -45,8 +45,8 @@ class Check:
         self._is_memoized = math.prod(len(axes[i].values) for i in self.scope) <= _MOST_KEPT
         self._known: dict[Places, bool] = {}
 
-    def holds(self, places: Sequence[int]) -> bool:
-        """Return whether the values in the scope meet the constraint."""
+    def holds(self, places: Sequence[int] | Mapping[int, int]) -> bool:
+        """Return whether the values in the scope, by axis, meet the constraint."""
         key = tuple([places[i] for i in self.scope])
         known = self._known.get(key)
         if known is None:
@@ -241,16 +241,10 @@ def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
 
 
 def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]:
-    places = [UNBOUND] * len(axes)
     domains = []
     for i, axis in enumerate(axes):
         own = [check for check in alone if check.scope == (i,)]
-        left = []
-        for value in range(len(axis.values)):
-            places[i] = value
-            if all(check.holds(places) for check in own):
-                left.append(value)
-        domains.append(tuple(left))
+        domains.append(tuple(v for v in range(len(axis.values)) if all(c.holds({i: v}) for c in own)))
     return tuple(domains)
 
 

@@ -90,9 +90,8 @@ def replay(
         raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
     known = [cost for cost in costs.values() if cost is not None]
     if not known:
-        raise usage_error(
-            "the grid has no point with a cost", "Replay a grid of which at least one variant ran."
-        )
+        advice = "Replay a grid of which at least one variant ran."
+        raise usage_error("the grid has no point with a cost", advice)
     ground = grid_space(costs)
     goal = min(known) * (1 + within)
     rows = []
@@ -110,11 +109,10 @@ def grid_space(points: Iterable[Point]) -> Space:
     every = list(points)
     if not every:
         raise usage_error("a grid without points")
-    names = [name for name, _ in every[0]]
-    for point in every:
-        if [name for name, _ in point] != names:
-            other = ", ".join(name for name, _ in point)
-            raise usage_error(f"the points of the grid have different names: {', '.join(names)}, and {other}")
+    names, *others = dict.fromkeys(tuple(name for name, _ in point) for point in every)
+    if others:
+        both = f"{', '.join(names)}, and {', '.join(others[0])}"
+        raise usage_error(f"the points of the grid have different names: {both}")
     rows = [tuple(value for _, value in point) for point in every]
     axes = tuple(
         Axis(name, _ascending(list(dict.fromkeys(column))))

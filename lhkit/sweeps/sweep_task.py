@@ -135,11 +135,11 @@ class Task:
         if name not in self.subjects:
             raise usage_error(f"there is no payload {name!r}", f"There are {', '.join(self.subjects)}.")
         subject = self.subjects[name]
-        which = () if self.payload_axis is None else ((self.payload_axis, name),)
+        axis = {} if self.payload_axis is None else {self.payload_axis: name}
         values = {**self.defaults, **chosen}
         refusal = self._refusal(chosen, values)
         key = variant_key(subject.scope, values)
-        return Variant(point, subject, values, (*which, *values.items()), key, refusal)
+        return Variant(point, subject, values, tuple((axis | values).items()), key, refusal)
 
     @property
     def defaults(self) -> dict[str, KnobValue]:
@@ -256,16 +256,9 @@ def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str
     known = dict(describe_environment(worker))
     pipeline = worker.ask(Describe()).pipeline_sha256
     machine = {name: known[name] for name in _MACHINE}
-    facts = {
-        **machine,
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        "pipeline": pipeline,
-        "opt_level": opt_level,
-    }
-    if target:
-        facts["target"] = target
-    return sha256_of(facts)
+    facts = {"cores": os.cpu_count(), "machine": platform.machine(), "pipeline": pipeline}
+    named = {"target": target} if target else {}
+    return sha256_of({**machine, **facts, "opt_level": opt_level, **named})
 
 
 def _subject(

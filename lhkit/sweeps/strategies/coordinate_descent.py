@@ -55,7 +55,7 @@ class CoordinateDescent(Proposer):
             self._advance()
 
     def _start(self) -> Places | None:
-        start = None if self._started else self.start()
+        start = None if self._started else self.space.nearest()
         self._started = True
         self._here = self.draw() if start is None else start
         self._line, self._axis, self._unchanged = (), 0, 0

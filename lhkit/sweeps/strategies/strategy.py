@@ -79,11 +79,6 @@ class Proposer(ABC):
     def learn(self, places: Places, cost: float | None) -> None:  # noqa: B027 - some orders need no costs
         """Take note of what a point costs; None where it failed."""
 
-    def start(self) -> Places | None:
-        """Return the point nearest to the defaults, or None if there is none or finding it takes too long."""
-        near = self.space.nearest()
-        return None if near is None else self.space.places_of(near)
-
     def is_new(self, places: Places) -> bool:
         """Return whether a point is valid and was not seen."""
         return places not in self.seen and self.space.plan.holds(places)

@@ -75,7 +75,7 @@ class Tpe(Proposer):
         """Return the defaults, then random points, then what the estimates suggest."""
         if self._first:
             self._first = False
-            start = self.start()
+            start = self.space.nearest()
             if start is not None and start not in self.seen:
                 return start
         if self._random or not self._distributions:
@@ -87,7 +87,7 @@ class Tpe(Proposer):
             if self.is_new(suggested):
                 return suggested
             # It is forbidden, or was made before.
-            moved = self._nearest(suggested)
+            moved = self.space.nearest(dict(self.space.point_of(suggested)))
             if moved is not None and moved not in self.seen:
                 return moved
             if beside := self._beside(suggested if moved is None else moved):
@@ -113,11 +113,6 @@ class Tpe(Proposer):
             domain[params.get(axis.name, 0)]
             for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
         )
-
-    def _nearest(self, wanted: Places) -> Places | None:
-        axes = self.space.axes
-        near = self.space.nearest({axis.name: axis.values[i] for axis, i in zip(axes, wanted, strict=True)})
-        return None if near is None else self.space.places_of(near)
 
     def _distance(self, places: Places, wanted: Places) -> float:
         """Return how far points lie apart; the ends of an axis, or two values without order, by 1."""
