@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +30,12 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.terminal import say, write_json, write_text
+from lhkit.cli.terminal import failures_as_json, say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import load_payload
-from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
@@ -176,18 +178,11 @@ def command(
     if payload is None:
         raise usage_error("there is no payload to time", "Give one, or --suite for the families of lhkit.")
     scheduling = {name: options.pop(name) for name in SCHEDULING}
-    worker = Worker(limits, threads=threads)
-    try:
+    failed = functools.partial(failed_bench_to_json, payload, seed)
+    with closing(Worker(limits, threads=threads)) as worker, failures_as_json(json_file, failed):
         kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
         comparison = measure_with_bar(kernels, seed=seed, limits=limits, **options)
-    except LhkitError as error:
-        if json_file is not None:
-            write_json(json_file, failed_bench_to_json(payload, seed, error.failure))
-        raise
-    finally:
-        worker.close()
-    if json_file is not None:
-        write_json(json_file, bench_to_json(comparison))
+    write_json(json_file, bench_to_json(comparison))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_file(out / "speed.pdf", figure_pdf(save_comparison(out, comparison)))

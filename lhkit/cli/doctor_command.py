@@ -126,9 +126,8 @@ def command(json_file: str | None, is_tried: bool) -> None:
     lines = [*_machine(), *_bindings(), *_sandbox(), _tried("compiler binary", _binary), *_optional()]
     if is_tried:
         lines += _lesson_findings()
-    if json_file is not None:
-        findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
-        write_json(json_file, {"schema": SCHEMA, "findings": findings})
+    findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
+    write_json(json_file, {"schema": SCHEMA, "findings": findings})
     if json_file != "-":
         marks = {True: "ok", False: "MISSING", None: "–"}
         rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.terminal import check_single_stdout, say, write_json
+from lhkit.cli.terminal import check_single_stdout, failures_as_json, say, write_json
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
@@ -93,23 +94,18 @@ def command(
     NumPy reference, the results are checked against it.
     """
     check_single_stdout(out, json_file)
-    try:
+    with failures_as_json(json_file, functools.partial(_failed, payload, schedule)):
         run = _run(payload, schedule, **options)
         if (verdict := run.verification) is not None and not verdict.ok:
             message = f"the result differs from {verdict.against}: {verdict.difference}"
             error, tolerated = f"{verdict.max_abs_error:.3g}", f"{verdict.tolerance:.3g}"
             advice = f"The largest error is {error}, {tolerated} is tolerated."
             raise LhkitError(Failure(kind="wrong-result", message=message, advice=advice))
-    except LhkitError as error:
-        if json_file is not None:
-            write_json(json_file, _failed(payload, schedule, error.failure))
-        raise
     if run.kernel.output:
         say(run.kernel.output.rstrip(), err=True)
     if out is not None:
         _save(out, run)
-    if json_file is not None:
-        write_json(json_file, _succeeded(run))
+    write_json(json_file, _succeeded(run))
     if "-" not in (json_file, out):
         say(_report(run))
         if with_footprint:

@@ -192,8 +192,7 @@ def command(
         check_table(table)
     scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = split_narrowings(narrowed)
-    worker = Worker(limits)
-    try:
+    with contextlib.closing(Worker(limits)) as worker:
         loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         most = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
@@ -210,8 +209,6 @@ def command(
         finally:
             if json_file is not None:
                 write_json(json_file, [record_to_json(record) for record in found.result().records])
-    finally:
-        worker.close()
     result = found.result()
     if json_file != "-":
         say(sweep_text(result))

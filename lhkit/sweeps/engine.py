@@ -53,55 +53,40 @@ class SweepProgress:
 OnEvent = Callable[[SweepEvent], None]
 
 
-async def run_sweep(
-    task: Task,
-    strategy: Strategy,
-    store: Store,
-    executor: Executor,
-    progress: SweepProgress,
-    *,
-    stop: asyncio.Event,
-    seconds: float | None = None,
-    total: int | None = None,
-    resume: bool = True,
-    on_event: OnEvent | None = None,
-) -> None:
-    """Try the points of a strategy until it has no more, its time is up, or it is stopped.
-
-    What the store knows is not tried again. Each record is in the store before the next variant is begun.
-    """
-    started = time.perf_counter_ns()
-    deadline = None if seconds is None else time.monotonic() + seconds
-    run = _Run(task, strategy, store, executor, progress, total, on_event)
-    if resume:
-        for record in task.own(store.records()):
-            run.learn(record)
-    try:
-        progress.end = await run.run(stop, deadline)
-    finally:
-        await run.end()
-        in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
-        progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
-
-
 @dataclass(slots=True)
-class _Run:
-    """The state of one run of a sweep; programs and best variants are by scope of their payload."""
+class SweepRun:
+    """A run over the points of a strategy; programs and best variants are by scope of their payload."""
 
     task: Task
     strategy: Strategy
     store: Store
     executor: Executor
     progress: SweepProgress
-    total: int | None
-    on_event: OnEvent | None
+    total: int | None = None
+    on_event: OnEvent | None = None
     found: dict[str, SweepRecord] = field(default_factory=dict)
     programs: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     best: dict[str, SweepRecord] = field(default_factory=dict)
     trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = field(default_factory=dict)
 
-    async def run(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
-        """Try points until there is a reason to end."""
+    async def run(self, stop: asyncio.Event, *, seconds: float | None = None, resume: bool = True) -> None:
+        """Try points until there are no more, the time is up, or it is stopped.
+
+        What the store knows is not tried again. Each record is in the store before the next variant is begun.
+        """
+        started, progress = time.perf_counter_ns(), self.progress
+        deadline = None if seconds is None else time.monotonic() + seconds
+        if resume:
+            for record in self.task.own(self.store.records()):
+                self._learn(record)
+        try:
+            progress.end = await self._try_all(stop, deadline)
+        finally:
+            await self._end()
+            in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
+            progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
+
+    async def _try_all(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
         stopping = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
@@ -118,7 +103,7 @@ class _Run:
         finally:
             stopping.cancel()
 
-    async def end(self) -> None:
+    async def _end(self) -> None:
         """End what is still running; it leaves no record."""
         waiting = [trial for trial in self.trying if not trial.done()]
         for trial in waiting:
@@ -165,7 +150,7 @@ class _Run:
         record = self._record(variant, trial, started)
         self.store.append(record)
         self.progress.spent_ns.update(trial.spent_ns)
-        self.learn(record)
+        self._learn(record)
         self._done(variant.point, record, is_known=False)
 
     def _record(self, variant: Variant, trial: Trial, started: str) -> SweepRecord:
@@ -190,7 +175,7 @@ class _Run:
             started=started,
         )
 
-    def learn(self, record: SweepRecord) -> None:
+    def _learn(self, record: SweepRecord) -> None:
         """Take note of a record for the variants to come."""
         self.found[record.key] = record
         scope = self.task.scope_of(record)

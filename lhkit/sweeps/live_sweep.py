@@ -29,7 +29,7 @@ from lhkit.sweeps.confirmation_run import (
     ends_before,
 )
 from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
-from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
+from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.executors import LocalExecutor
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import Space, space_of
@@ -131,18 +131,8 @@ class Sweep(Showable):
             task, elsewhere = preparing.result()
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-            await run_sweep(
-                task,
-                self._strategy,
-                store,
-                elsewhere or local,
-                self._progress,
-                stop=stop,
-                seconds=options.seconds,
-                total=self.total,
-                resume=options.resume,
-                on_event=self._send,
-            )
+            what = (task, self._strategy, store, elsewhere or local, self._progress, self.total, self._send)
+            await SweepRun(*what).run(stop, seconds=options.seconds, resume=options.resume)
         finally:
             preparing.cancel()
             await local.close()
@@ -341,7 +331,10 @@ class Sweep(Showable):
         progress = self._progress
         of = f" of {self.total}" if self.total is not None else ""
         how = "broke off" if self.failure else self.end or ("confirming" if self.confirming else "running")
-        best = f", best {_shown(self.best)}" if self.best else ""
+        best = ""
+        if (record := self.best) is not None:
+            best = ", best " + " ".join(f"{name}={value}" for name, value in record.knobs)
+            best += f" at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else ""
         name = printable(PurePath(self.schedule.source).name)
         return f"Sweep({name}: {len(progress.records)}{of} variants, {how}{best})"
 
@@ -349,11 +342,6 @@ class Sweep(Showable):
         from lhkit.sweeps.sweep_board import sweep_bundle
 
         return sweep_bundle(self)
-
-
-def _shown(record: SweepRecord) -> str:
-    values = " ".join(f"{name}={value}" for name, value in record.knobs)
-    return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
 
 
 PayloadLike = Payload | str | os.PathLike[str]
@@ -414,8 +402,10 @@ def sweep(
     given = payload if isinstance(payload, Mapping) else {"": payload}
     payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
     loaded = as_schedule(schedule, how.worker, target=how.target)
-    one_or_many = {"payloads": payloads} if axis else {"payload": payloads[""]}
-    space = space_of(loaded, knobs=knobs, constraints=constraints, function=how.function, **one_or_many)
+    given_payloads = payloads if axis else payloads[""]
+    space = space_of(
+        loaded, knobs=knobs, constraints=constraints, payload=given_payloads, function=how.function
+    )
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
     path = Path(store) if store is not None else default_store(payloads, loaded)

@@ -11,7 +11,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.axes import Axis, Narrowing, Point, knob_axes, payload_axis, payload_facts
+from lhkit.sweeps.axes import Axis, Facts, Narrowing, Point, knob_axes, payload_axis, payload_facts
 from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint
 from lhkit.sweeps.space_plan import Count, Places, Plan
 from lhkit.text.knob_text import requirements_of
@@ -123,23 +123,22 @@ def space_of(
     *,
     knobs: Mapping[str, Narrowing] | None = None,
     constraints: Sequence[str | Predicate | Constraint] = (),
-    payload: Payload | None = None,
-    payloads: Mapping[str, Payload] | None = None,
+    payload: Payload | Mapping[str, Payload] | None = None,
     function: str | None = None,
 ) -> Space:
     """Return the space of a schedule's knobs; knobs that are set keep their values unless narrowed.
 
     ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints
-    may name extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` are an axis.
+    may name extents and dtypes of the payload (``arg0_dim0``, ``arg0_dtype``); several payloads are an axis.
     """
-    if payload is not None and payloads is not None:
-        raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")
     axes = knob_axes(schedule, knobs or {})
-    if payloads is not None:
-        axes = (payload_axis(payloads, function), *axes)
+    facts: Facts = ()
+    if isinstance(payload, Mapping):
+        axes = (payload_axis(payload, function), *axes)
+    elif payload is not None:
+        facts = payload_facts(payload, function)
     columns = [name for axis in axes for name in axis.columns()]
-    constants = dict(payload_facts(payload, function)) if payload is not None else {}
-    fixed = {name: value for name, value in constants.items() if name not in columns}
+    fixed = {name: value for name, value in facts if name not in columns}
     known = [*columns, *fixed]
     # Knobs that no applied sequence has have no values, and nothing is required of them.
     required = [r for r in requirements_of(schedule) if set(r.names) <= set(known)]

@@ -57,12 +57,9 @@ _DARK_BELOW = 0.55
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One variant of a heat map.
+    """One variant of a heat map: its time as a multiple of the best, or the mark of its failure.
 
-    Attributes:
-        text: Its time as a multiple of the best, or the mark of its failure.
-        level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it has none.
-        is_framed: Whether it is the winner, or the best where there is none.
+    ``level`` is its speed on a logarithmic scale from the slowest (0) to the best (1), or None.
     """
 
     row: int
@@ -83,14 +80,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """The plot of heat maps.
-
-    Attributes:
-        best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
-            of each payload.
-        worst: The largest of these multiples.
-        is_confirmed: Whether what is framed was ahead when the best few were timed again.
-    """
+    """The plot of heat maps; ``best_ns`` is None if there is no best variant, or one of each payload."""
 
     x_name: str
     x_values: tuple[str, ...]
@@ -232,13 +222,7 @@ _MOST_LABELS = 12
 
 @dataclass(frozen=True, slots=True)
 class ParallelLine:
-    """One variant.
-
-    Attributes:
-        level: Its place by speed, from the slowest (0) to the best (1): half of the lines are brighter than a
-            half, however slow the slowest is; None where it failed.
-        is_best: Whether it is the winner, or the best where there is none.
-    """
+    """One variant; ``level`` is its rank by speed from the slowest (0) to the best (1), None if it failed."""
 
     places: tuple[int, ...]
     level: float | None

@@ -88,14 +88,10 @@ def variant_key(scope: str, values: Mapping[str, KnobValue]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One payload, ready for variants to be tried on.
+    """One payload, ready for variants to be tried on; ``scope`` hashes all that decides them but their knobs.
 
-    Attributes:
-        scope: Hash of all that decides a variant besides its knobs.
-        preparation: The request that makes a process ready for variants, without name.
-        difference: Says in words how the last wrong result differs, given the shapes of all results.
-        flops: Floating-point operations of a call, or None.
-        keep: What has to live as long, such as the arrays that the request refers to.
+    ``preparation`` makes a process ready and refers to arrays that ``keep`` holds; ``difference`` says how the
+    last wrong result differs, given the shapes of all results.
     """
 
     scope: str
