@@ -29,8 +29,7 @@ from lhkit.sweeps.confirmation_run import (
     ends_before,
 )
 from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
-from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, SweepRun
-from lhkit.sweeps.executors import LocalExecutor
+from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.sweeps.engine import SweepProgress, SweepRun
-from lhkit.sweeps.executors import Trial
+from lhkit.sweeps.engine import SweepProgress, SweepRun, Trial
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.strategies import make_strategy
 from tests.sweep_parts import ENVIRONMENT, FakeExecutor, Listed, make_record, make_task, ok, points_of
