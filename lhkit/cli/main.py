@@ -9,7 +9,6 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,27 +35,7 @@ _COMMANDS = {
 READER_GONE = 141
 
 
-class _ReaderGoneError(Exception):
-    """The reader of the output has closed it; a `BrokenPipeError` would be exit code 1 to click."""
-
-
-@contextlib.contextmanager
-def _reader_watched() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise _ReaderGoneError from None
-
-
 class _LazyGroup(click.Group):
-    def make_context(self, *args: Any, **options: Any) -> click.Context:
-        with _reader_watched():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _reader_watched():
-            return super().invoke(ctx)
-
     def list_commands(self, _context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -107,7 +86,7 @@ def run_program(arguments: list[str]) -> int:
         with contextlib.suppress(OSError):
             say_usage_error(error)
         return 2
-    except _ReaderGoneError:
+    except SystemExit:  # click's answer to a `BrokenPipeError`
         return READER_GONE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

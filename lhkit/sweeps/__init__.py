@@ -6,10 +6,9 @@
 - ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
   by name.
 - ``space_plan``: Enumeration of a space by backtracking up to an effort, and rejection sampling beyond it.
-- ``engine``: Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records.
-- ``executors``: The executor protocol, and the executor that uses a worker on this machine.
+- ``engine``: Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends
+  their records.
 - ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
-- ``dask_host``: Worker side of the Dask executor: one persistent lhkit worker per Dask worker process.
 - ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected
   results.
 - ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.

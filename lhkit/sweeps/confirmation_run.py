@@ -31,7 +31,6 @@ from lhkit.sweeps.variant_record import SweepRecord, timed_records
 from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import LoadOps
 
 T = TypeVar("T")
 
@@ -57,8 +56,6 @@ class Confirming:
         on_event: Called at the beginning and after each process, in the thread that runs.
         log: Where what processes measure is kept; closed at the end.
         resume: Whether processes that the log knows of the same contest count.
-        preparation: Requests that a process begins with, such as those that load user-defined ops; those of
-            the session if not given.
     """
 
     def __init__(
@@ -75,14 +72,13 @@ class Confirming:
         on_event: Callable[[ConfirmingEvent], None] | None = None,
         log: ConfirmationLog | None = None,
         resume: bool = False,
-        preparation: tuple[LoadOps, ...] | None = None,
     ) -> None:
         if not contenders:
             raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
         self._payload, self._limits, self._on_event = payload, limits, on_event
         self._rule, self._seconds, self._rounds = rule or Rule(), seconds, rounds
         self._options = options or SweepOptions()
-        self._log, self._preparation = log, preparation
+        self._log = log
         known = {knob.name for knob in schedule.knobs}
         self._records = {_name(record, contenders): record for record in contenders}
         self._schedules: dict[str, Schedule] = {
@@ -254,7 +250,7 @@ class Confirming:
         self._close_worker()
         self._worker = worker = Worker(self._limits)
         # Most often the transform ops that the session loaded.
-        worker.preparation = shared_worker().preparation if self._preparation is None else self._preparation
+        worker.preparation = (self._options.worker or shared_worker()).preparation
         return worker
 
     def _close_worker(self) -> None:

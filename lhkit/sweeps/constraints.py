@@ -37,7 +37,9 @@ class Constraint:
             return bool(self.predicate(**values))
         except Exception as error:
             shown = ", ".join(f"{name}={values[name]}" for name in self.names)
-            said = str(error) if isinstance(error, _NoValueError) else f"{type(error).__name__}: {error}"
+            # An expression, which has a place, says itself why it has no value.
+            is_said = self.at is not None and isinstance(error, ValueError)
+            said = str(error) if is_said else f"{type(error).__name__}: {error}"
             raise usage_error(
                 f"the constraint {self.sentence!r} cannot be decided for {shown}: {said}",
                 "A constraint has to be true or false for every combination of the values of its knobs.",
@@ -52,10 +54,6 @@ class Constraint:
             return self
         names = tuple(name for name in self.names if name not in own)
         return dataclasses.replace(self, names=names, predicate=functools.partial(self.predicate, **own))
-
-
-class _NoValueError(ValueError):
-    """An expression has no value; the message says why."""
 
 
 def as_constraint(given: str | Predicate | Requirement | Constraint, known: Collection[str]) -> Constraint:
@@ -76,16 +74,9 @@ def as_constraint(given: str | Predicate | Requirement | Constraint, known: Coll
     raise usage_error(f"{given!r} is no constraint", "Give an expression as text, or a function of knobs.")
 
 
-def from_expression(expression: Expression, at: Span | None, text: str = "") -> Constraint:
+def from_expression(expression: Expression, at: Span, text: str = "") -> Constraint:
     """Return the constraint that an expression is true."""
-
-    def predicate(**values: KnobValue) -> bool:
-        try:
-            return expression.holds(values)
-        except ValueError as error:
-            raise _NoValueError(str(error)) from None
-
-    return Constraint(expression.text, expression.names, predicate, at, text)
+    return Constraint(expression.text, expression.names, lambda **values: expression.holds(values), at, text)
 
 
 def _from_function(function: Predicate, known: Collection[str]) -> Constraint:

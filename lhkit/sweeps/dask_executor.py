@@ -1,4 +1,7 @@
-"""Dask executor: tries variants on a Dask cluster, one at a time per machine."""
+"""Dask executor: tries variants on a Dask cluster, one at a time per machine.
+
+First what runs on Dask's workers, each with a persistent lhkit worker; then the side of the sweep.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -465,8 +468,12 @@ class DaskExecutor:
                     return answer
                 if answer.failure is not None:
                     raise error_for(answer.failure)
+                if answer.trial is not None and answer.trial.status == "wrong-result":
+                    # It is compared where the reference is.
+                    write_places(variant.subject, answer.results)
+                    return dataclasses.replace(answer.trial, message=variant.subject.difference(answer.shapes))
                 if answer.trial is not None:
-                    return _described(answer.trial, answer, variant.subject)
+                    return answer.trial
         finally:
             self._free.put(host)
         raise usage_error(
@@ -524,20 +531,3 @@ def choose_machines(found: Mapping[str, Answer], here: str | None) -> tuple[str,
 
 def _identity(packed: PackedSubject) -> PackedSubject:
     return packed
-
-
-def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:
-    """Return a trial with words for a wrong result, which is compared where the reference is."""
-    if trial.status != "wrong-result":
-        return trial
-    write_places(subject, answer.results)
-    return replace(trial, message=subject.difference(answer.shapes))
-
-
-LOCAL, _DASK = "local", "dask"
-
-
-def check_executor(name: str) -> None:
-    """Refuse a name that is of no executor."""
-    if name not in (LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
-        raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")

@@ -1,4 +1,4 @@
-"""Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records."""
+"""Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends their records."""
 
 from __future__ import annotations
 
@@ -234,8 +234,9 @@ class SweepRun:
         started, progress = time.perf_counter_ns(), self.progress
         deadline = None if seconds is None else time.monotonic() + seconds
         if resume:
-            for record in self.task.own(self.store.records()):
-                self._learn(record)
+            for record in self.store.records():
+                if record.environment == self.task.environment and self.task.scope_of(record) is not None:
+                    self._learn(record)
         try:
             progress.end = await self._try_all(stop, deadline)
         finally:

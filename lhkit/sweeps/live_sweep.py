@@ -8,6 +8,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -28,7 +29,7 @@ from lhkit.sweeps.confirmation_run import (
     confirm,
     ends_before,
 )
-from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
+from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import Space, space_of
@@ -41,6 +42,7 @@ from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 
 
+@dataclass(eq=False, repr=False)
 class Sweep(Showable):
     """A sweep, while it runs and afterwards.
 
@@ -57,35 +59,25 @@ class Sweep(Showable):
         confirming_failure: Why the winner could not be confirmed, or None.
     """
 
-    def __init__(
-        self,
-        payloads: Mapping[str, Payload],
-        payload_axis: str | None,
-        schedule: Schedule,
-        space: Space,
-        strategy: Strategy,
-        options: SweepOptions,
-        *,
-        path: Path,
-        total: int | None,
-    ) -> None:
-        self.space, self.schedule, self.total = space, schedule, total
-        self.store_path = path
-        self.failure: Failure | None = None
-        self.confirmations: dict[str, Confirmation] = {}
-        self.confirming: ConfirmingEvent | None = None
-        self.confirming_failure: Failure | None = None
-        self._payloads, self._payload_axis = payloads, payload_axis
-        self._strategy, self._options = strategy, options
-        self._progress = SweepProgress()
-        self._callbacks: list[OnEvent] = []
-        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._winner: SweepRecord | None = None
-        self._is_over = False
-        self._is_of_this_machine = True
-        # What each process of a confirmation is asked first; None: what the session loaded.
-        self._preparation = None if options.worker is None else options.worker.preparation
+    _payloads: Mapping[str, Payload]
+    _payload_axis: str | None
+    schedule: Schedule
+    space: Space
+    _strategy: Strategy
+    _options: SweepOptions
+    store_path: Path
+    total: int | None
+    failure: Failure | None = None
+    confirmations: dict[str, Confirmation] = field(default_factory=dict)
+    confirming: ConfirmingEvent | None = None
+    confirming_failure: Failure | None = None
+    _progress: SweepProgress = field(default_factory=SweepProgress)
+    _callbacks: list[OnEvent] = field(default_factory=list)
+    _stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+    _task: asyncio.Task[None] | None = None
+    _winner: SweepRecord | None = None
+    _is_over: bool = False
+    _is_of_this_machine: bool = True
 
     def start(self) -> None:
         """Begin; `lhkit.sweep` has done that, unless told not to."""
@@ -177,7 +169,7 @@ class Sweep(Showable):
         target = code_target(options.target, self.schedule)
         describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
         environment = describe(worker)
-        if options.executor != LOCAL:
+        if options.executor != "local":
             address, asked = options.executor.partition(":")[2] or None, worker.preparation
             elsewhere = DaskExecutor(
                 address, options.limits, preparation=asked, describe=describe, here=environment
@@ -301,7 +293,6 @@ class Sweep(Showable):
                 contenders,
                 options=self._options,
                 log=log,
-                preparation=self._preparation,
                 **options,
             )
         except BaseException:
@@ -396,7 +387,8 @@ def sweep(
         how = dataclasses.replace(options or SweepOptions(), **changes)
     except TypeError as error:
         raise usage_error(f"sweep: {error}") from None
-    check_executor(how.executor)
+    if how.executor not in ("local", "dask") and not how.executor.startswith("dask:"):
+        raise usage_error(f"there is no executor {how.executor!r}", "There are local, dask and dask:ADDRESS.")
     axis = PAYLOAD_AXIS if isinstance(payload, Mapping) else None
     given = payload if isinstance(payload, Mapping) else {"": payload}
     payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
@@ -411,7 +403,7 @@ def sweep(
     count = space.count()
     if count.is_exact:
         budget = int(count) if budget is None else min(budget, int(count))
-    found = Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=budget)
+    found = Sweep(payloads, axis, loaded, space, strategy, how, path, budget)
     if on_event is not None:
         found.subscribe(on_event)
     if start:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,10 +158,6 @@ class Task:
             shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
             return f"the schedule requires {requirement.expression.text}, which {shown} does not meet"
         return None
-
-    def own(self, records: Iterable[SweepRecord]) -> list[SweepRecord]:
-        """Return the records that are of variants of this task, tried on this machine with this toolchain."""
-        return [r for r in records if r.environment == self.environment and self.scope_of(r) is not None]
 
     def scope_of(self, record: SweepRecord) -> str | None:
         """Return the scope of the subject that a record is of, or None if it is of none of them."""
