@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from lhkit.cli.terminal import replace_unencodable, say, say_usage_error
+from lhkit.cli.terminal import replace_unencodable, say
 from lhkit.model.errors import LhkitError
 
 # Name → one line for --help. ``NAME_command`` is imported when its command runs, so that --help is quick.
@@ -83,8 +84,10 @@ def run_program(arguments: list[str]) -> int:
         _say("lhkit: interrupted")
         return 130
     except click.ClickException as error:
+        shown = io.StringIO()
+        error.show(file=shown)
         with contextlib.suppress(OSError):
-            say_usage_error(error)
+            say(shown.getvalue(), nl=False, err=True)
         return 2
     except SystemExit:  # click's answer to a `BrokenPipeError`
         return READER_GONE
@@ -93,20 +96,16 @@ def run_program(arguments: list[str]) -> int:
         _say(f"lhkit: {where}{error.strerror or error}")
         return 2
     except Exception as error:  # noqa: BLE001 - defects are reported, not raised
-        return _failed(_typed(error, arguments))
+        from lhkit.worker.reproducer import read_inputs, typed_error
+
+        files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
+        return _failed(typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files)))
     return code if isinstance(code, int) else 0
 
 
 def _failed(error: LhkitError) -> int:
     _say(f"lhkit: {error}")
     return error.failure.exit_code
-
-
-def _typed(error: Exception, arguments: list[str]) -> LhkitError:
-    from lhkit.worker.reproducer import read_inputs, typed_error
-
-    files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
-    return typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files))
 
 
 def _say(line: str) -> None:

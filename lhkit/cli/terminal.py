@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -60,13 +59,6 @@ def replace_unencodable() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-
-
-def say_usage_error(error: click.ClickException) -> None:
-    """Write click's message about a wrong command line."""
-    shown = io.StringIO()
-    error.show(file=shown)
-    say(shown.getvalue(), nl=False, err=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -286,16 +286,15 @@ class Confirming:
             return None
 
     def _end(self, verdict: Verdict) -> ConfirmationEnd:
-        is_alone = len(self._records) == 1
-        if is_alone and len(self._runs) >= self.most_processes:
-            return "decided"
-        if not is_alone and (verdict.winner or all(s.state != "open" for s in verdict.standings)):
+        has_all = len(self._runs) >= self.most_processes
+        is_closed = verdict.winner is not None or all(s.state != "open" for s in verdict.standings)
+        if is_closed if len(self._records) > 1 else has_all:
             return "decided"
         if self._is_stopped:
             return "stopped"
         if len(self._failures) > _MOST_FAILURES:
             return "failed"
-        return "out of processes" if len(self._runs) >= self.most_processes else "out of time"
+        return "out of processes" if has_all else "out of time"
 
     def _require_runs(self) -> None:
         if self._runs:

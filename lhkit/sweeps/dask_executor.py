@@ -51,15 +51,13 @@ class PackedSubject:
 
 def pack_subject(subject: Subject) -> PackedSubject:
     """Return a subject as it travels."""
-    names = set()
+    files: dict[str, bytes] = {}
 
-    def noted(name: str) -> str:
-        names.add(name)
+    def read(name: str) -> str:
+        files[name] = files.get(name) or Path(name).read_bytes()
         return name
 
-    _with_files(subject.preparation, noted)
-    files = {name: Path(name).read_bytes() for name in sorted(names)}
-    return PackedSubject(subject.scope, subject.preparation, files)
+    return PackedSubject(subject.scope, _with_files(subject.preparation, read), files)
 
 
 def unpack_subject(
@@ -468,12 +466,12 @@ class DaskExecutor:
                     return answer
                 if answer.failure is not None:
                     raise error_for(answer.failure)
-                if answer.trial is not None and answer.trial.status == "wrong-result":
-                    # It is compared where the reference is.
-                    write_places(variant.subject, answer.results)
-                    return dataclasses.replace(answer.trial, message=variant.subject.difference(answer.shapes))
-                if answer.trial is not None:
-                    return answer.trial
+                if (trial := answer.trial) is not None:
+                    if trial.status == "wrong-result":  # it is compared where the reference is
+                        write_places(variant.subject, answer.results)
+                        said = variant.subject.difference(answer.shapes)
+                        trial = dataclasses.replace(trial, message=said)
+                    return trial
         finally:
             self._free.put(host)
         raise usage_error(

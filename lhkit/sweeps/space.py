@@ -109,14 +109,6 @@ class Space:
         listed = ", ".join(repr(c.sentence) for c in core[:-1]) + f" and {core[-1].sentence!r}"
         return f"no point meets {listed} together"
 
-    def require_points(self) -> None:
-        """Check that there are points."""
-        why = self.why_empty()
-        if why is not None:
-            given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
-            advice = f"Its axes: {given}. Widen one, or drop a constraint."
-            raise usage_error(f"the space is empty: {why}", advice)
-
 
 def space_of(
     schedule: Schedule,
@@ -144,7 +136,10 @@ def space_of(
     required = [r for r in requirements_of(schedule) if set(r.names) <= set(known)]
     read = [as_constraint(each, known) for each in (*required, *constraints)]
     space = Space(axes, tuple(c.given(fixed) for c in read))
-    space.require_points()
+    if (why := space.why_empty()) is not None:
+        given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in axes)
+        advice = f"Its axes: {given}. Widen one, or drop a constraint."
+        raise usage_error(f"the space is empty: {why}", advice)
     return space
 
 

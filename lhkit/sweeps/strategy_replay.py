@@ -100,7 +100,13 @@ def replay(
             rows.append(ReplayRow(name, None, None, None, 0, 0, None, missing))
             continue
         tried = [_variants(costs, name, ground, seed, goal, budget) for seed in range(seeds)]
-        rows.append(_row(name, tried, len(costs)))
+        # Quantiles of large numbers instead of infinities, whose differences are no numbers.
+        values = [min(n, _NEVER) for n in tried]
+        found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+        low, median, high = (None if n > _NEVER / 1e6 else n for n in found)
+        share = None if median is None else median / len(costs)
+        reached = sum(n < math.inf for n in tried)
+        rows.append(ReplayRow(name, median, low, high, reached, seeds, share))
     return tuple(rows)
 
 
@@ -159,12 +165,3 @@ def _variants(
             return tried
         strategy.tell(point, cost)
     return math.inf
-
-
-def _row(name: str, tried: Sequence[float], points: int) -> ReplayRow:
-    # Quantiles of large numbers instead of infinities, whose differences are no numbers.
-    values = [min(n, _NEVER) for n in tried]
-    found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    low, median, high = (None if n > _NEVER / 1e6 else n for n in found)
-    share = None if median is None else median / points
-    return ReplayRow(name, median, low, high, sum(n < math.inf for n in tried), len(tried), share)

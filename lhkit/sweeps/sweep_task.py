@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -24,7 +25,6 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.signature import Function
 from lhkit.sweeps.axes import Point
 from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.text.knob_text import Requirement, requirements_of
@@ -290,21 +290,22 @@ def _subject(
         "shapes": [list(shape) for shape in shapes],
         "microkernels": to_json(given),
     }
-    difference = _difference(function, wrong, expected, work.reduction_length, against)
+    names = [f"result {i}" for i in range(len(function.results))]
+    names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
+    difference = functools.partial(_difference, names, wrong, expected, work.reduction_length, against)
     return Subject(sha256_of(scope), preparation, difference, work.flops, packing)
 
 
 def _difference(
-    function: Function, places: Sequence[Array], expected: Sequence[Array], terms: int, against: str
-) -> Callable[[Sequence[Sequence[int]]], str]:
-    names = [f"result {i}" for i in range(len(function.results))]
-    names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
-
-    def difference(shapes: Sequence[Sequence[int]]) -> str:
-        for name, shape, place in zip(names, shapes, places, strict=True):
-            if tuple(shape) != place.shape:
-                return f"{name} has shape {tuple(shape)}, expected {place.shape} ({against})"
-        verdict = compare_results(places, expected, reduction_length=terms, against=against, names=names)
-        return f"differs from {against}: {verdict.difference}"
-
-    return difference
+    names: Sequence[str],
+    places: Sequence[Array],
+    expected: Sequence[Array],
+    terms: int,
+    against: str,
+    shapes: Sequence[Sequence[int]],
+) -> str:
+    for name, shape, place in zip(names, shapes, places, strict=True):
+        if tuple(shape) != place.shape:
+            return f"{name} has shape {tuple(shape)}, expected {place.shape} ({against})"
+    verdict = compare_results(places, expected, reduction_length=terms, against=against, names=names)
+    return f"differs from {against}: {verdict.difference}"

@@ -131,8 +131,10 @@ def test_the_space_of_a_schedule_meets_its_requirements():
     assert [tuple(v for _, v in p) for p in space.points()] == [(8, 4, 1), (8, 8, 1), (16, 4, 1), (16, 4, 16)]
     assert [c.sentence for c in space.constraints[:2]] == ["m * n <= 64", "divides(u, m)"]
     assert (space.constraints[1].at.file, space.constraints[1].at.line) == ("s.mlir", 2)
-    with pytest.raises(UsageError, match=r"no point meets 'm \* n <= 64' and 'm \+ n == 32' together"):
+    said = r"the space is empty: no point meets 'm \* n <= 64' and 'm \+ n == 32' together"
+    with pytest.raises(UsageError, match=said) as raised:
         space_of(schedule, constraints=["m + n == 32"])
+    assert "m: 8, 16" in raised.value.failure.advice
 
 
 def tensor(*shape, dtype="float32"):

@@ -35,9 +35,8 @@ class Proposer(ABC):
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
         if budget is not None and budget < 1:
-            raise usage_error(
-                f"a budget of {budget} variants", "Give a positive number, or none for all of them."
-            )
+            advice = "Give a positive number, or none for all of them."
+            raise usage_error(f"a budget of {budget} variants", advice)
         self.space = space
         self.rng = Random(seed)
         self.seen: set[Places] = set()

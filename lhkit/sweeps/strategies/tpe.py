@@ -35,7 +35,15 @@ class Tpe(Proposer):
             self._study = self._optuna.create_study(sampler=sampler)
         finally:
             self._optuna.logging.set_verbosity(said)
-        self._distributions = self._make_distributions()
+        made = self._optuna.distributions
+        # The places in the domain of each axis with a choice; near ones are alike if it has an order.
+        self._distributions = {
+            axis.name: made.IntDistribution(0, len(domain) - 1)
+            if axis.is_ordered
+            else made.CategoricalDistribution(range(len(domain)))
+            for axis, domain in zip(space.axes, space.plan.domains, strict=True)
+            if len(domain) > 1
+        }
         self._random = _RANDOM_POINTS
         self._first = True
 
@@ -43,17 +51,6 @@ class Tpe(Proposer):
     def require(cls) -> None:
         """See `Proposer.require`: Optuna has to be installed."""
         _import_optuna()
-
-    def _make_distributions(self) -> dict[str, Any]:
-        """Return for every axis with a choice the places in its domain, near ones alike if it has an order."""
-        made = self._optuna.distributions
-        return {
-            axis.name: made.IntDistribution(0, len(domain) - 1)
-            if axis.is_ordered
-            else made.CategoricalDistribution(range(len(domain)))
-            for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
-            if len(domain) > 1
-        }
 
     def learn(self, places: Places, cost: float | None) -> None:
         """Hand a cost to the estimates; a failure counts as worse than all that ran."""
@@ -116,17 +113,16 @@ class Tpe(Proposer):
 
     def _distance(self, places: Places, wanted: Places) -> float:
         """Return how far points lie apart; the ends of an axis, or two values without order, by 1."""
-        total = 0.0
-        for axis, i, j in zip(self.space.axes, places, wanted, strict=True):
-            total += abs(i - j) / len(axis.values) if axis.is_ordered else float(i != j)
-        return total
+        return sum(
+            abs(i - j) / len(axis.values) if axis.is_ordered else float(i != j)
+            for axis, i, j in zip(self.space.axes, places, wanted, strict=True)
+        )
 
 
 def _import_optuna() -> Any:
     try:
         import optuna
     except ModuleNotFoundError:
-        raise usage_error(
-            "the strategy tpe needs Optuna, which is not installed", "pip install 'lhkit[optuna]' adds it."
-        ) from None
+        what = "the strategy tpe needs Optuna, which is not installed"
+        raise usage_error(what, "pip install 'lhkit[optuna]' adds it.") from None
     return optuna
