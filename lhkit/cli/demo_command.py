@@ -26,9 +26,9 @@ from lhkit.show.comparison_page import PageParts, render_page
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
-from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
 

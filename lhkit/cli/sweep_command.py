@@ -31,9 +31,10 @@ from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep, sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
-from lhkit.sweeps.variant_record import SweepResult, SweepStatus, record_to_json
+from lhkit.sweeps.variant_record import SweepStatus, record_to_json
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import homeless_note

@@ -36,8 +36,9 @@ from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
-from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
+from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, best_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 

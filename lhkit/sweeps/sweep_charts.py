@@ -19,6 +19,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.axes import PAYLOAD_AXIS, Axis
 from lhkit.sweeps.sweep_summary import (
+    KnobImportance,
     best_by_payload,
     knob_importance,
     knob_values,
@@ -28,7 +29,6 @@ from lhkit.sweeps.sweep_summary import (
 from lhkit.sweeps.variant_record import (
     FAILED,
     SWEEP_STATUSES,
-    KnobImportance,
     SweepRecord,
     SweepStatus,
     originals,

@@ -21,9 +21,9 @@ from lhkit.model.payload import Payload
 from lhkit.model.sample_statistics import Interval
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_summary import payload_rows
+from lhkit.sweeps.sweep_summary import SweepResult, payload_rows
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
-from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, SweepTime, originals, record_from_json
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime, originals, record_from_json
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from lhkit.sweeps.sweep_charts import (
     status_bars,
     sweep_history,
 )
-from lhkit.sweeps.sweep_summary import payload_rows, rank_choices, varied_knobs
-from lhkit.sweeps.variant_record import SweepResult, best_of, timed_records
+from lhkit.sweeps.sweep_summary import SweepResult, payload_rows, rank_choices, varied_knobs
+from lhkit.sweeps.variant_record import best_of, timed_records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,8 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import sweep
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult
+from lhkit.sweeps.sweep_summary import SweepResult
+from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.screen import Notice
 from lhkit.worker.client import own_worker
