@@ -117,16 +117,10 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=DEFAULT_ROUNDS,
-    help="Limit on the samples of each entry.",
+    "--rounds", type=click.IntRange(min=1), default=DEFAULT_ROUNDS, help="Limit on the samples of each entry."
 )
 @click.option(
-    "--seconds",
-    type=POSITIVE_NUMBER,
-    default=DEFAULT_SECONDS,
-    help="Sampling time, shared by the entries.",
+    "--seconds", type=POSITIVE_NUMBER, default=DEFAULT_SECONDS, help="Sampling time, shared by the entries."
 )
 @click.option(
     "--cache",

@@ -57,12 +57,7 @@ _SUMMARY = (
     default=Path("demo"),
     help="Folder for the CSV, the plots and the page.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=2),
-    default=11,
-    help="Limit on the samples of each entry.",
-)
+@click.option("--rounds", type=click.IntRange(min=2), default=11, help="Limit on the samples of each entry.")
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:
     """Compile, check and time a layer: unscheduled, with three schedules, and NumPy, in one run.

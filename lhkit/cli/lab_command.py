@@ -52,10 +52,7 @@ _SETTINGS = {
     help="Folder of the private copy; your changes are kept.",
 )
 @click.option(
-    "--reset",
-    multiple=True,
-    metavar="NAME",
-    help="Reset this notebook, keep yours beside it, and exit.",
+    "--reset", multiple=True, metavar="NAME", help="Reset this notebook, keep yours beside it, and exit."
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
 def command(

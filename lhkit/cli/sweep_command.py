@@ -56,10 +56,10 @@ def run_with_bars(found: Sweep) -> None:
     """Run a sweep with progress bars on a terminal, else with one line when the confirmation starts."""
     if not sys.stderr.isatty():
         found.subscribe(_report_confirmation)
-        return found.start()
+        found.start()
+        return
     length = found.total or int(found.space.count())
-    bars = contextlib.ExitStack()
-    with bars:
+    with contextlib.ExitStack() as bars:
         bar = bars.enter_context(_bar(length, "sweeping"))
 
         def show(event: SweepEvent) -> None:
@@ -74,11 +74,8 @@ def run_with_bars(found: Sweep) -> None:
                 bar = bars.enter_context(_bar(step.most, _CONFIRMING))
             bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
 
-        unsubscribe = found.subscribe(show)
-        try:
-            found.start()
-        finally:
-            unsubscribe()
+        found.subscribe(show)
+        found.start()
 
 
 def _bar(length: int, label: str) -> Any:
@@ -131,10 +128,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid")
 @click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Limit on the variants, known ones included.",
+    "--budget", type=click.IntRange(min=1), metavar="N", help="Limit on the variants, known ones included."
 )
 @click.option("--seconds", type=POSITIVE_NUMBER, help="Time limit for trying variants, without preparation.")
 @click.option("--store", metavar="FILE", help="File of the records (default: in the state folder).")
@@ -156,10 +150,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
 @click.option(
-    "--confirm-seconds",
-    type=POSITIVE_NUMBER,
-    default=CONFIRM_SECONDS,
-    help="Time limit of the confirmation.",
+    "--confirm-seconds", type=POSITIVE_NUMBER, default=CONFIRM_SECONDS, help="Time limit of the confirmation."
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
 @click.option("--table", metavar="FILE", help="Save one row per variant: .csv, or .parquet (needs pyarrow).")

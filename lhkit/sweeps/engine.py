@@ -305,18 +305,11 @@ class SweepRun:
             self._keep(variant, trial.result(), started)
 
     def _keep(self, variant: Variant, trial: Trial, started: str) -> None:
-        record = self._record(variant, trial, started)
-        self.store.append(record)
-        self.progress.spent_ns.update(trial.spent_ns)
-        self._learn(record)
-        self._done(variant.point, record, is_known=False)
-
-    def _record(self, variant: Variant, trial: Trial, started: str) -> SweepRecord:
         first = None
         if trial.status == "same" and trial.ir_sha256 is not None:
             first = self.programs[variant.subject.scope][trial.ir_sha256]
         flops, times = variant.subject.flops, trial.time_ns
-        return SweepRecord(
+        record = SweepRecord(
             schema=SCHEMA,
             key=variant.key,
             knobs=variant.recorded,
@@ -332,6 +325,10 @@ class SweepRun:
             environment=self.task.environment,
             started=started,
         )
+        self.store.append(record)
+        self.progress.spent_ns.update(trial.spent_ns)
+        self._learn(record)
+        self._done(variant.point, record, is_known=False)
 
     def _learn(self, record: SweepRecord) -> None:
         """Take note of a record for the variants to come."""

@@ -289,12 +289,7 @@ class Sweep(Showable):
         log = ConfirmationLog(log_path(self.store_path)) if contenders else None
         try:
             return Confirming(
-                self._payloads[name],
-                self.schedule,
-                contenders,
-                options=self._options,
-                log=log,
-                **options,
+                self._payloads[name], self.schedule, contenders, options=self._options, log=log, **options
             )
         except BaseException:
             if log is not None:

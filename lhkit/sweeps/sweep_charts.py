@@ -26,13 +26,7 @@ from lhkit.sweeps.sweep_summary import (
     median_times,
     relative_times,
 )
-from lhkit.sweeps.variant_record import (
-    FAILED,
-    SWEEP_STATUSES,
-    SweepRecord,
-    SweepStatus,
-    originals,
-)
+from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib.util
-import io
-import json
 import math
 import os
 import re
@@ -16,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.run_comparison import RunComparison, RunRatio, compare_entries
 from lhkit.model.errors import usage_error
-from lhkit.model.file_io import open_input, parse_json, read_bytes, write_file
+from lhkit.model.file_io import open_input, parse_json, read_bytes
 from lhkit.model.payload import Payload
 from lhkit.model.sample_statistics import Interval
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_summary import SweepResult, payload_rows
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime, originals, record_from_json
 from lhkit.worker.user_folders import state_folder
@@ -104,23 +100,6 @@ def save_frame(frame: pd.DataFrame, path: PathLike) -> Path:
     return target
 
 
-def save_by_payload(result: SweepResult, path: PathLike) -> Path:
-    """Write the table from size to knobs; see `SweepResult.save_by_payload`."""
-    target, rows = Path(path), payload_rows(result)
-    if target.suffix == ".json":
-        text = json.dumps(rows, indent=1) + "\n"
-    elif target.suffix == ".csv":
-        file = io.StringIO()
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        text = file.getvalue()
-    else:
-        raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.json.")
-    write_file(target, text.encode())
-    return target
-
-
 def is_sweep_file(path: Path) -> bool:
     """Return whether a file begins as a store does, or as what ``lhkit sweep --json`` writes."""
     try:
@@ -198,9 +177,6 @@ def _timed(records: Sequence[SweepRecord], name: str) -> dict[str, SweepTime]:
 
 def _ratio(name: str, before: SweepTime, after: SweepTime) -> RunRatio:
     middle = before.median / max(after.median, 1)
-    spread = math.exp(_DEVIATIONS * math.hypot(_error(before), _error(after)))
+    errors = [_ERROR_OF_MEDIAN * t.mad / max(t.median, 1) / math.sqrt(t.runs) for t in (before, after)]
+    spread = math.exp(_DEVIATIONS * math.hypot(*errors))
     return RunRatio(name, Interval(middle / spread, middle, middle * spread), (before.median, after.median))
-
-
-def _error(time: SweepTime) -> float:
-    return _ERROR_OF_MEDIAN * time.mad / max(time.median, 1) / math.sqrt(time.runs)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+import os
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.model.errors import UsageError, public, usage_error
+from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable
@@ -18,9 +24,6 @@ from lhkit.sweeps.confirmation import Confirmation, Knobs
 from lhkit.sweeps.variant_record import FAILED, SweepEnd, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
-    import os
-    from pathlib import Path
-
     import pandas as pd
 
 
@@ -188,9 +191,19 @@ class SweepResult(Printable):
         Raises:
             UsageError: As for `by_payload`; a name that ends otherwise, or a file that cannot be written.
         """
-        from lhkit.sweeps.sweep_files import save_by_payload
-
-        return save_by_payload(self, path)
+        target, rows = Path(path), payload_rows(self)
+        if target.suffix == ".json":
+            text = json.dumps(rows, indent=1) + "\n"
+        elif target.suffix == ".csv":
+            file = io.StringIO()
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+            text = file.getvalue()
+        else:
+            raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.json.")
+        write_file(target, text.encode())
+        return target
 
     @public
     def to_frame(self) -> pd.DataFrame:
@@ -326,32 +339,27 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
 
     times = relative_times(records, hopeless=True)
     timed = [r for r in records if r.key in times]
-    is_grid = _is_grid(timed)
+    knobs, values = varied_knobs(timed), knob_values(timed)
+    points = {tuple(r.values[name] for name in knobs) for r in timed}
+    is_grid = len(points) == len(timed) == math.prod(len(values[name]) for name in knobs)
     logs = [math.log(times[r.key]) for r in timed]
     levels = logs if is_grid else pd.Series(logs, dtype=float).rank().tolist()  # equal ones share the mean
-    total = sum((v - statistics.fmean(levels)) ** 2 for v in levels) if levels else 0.0
+    mean = statistics.fmean(levels) if levels else 0.0
+    total = sum((v - mean) ** 2 for v in levels)
     found = []
-    for knob in varied_knobs(timed):
+    for knob in knobs:
         groups: dict[KnobValue, list[int]] = defaultdict(list)
         for i, record in enumerate(timed):
             groups[record.values[knob]].append(i)
         middles = {value: statistics.median(logs[i] for i in members) for value, members in groups.items()}
         best = min(middles, key=lambda value: middles[value])
-        share = _between(levels, list(groups.values())) / total if total else 0.0
+        between = sum(
+            len(members) * (statistics.fmean(levels[i] for i in members) - mean) ** 2
+            for members in groups.values()
+        )
+        share = between / total if total else 0.0
         found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
     found.sort(key=lambda i: -i.share)
     method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
     rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
     return KnobImportance(tuple(found), method, rest, len(timed))
-
-
-def _is_grid(timed: Sequence[SweepRecord]) -> bool:
-    names = varied_knobs(timed)
-    values = knob_values(timed)
-    points = {tuple(r.values[n] for n in names) for r in timed}
-    return len(points) == len(timed) == math.prod(len(values[n]) for n in names)
-
-
-def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
-    mean = statistics.fmean(levels)
-    return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)

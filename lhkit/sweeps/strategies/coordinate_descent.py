@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 from lhkit.sweeps.strategies.strategy import Proposer
 
 # Axes with more values are searched at doubling distances from the current point.

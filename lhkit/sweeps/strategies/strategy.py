@@ -10,8 +10,7 @@ from typing import Protocol
 
 from lhkit.model.errors import usage_error
 from lhkit.sweeps.axes import Point
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 
 # If constraints forbid the wanted point, the nearest of so many random points is taken.
 _POOL = 48
@@ -117,9 +116,7 @@ class Grid(Proposer):
 class RandomOrder(Proposer):
     """Random points without replacement."""
 
-    def propose(self) -> Places | None:
-        """Return a random point."""
-        return self.draw()
+    propose = Proposer.draw
 
 
 # So many combinations of the remaining values are tried.

@@ -9,8 +9,7 @@ import warnings
 from typing import Any
 
 from lhkit.model.errors import usage_error
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 from lhkit.sweeps.strategies.strategy import Proposer
 
 # Random points before the estimates mean something.
