@@ -34,8 +34,8 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
     Sweeps have none; their variants are matched by their knobs, kernels of a suite by their rows.
     """
     if is_sweep_file(Path(first)) and is_sweep_file(Path(second)):
-        found = [load_records(file) for file in (first, second)]
-        runs = compare_sweeps(*found, across_environments=across_environments)
+        records = load_records(first), load_records(second)
+        runs = compare_sweeps(*records, across_environments=across_environments)
         _show_sweeps(runs)
     elif _are_suites(first, second):
         suites = benchmarks_module("suite_file")

@@ -11,7 +11,6 @@ import signal
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -65,7 +64,7 @@ def program() -> None:
 def main() -> None:
     """Run the program and exit with its code; users see messages, never tracebacks."""
     replace_unencodable()
-    warnings.showwarning = _show_warning
+    warnings.showwarning = lambda message, *_place, **_source: _say(f"lhkit: warning: {message}")
     try:
         code = _flushed(run_program(sys.argv[1:]))
     except KeyboardInterrupt:  # a second one, while the first is reported
@@ -112,10 +111,6 @@ def _say(line: str) -> None:
     """Write a line to standard error, ignoring write errors: the exit code carries the outcome too."""
     with contextlib.suppress(OSError):
         say(line, err=True)
-
-
-def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
-    _say(f"lhkit: warning: {message}")
 
 
 def _flushed(code: int) -> int:

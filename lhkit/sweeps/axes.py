@@ -34,7 +34,7 @@ class Axis:
     @property
     def is_ordered(self) -> bool:
         """True if the values are numbers that ascend or descend, so that neighbours are alike."""
-        numbers = _numbers(self.values)
+        numbers = numbers_in(self.values)
         orders = (sorted(numbers), sorted(numbers, reverse=True))
         return len(numbers) == len(self.values) and numbers in orders
 
@@ -46,7 +46,7 @@ class Axis:
 
     def nearest_first(self, value: KnobValue) -> tuple[int, ...]:
         """Return the places of all values: the given one first, then by distance from it, then in order."""
-        place, numbers, wanted = self.index_of(value), _numbers(self.values), _numbers([value])
+        place, numbers, wanted = self.index_of(value), numbers_in(self.values), numbers_in([value])
         distances: list[float] = [i != place for i in range(len(self.values))]
         if wanted and len(numbers) == len(self.values):
             distances = [abs(v - wanted[0]) for v in numbers]
@@ -58,7 +58,8 @@ class Axis:
         return {self.name: self.values} | {n: tuple(dict(f)[n] for f in self.facts) for n in names}
 
 
-def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
+def numbers_in(values: Sequence[KnobValue]) -> list[int | float]:
+    """Return the values that are numbers, which Booleans are not."""
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
@@ -166,8 +167,7 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
     first, last = _number(match[1]), _number(match[2])
     if match[3] is None and knob.options:
         low, high = sorted((first, last))
-        numbers = [o for o in knob.options if isinstance(o, int | float) and not isinstance(o, bool)]
-        inside = [o for o in numbers if low <= o <= high]
+        inside = [o for o in numbers_in(knob.options) if low <= o <= high]
         yield from inside if first <= last else reversed(inside)
         return
     step = _number(match[4]) if match[3] else 1

@@ -265,7 +265,12 @@ class DaskCluster:
     """
 
     def __init__(self, address: str | None) -> None:
-        self._distributed = _import_distributed()
+        try:
+            import distributed
+        except ModuleNotFoundError:
+            what = "the executor dask needs Dask, which is not installed"
+            raise usage_error(what, "pip install 'lhkit[dask]' adds it.") from None
+        self._distributed: Any = distributed
         self._name = f"the Dask scheduler at {address}" if address else "the Dask scheduler in this process"
         self._local = None if address else self._start_here()
         self._log = logging.getLogger("distributed.client")
@@ -404,15 +409,6 @@ def _versions_of(node: Mapping[str, Any] | None) -> dict[str, str]:
 def _lost(worker: str, error: object) -> Failure:
     what = f"the Dask worker {worker} was lost while it was looked at: {type(error).__name__}: {error}"
     return Failure("crash", what, advice="See what it printed; start it again, then the sweep.")
-
-
-def _import_distributed() -> Any:
-    try:
-        import distributed
-    except ModuleNotFoundError:
-        what = "the executor dask needs Dask, which is not installed"
-        raise usage_error(what, "pip install 'lhkit[dask]' adds it.") from None
-    return distributed
 
 
 _MOST_MOVES = 10

@@ -389,10 +389,8 @@ def sweep(
     given = payload if isinstance(payload, Mapping) else {"": payload}
     payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
     loaded = as_schedule(schedule, how.worker, target=how.target)
-    given_payloads = payloads if axis else payloads[""]
-    space = space_of(
-        loaded, knobs=knobs, constraints=constraints, payload=given_payloads, function=how.function
-    )
+    either = payloads if axis else payloads[""]
+    space = space_of(loaded, knobs=knobs, constraints=constraints, payload=either, function=how.function)
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
     path = Path(store) if store is not None else default_store(payloads, loaded)

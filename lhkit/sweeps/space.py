@@ -42,9 +42,7 @@ class Check:
     """A constraint on the values of axes by their indices."""
 
     def __init__(self, constraint: Constraint, axes: Sequence[Axis]) -> None:
-        columns: dict[str, tuple[int, tuple[KnobValue, ...]]] = {}
-        for i, axis in enumerate(axes):
-            columns |= {name: (i, column) for name, column in axis.columns().items()}
+        columns = {name: (i, column) for i, axis in enumerate(axes) for name, column in axis.columns().items()}
         self._reads = tuple((name, *columns[name]) for name in constraint.names)
         self._constraint = constraint
         self.scope = tuple(sorted({i for _, i, _ in self._reads}))

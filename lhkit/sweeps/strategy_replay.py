@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.sweeps.axes import Axis, Point
+from lhkit.sweeps.axes import Axis, Point, numbers_in
 from lhkit.sweeps.constraints import Constraint
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy, why_missing
@@ -138,7 +138,7 @@ def replay_frame(rows: Sequence[ReplayRow]) -> pd.DataFrame:
 
 
 def _ascending(values: list[KnobValue]) -> tuple[KnobValue, ...]:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = numbers_in(values)
     return tuple(sorted(numbers) if len(numbers) == len(values) else values)
 
 

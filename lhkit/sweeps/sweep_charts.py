@@ -167,18 +167,13 @@ def draw_heat_map(heat: HeatMap) -> Figure:
     for axes in grid.flat[max(count - across, 0) : count]:
         axes.set_xlabel(heat.x_name)
         axes.tick_params(labelbottom=True)
-    figure.suptitle(_title(heat), fontsize=10)
+    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
+    framed = "ahead when timed again" if heat.is_confirmed else "the best"
+    title = f"time as a multiple of {best} (framed: {framed})"
+    figure.suptitle(title if heat.is_timed else "no variant was timed", fontsize=10)
     if heat.legend:
         figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
     return figure
-
-
-def _title(heat: HeatMap) -> str:
-    if not heat.is_timed:
-        return "no variant was timed"
-    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
-    framed = "ahead when timed again" if heat.is_confirmed else "the best"
-    return f"time as a multiple of {best} (framed: {framed})"
 
 
 def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
