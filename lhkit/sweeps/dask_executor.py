@@ -294,7 +294,7 @@ class DaskCluster:
         }
 
     def result_of(self, future: Any) -> Answer | Trial:
-        """Return what comes of a variant, whose future is cancelled if there are no workers for too long."""
+        """Wait for the answer of a future, which is cancelled if there are no workers for too long."""
         lost_at: float | None = None
         while True:
             try:
