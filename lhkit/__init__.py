@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from lhkit.model.trace_record import Trace
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
+    from lhkit.sweeps.sweep_summary import SweepResult
     from lhkit.sweeps.sweep_task import SweepOptions
-    from lhkit.sweeps.variant_record import SweepResult
     from lhkit.traces.record.trace_run import trace_schedule as trace
     from lhkit.workbench.widget import WorkbenchWidget, explore
     from lhkit.worker.limits import Limits
@@ -138,8 +138,8 @@ def __getattr__(name: str) -> Any:
             import lhkit.sweeps.constraints as constraints
             from lhkit.sweeps.live_sweep import Sweep, sweep
             from lhkit.sweeps.strategy_replay import replay_strategies
+            from lhkit.sweeps.sweep_summary import SweepResult
             from lhkit.sweeps.sweep_task import SweepOptions
-            from lhkit.sweeps.variant_record import SweepResult
         case "Session" | "build" | "try_ops":
             from lhkit.compose.builder.schedule_builder import build
             from lhkit.compose.session import Session

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from lhkit.sweeps.executors import Trial
+from lhkit.sweeps.engine import Trial
 from lhkit.sweeps.sweep_task import Subject, Task, variant_key
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime
 from tests.sweeping_spaces import make_schedule

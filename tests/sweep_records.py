@@ -3,7 +3,8 @@
 import itertools
 
 from lhkit.model.measurement import Comparison, Measurement
-from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, SweepTime
+from lhkit.sweeps.sweep_summary import SweepResult
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime
 
 
 def record(knobs, ns=None, *, status="ok", number=0, **fields):

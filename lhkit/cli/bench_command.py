@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -28,12 +30,12 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.terminal import say, write_json, write_text
+from lhkit.cli.terminal import failures_as_json, say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import load_payload
-from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
@@ -44,11 +46,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Options of ``lhkit bench`` that apply to the suite too.
-_SHARED = ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
-# Options of the suite alone: whether it is asked for, then the fields of `SuiteAsked`.
-_OWN = ("is_suite", "rivals", "is_quick", "html_file", "table_file")
-
-F = TypeVar("F", bound=Callable[..., Any])
+_SHARED = {"payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory"}
+# Options of the suite alone.
+_OWN = ("rivals", "is_quick", "html_file", "table_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +62,19 @@ class SuiteAsked:
     seconds: float | None
 
 
-def suite_options(function: F) -> F:
-    """Add ``--suite`` and what goes with it; the command gets a `SuiteAsked` as ``suite``, or None."""
-
-    @click.option(
-        "--suite", "is_suite", is_flag=True, help="Time lhkit's families; arguments name some of them."
-    )
-    @click.option(
-        "--rival", "rivals", multiple=True, metavar="NAME", help="Compare with this rival only (with --suite)."
-    )
-    @click.option(
-        "--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite)."
-    )
-    @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
-    @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
-    @functools.wraps(function)
-    def with_suite(*args: Any, **options: Any) -> Any:
-        given = _given_options()
-        is_suite, rivals, is_quick, html_file, table_file = (options.pop(name) for name in _OWN)
-        if not is_suite and given.intersection(_OWN):
-            raise usage_error("--rival, --quick, --html and --table go with --suite")
-        if is_suite and (others := given.difference(_OWN, _SHARED)):
-            raise usage_error(f"--suite does not go with {', '.join(sorted(map(_spelled, others)))}")
-        seconds = options["seconds"] if "seconds" in given else None
-        asked = SuiteAsked(rivals, is_quick, html_file, table_file, seconds) if is_suite else None
-        return function(*args, suite=asked, **options)
-
-    return with_suite  # type: ignore[return-value]
-
-
-def _given_options() -> frozenset[str]:
+def _suite_asked() -> SuiteAsked | None:
+    """Return what the options of the suite ask for, or None without ``--suite``."""
     context = click.get_current_context()
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)
-
-
-def _spelled(name: str) -> str:
-    command = click.get_current_context().command
-    return next((p.opts[-1] for p in command.params if p.name == name and p.opts), name)
+    sources = {p: context.get_parameter_source(str(p.name)) for p in context.command.params}
+    given = {str(p.name): p.opts[-1] for p, s in sources.items() if s is ParameterSource.COMMANDLINE}
+    if not context.params["is_suite"]:
+        if given.keys() & set(_OWN):
+            raise usage_error("--rival, --quick, --html and --table go with --suite")
+        return None
+    if others := given.keys() - {"is_suite", *_OWN, *_SHARED}:
+        raise usage_error(f"--suite does not go with {', '.join(sorted(given[name] for name in others))}")
+    seconds = context.params["seconds"] if "seconds" in given else None
+    return SuiteAsked(**{name: context.params[name] for name in _OWN}, seconds=seconds)
 
 
 def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: Any) -> Comparison:
@@ -124,7 +99,13 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @click.command("bench", epilog=f"Example: {_EXAMPLE}")
 @click.argument("payload", required=False)
 @click.argument("schedules", nargs=-1)
-@suite_options
+@click.option("--suite", "is_suite", is_flag=True, help="Time lhkit's families; arguments name some of them.")
+@click.option(
+    "--rival", "rivals", multiple=True, metavar="NAME", help="Compare with this rival only (with --suite)."
+)
+@click.option("--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite).")
+@click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
+@click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
 @function_option
 @click.option(
     "--threads",
@@ -136,16 +117,10 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=DEFAULT_ROUNDS,
-    help="Limit on the samples of each entry.",
+    "--rounds", type=click.IntRange(min=1), default=DEFAULT_ROUNDS, help="Limit on the samples of each entry."
 )
 @click.option(
-    "--seconds",
-    type=POSITIVE_NUMBER,
-    default=DEFAULT_SECONDS,
-    help="Sampling time, shared by the entries.",
+    "--seconds", type=POSITIVE_NUMBER, default=DEFAULT_SECONDS, help="Sampling time, shared by the entries."
 )
 @click.option(
     "--cache",
@@ -169,7 +144,6 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 def command(
     payload: str | None,
     schedules: tuple[str, ...],
-    suite: SuiteAsked | None,
     function: str | None,
     threads: int,
     json_file: str | None,
@@ -187,6 +161,9 @@ def command(
 
     lhkit bench --suite [FAMILY]… times lhkit's own schedules instead, beside NumPy, PyTorch and IREE.
     """
+    suite = _suite_asked()
+    for name in ("is_suite", *_OWN):
+        options.pop(name)
     if suite is not None:
         names = (payload, *schedules) if payload is not None else ()
         run_suite = benchmarks_module("suite_program").run_suite
@@ -195,18 +172,11 @@ def command(
     if payload is None:
         raise usage_error("there is no payload to time", "Give one, or --suite for the families of lhkit.")
     scheduling = {name: options.pop(name) for name in SCHEDULING}
-    worker = Worker(limits, threads=threads)
-    try:
+    failed = functools.partial(failed_bench_to_json, payload, seed)
+    with closing(Worker(limits, threads=threads)) as worker, failures_as_json(json_file, failed):
         kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
         comparison = measure_with_bar(kernels, seed=seed, limits=limits, **options)
-    except LhkitError as error:
-        if json_file is not None:
-            write_json(json_file, failed_bench_to_json(payload, seed, error.failure))
-        raise
-    finally:
-        worker.close()
-    if json_file is not None:
-        write_json(json_file, bench_to_json(comparison))
+    write_json(json_file, bench_to_json(comparison))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_file(out / "speed.pdf", figure_pdf(save_comparison(out, comparison)))
@@ -251,11 +221,8 @@ def _calls(schedule: Schedule, microkernel: str) -> bool:
 
 def _unused(name: str, taken: dict[str, Kernel]) -> str:
     """Return a unique name: one schedule may be given twice."""
-    number, candidate = 1, name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name} #{number}"
-    return candidate
+    numbered = (f"{name} #{number}" for number in itertools.count(2))
+    return next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken)
 
 
 def save_comparison(out: Path, comparison: Comparison) -> Figure:

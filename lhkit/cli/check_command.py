@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import click
 
 from lhkit.checks.schedule_check import check_lines, check_schedule
 from lhkit.cli.options import json_option, limit_options, load_scheduled, schedule_options
-from lhkit.cli.terminal import say_line, write_json
+from lhkit.cli.terminal import failures_as_json, say_line, write_json
 from lhkit.model.check_report import check_to_json, unchecked_to_json
-from lhkit.model.errors import LhkitError
 from lhkit.worker.limits import Limits
 
 
@@ -31,15 +31,10 @@ def command(
     --entry all named sequences are checked, those that the entry does not reach by themselves. The exit code is
     1 if there is an error, or with --strict a warning.
     """
-    try:
+    with failures_as_json(json_file, functools.partial(unchecked_to_json, schedule)):
         loaded = load_scheduled(schedule, entry=entry, any_entry=True, limits=limits, **scheduling)
         report = check_schedule(loaded, only_entry=entry is not None, limits=limits)
-    except LhkitError as error:
-        if json_file is not None:
-            write_json(json_file, unchecked_to_json(schedule, error.failure))
-        raise
-    if json_file is not None:
-        write_json(json_file, check_to_json(report))
+    write_json(json_file, check_to_json(report))
     for line in check_lines(report):
         say_line(line, err=json_file == "-")
     return 1 if report.errors or report.refused or report.fatal or (strict and report.warnings) else 0

@@ -34,8 +34,8 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
     Sweeps have none; their variants are matched by their knobs, kernels of a suite by their rows.
     """
     if is_sweep_file(Path(first)) and is_sweep_file(Path(second)):
-        found = [load_records(file) for file in (first, second)]
-        runs = compare_sweeps(*found, across_environments=across_environments)
+        records = load_records(first), load_records(second)
+        runs = compare_sweeps(*records, across_environments=across_environments)
         _show_sweeps(runs)
     elif _are_suites(first, second):
         suites = benchmarks_module("suite_file")
@@ -57,14 +57,14 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
 def _are_suites(first: str, second: str) -> bool:
     if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
         return False  # load_bench reports what is wrong
-    are_suites = []
-    for data in (read_json(Path(first)), read_json(Path(second))):
-        schema = data.get("schema") if isinstance(data, dict) else None
-        are_suites.append(isinstance(schema, str) and schema.startswith("lhkit.suite/"))
-    if are_suites[0] != are_suites[1]:
-        other = second if are_suites[0] else first
-        raise usage_error(f"{other} is not a run of the suite, and the other file is one")
-    return are_suites[0]
+    loaded = [read_json(Path(file)) for file in (first, second)]
+    schemas = [str(data.get("schema")) if isinstance(data, dict) else "" for data in loaded]
+    is_first, is_second = (schema.startswith("lhkit.suite/") for schema in schemas)
+    if is_first != is_second:
+        raise usage_error(
+            f"{second if is_first else first} is not a run of the suite, and the other file is one"
+        )
+    return is_first
 
 
 def _show_sweeps(runs: RunComparison) -> None:
@@ -86,10 +86,8 @@ def _show_benches(runs: RunComparison, *, has_times: bool) -> None:
     for name, ours, theirs in runs.differences:
         say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
     _show_table(runs, has_times=has_times)
-    if runs.relative_to is not None:
-        say(f"Speeds are relative to {runs.relative_to} of the same run.")
-    else:
-        say("There is no common anchor: raw times, which move with the clock of the machine.")
+    no_anchor = "There is no common anchor: raw times, which move with the clock of the machine."
+    say(f"Speeds are relative to {runs.relative_to} of the same run." if runs.relative_to else no_anchor)
     for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
         if names:
             say(f"Only in {run}: {', '.join(names)}.")

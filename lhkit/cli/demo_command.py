@@ -24,11 +24,11 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import render_page
 from lhkit.show.trace_view import detail_panes, trace_page
-from lhkit.sweeps.live_sweep import prepare_sweep
+from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_files import save_frame, store_frame
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
-from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -57,12 +57,7 @@ _SUMMARY = (
     default=Path("demo"),
     help="Folder for the CSV, the plots and the page.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=2),
-    default=11,
-    help="Limit on the samples of each entry.",
-)
+@click.option("--rounds", type=click.IntRange(min=2), default=11, help="Limit on the samples of each entry.")
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:
     """Compile, check and time a layer: unscheduled, with three schedules, and NumPy, in one run.
@@ -72,7 +67,10 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     each schedule that stands alone, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
-    kernels = _compile(limits)
+    payload = load_payload(_PAYLOAD, limits=limits)
+    kernels = {"unscheduled": compile_kernel(payload, limits=limits)}
+    for name, file in _SCHEDULES.items():
+        kernels[name] = compile_kernel(payload, load_schedule(file, limits=limits), limits=limits)
     comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
     traces = _write_traces(out, kernels, limits)
     found = _sweep(out, kernels[_SWEPT], limits)
@@ -82,14 +80,6 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     say(f"{_swept_words(found)}\n\n{sweep_text(found)}\nTo time them longer: {_longer_sweep(out, found)}\n")
     say("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
-
-
-def _compile(limits: Limits) -> dict[str, Kernel]:
-    payload = load_payload(_PAYLOAD, limits=limits)
-    kernels = {"unscheduled": compile_kernel(payload, limits=limits)}
-    for name, file in _SCHEDULES.items():
-        kernels[name] = compile_kernel(payload, load_schedule(file, limits=limits), limits=limits)
-    return kernels
 
 
 def _write(
@@ -125,7 +115,8 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
     knobs = swept_knobs(schedule)
     schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
     options = SweepOptions(limits=limits, confirm_seconds=_CONFIRM_SECONDS)
-    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", options=options)
+    store = out / "sweep.jsonl"
+    found = sweep(kernel.payload, schedule, knobs=knobs, store=store, start=False, options=options)
     run_with_bars(found)
     result = found.result()
     refuse_failed_sweep(result)
@@ -154,17 +145,16 @@ def _summary(kernel: Kernel) -> str:
 
 
 def _swept_words(found: SweepResult) -> str:
-    swept = swept_knobs(found.schedule)
-    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept.items())
+    swept = swept_knobs(found.schedule).items()
+    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept)
     file = PurePath(found.schedule.source).name
     return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
+    knobs = " ".join(f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes)
     store = shlex.quote(str(out / "sweep.jsonl"))
-    words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
-    return " ".join([*words, "--confirm-seconds 60"])
+    return f"lhkit sweep {_PAYLOAD} {_SCHEDULES[_SWEPT]} {knobs} --store {store} --confirm-seconds 60"
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:

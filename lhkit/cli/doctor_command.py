@@ -126,9 +126,8 @@ def command(json_file: str | None, is_tried: bool) -> None:
     lines = [*_machine(), *_bindings(), *_sandbox(), _tried("compiler binary", _binary), *_optional()]
     if is_tried:
         lines += _lesson_findings()
-    if json_file is not None:
-        findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
-        write_json(json_file, {"schema": SCHEMA, "findings": findings})
+    findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
+    write_json(json_file, {"schema": SCHEMA, "findings": findings})
     if json_file != "-":
         marks = {True: "ok", False: "MISSING", None: "–"}
         rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)
@@ -173,19 +172,18 @@ def _bindings() -> list[Finding]:
         found = shared_worker().ask(Describe())
     except LhkitError as error:
         return [Finding("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
-    lines = [Finding("MLIR bindings", f"{found.host} {found.version}"), *_age(found.version)]
+    lines = [Finding("MLIR bindings", f"{found.host} {found.version}")]
+    if newer_than_tried(found.version):
+        said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
+        lines.append(Finding("  version", said, None, f"pip install torch-mlir=={NEWEST_TRIED}"))
     for name, meaning in _CAPABILITIES.items():
         works = bool(found.capabilities[name])
         ok = works or (False if name in _NEEDED else None)
         lines.append(Finding(f"  {name}", meaning if works else f"no: {meaning}", ok))
-    return [*lines, _openmp(found.openmp)]
-
-
-def _age(version: str) -> list[Finding]:
-    if not newer_than_tried(version):
-        return []
-    said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
-    return [Finding("  version", said, None, f"pip install torch-mlir=={NEWEST_TRIED}")]
+    if found.openmp is None:
+        return [*lines, Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")]
+    threads = f"up to {available_cores()}, by the knob {THREADS_KNOB} ({found.openmp})"
+    return [*lines, Finding("threads of a kernel", threads)]
 
 
 def _sandbox() -> list[Finding]:
@@ -196,17 +194,10 @@ def _sandbox() -> list[Finding]:
     mend = f"unset {SANDBOX_VARIABLE}" if os.environ.get(SANDBOX_VARIABLE) == "off" else ""
     lines = []
     for defence in answer.value:
-        found = f"refused ({defence.how})" if defence.holds else f"warning: not refused ({defence.how})"
-        lines.append(
-            Finding(f"sandbox: {defence.what}", found, defence.holds or None, "" if defence.holds else mend)
-        )
+        found = "refused" if defence.holds else "warning: not refused"
+        ok, command = (True, "") if defence.holds else (None, mend)
+        lines.append(Finding(f"sandbox: {defence.what}", f"{found} ({defence.how})", ok, command))
     return lines
-
-
-def _openmp(library: str | None) -> Finding:
-    if library is None:
-        return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
-    return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")
 
 
 def _binary() -> Finding:
@@ -217,11 +208,11 @@ def _binary() -> Finding:
 
 
 def _optional() -> list[Finding]:
-    missing = {extra: f"pip install 'lhkit[{extra}]'" for extra, (m, _) in _EXTRAS.items() if not _is_there(m)}
-    return [
-        Finding(f"extra {extra}", purpose, None if extra in missing else True, missing.get(extra, ""))
-        for extra, (_, purpose) in _EXTRAS.items()
-    ]
+    findings = []
+    for extra, (module, purpose) in _EXTRAS.items():
+        ok, command = (True, "") if _is_there(module) else (None, f"pip install 'lhkit[{extra}]'")
+        findings.append(Finding(f"extra {extra}", purpose, ok, command))
+    return findings
 
 
 def _is_there(module: str) -> bool:

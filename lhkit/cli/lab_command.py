@@ -52,10 +52,7 @@ _SETTINGS = {
     help="Folder of the private copy; your changes are kept.",
 )
 @click.option(
-    "--reset",
-    multiple=True,
-    metavar="NAME",
-    help="Reset this notebook, keep yours beside it, and exit.",
+    "--reset", multiple=True, metavar="NAME", help="Reset this notebook, keep yours beside it, and exit."
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
 def command(
@@ -64,7 +61,7 @@ def command(
     folder: Path,
     reset: tuple[str, ...],
     no_browser: bool,
-) -> None:
+) -> int:
     """Start JupyterLab on a private copy of the notebooks: on the list of lessons, or on NOTEBOOK if given.
 
     The shipped notebooks are never edited. A notebook that the copy has already is kept as you left it. The
@@ -75,7 +72,7 @@ def command(
         kept = reset_notebook(folder, name)
         say(f"{find_notebook(folder, name)} is new" + (f"; yours is {kept}" if kept else " already"))
     if reset:
-        return
+        return 0
     if notebook is not None and notebook.startswith("-"):
         jupyter_options, notebook = (notebook, *jupyter_options), None
     if note := homeless_note():
@@ -92,7 +89,7 @@ def command(
     else:
         arguments.append(str(find_notebook(folder, notebook)))
     with temporary_place("lhkit-lab-") as config:
-        raise SystemExit(_run(arguments, lab_environment(config), folder))
+        return _run(arguments, lab_environment(config), folder)
 
 
 def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
-from lhkit.cli.terminal import replace_unencodable, say, say_usage_error
+from lhkit.cli.terminal import replace_unencodable, say
 from lhkit.model.errors import LhkitError
 
 # Name → one line for --help. ``NAME_command`` is imported when its command runs, so that --help is quick.
@@ -36,27 +35,7 @@ _COMMANDS = {
 READER_GONE = 141
 
 
-class _ReaderGoneError(Exception):
-    """The reader of the output has closed it; a `BrokenPipeError` would be exit code 1 to click."""
-
-
-@contextlib.contextmanager
-def _reader_watched() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise _ReaderGoneError from None
-
-
 class _LazyGroup(click.Group):
-    def make_context(self, *args: Any, **options: Any) -> click.Context:
-        with _reader_watched():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _reader_watched():
-            return super().invoke(ctx)
-
     def list_commands(self, _context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -85,7 +64,7 @@ def program() -> None:
 def main() -> None:
     """Run the program and exit with its code; users see messages, never tracebacks."""
     replace_unencodable()
-    warnings.showwarning = _show_warning
+    warnings.showwarning = lambda message, *_place, **_source: _say(f"lhkit: warning: {message}")
     try:
         code = _flushed(run_program(sys.argv[1:]))
     except KeyboardInterrupt:  # a second one, while the first is reported
@@ -104,17 +83,22 @@ def run_program(arguments: list[str]) -> int:
         _say("lhkit: interrupted")
         return 130
     except click.ClickException as error:
+        shown = io.StringIO()
+        error.show(file=shown)
         with contextlib.suppress(OSError):
-            say_usage_error(error)
+            say(shown.getvalue(), nl=False, err=True)
         return 2
-    except _ReaderGoneError:
+    except SystemExit:  # click's answer to a `BrokenPipeError`
         return READER_GONE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"lhkit: {where}{error.strerror or error}")
         return 2
     except Exception as error:  # noqa: BLE001 - defects are reported, not raised
-        return _failed(_typed(error, arguments))
+        from lhkit.worker.reproducer import read_inputs, typed_error
+
+        files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
+        return _failed(typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files)))
     return code if isinstance(code, int) else 0
 
 
@@ -123,21 +107,10 @@ def _failed(error: LhkitError) -> int:
     return error.failure.exit_code
 
 
-def _typed(error: Exception, arguments: list[str]) -> LhkitError:
-    from lhkit.worker.reproducer import read_inputs, typed_error
-
-    files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
-    return typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files))
-
-
 def _say(line: str) -> None:
     """Write a line to standard error, ignoring write errors: the exit code carries the outcome too."""
     with contextlib.suppress(OSError):
         say(line, err=True)
-
-
-def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
-    _say(f"lhkit: warning: {message}")
 
 
 def _flushed(code: int) -> int:

@@ -69,7 +69,12 @@ def schedule_options(function: F) -> F:
             help="Load your own transform ops from this file (lhkit.own_ops).",
         ),
         click.option(
-            "--library", "libraries", multiple=True, metavar="FILE", help="File with sequences to include."
+            "--library",
+            "libraries",
+            type=Path,
+            multiple=True,
+            metavar="FILE",
+            help="File with sequences to include.",
         ),
         click.option(
             "--bind",
@@ -99,29 +104,26 @@ def schedule_options(function: F) -> F:
     return function
 
 
-def microkernel_option(function: F) -> F:
-    """Add ``--microkernel``; the command gets a mapping from names to files as ``microkernels``."""
+def _read_microkernels(_context: object, _parameter: object, pairs: tuple[str, ...]) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for pair in pairs:
+        name, _, file = pair.partition("=")
+        if not name or not file:
+            raise usage_error(f"--microkernel {pair}: expected NAME=FILE")
+        if name in files:
+            raise usage_error(f"--microkernel {pair}: {name} is given twice", "Give it one implementation.")
+        files[name] = file
+    return files
 
-    @click.option(
-        "--microkernel",
-        "given",
-        multiple=True,
-        metavar="NAME=FILE",
-        help="Implementation of a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
-    )
-    @functools.wraps(function)
-    def with_microkernels(*args: Any, given: tuple[str, ...], **options: Any) -> Any:
-        files: dict[str, str] = {}
-        for pair in given:
-            name, _, file = pair.partition("=")
-            if not name or not file:
-                raise usage_error(f"--microkernel {pair}: expected NAME=FILE")
-            if name in files:
-                raise usage_error(f"--microkernel {pair}: {name} is given twice", "Give it one implementation.")
-            files[name] = file
-        return function(*args, microkernels=files, **options)
 
-    return with_microkernels  # type: ignore[return-value]
+microkernel_option = click.option(
+    "--microkernel",
+    "microkernels",
+    multiple=True,
+    metavar="NAME=FILE",
+    callback=_read_microkernels,
+    help="Implementation of a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
+)
 
 
 def limit_options(function: F) -> F:
@@ -150,32 +152,17 @@ def limit_options(function: F) -> F:
 def load_scheduled(
     path: str | os.PathLike[str],
     *,
-    entry: str | None,
     settings: tuple[str, ...],
-    bind: tuple[str, ...],
-    libraries: tuple[str, ...],
-    ops: tuple[str, ...] = (),
-    target: str | None = None,
-    allow_passes: tuple[str, ...] = (),
+    ops: tuple[str, ...],
     limits: Limits,
-    any_entry: bool = False,
     worker: Worker | None = None,
+    **options: Any,
 ) -> Schedule:
     """Return the schedule that a path and the shared options describe; its own ops are loaded first."""
     for file in ops:
         load_own_ops(file, worker=worker, limits=limits)
     # A string would be taken as the text of a schedule.
-    schedule = load_schedule(
-        Path(path),
-        entry=entry,
-        any_entry=any_entry,
-        bind=bind,
-        libraries=[Path(library) for library in libraries],
-        target=target,
-        allow_passes=allow_passes,
-        worker=worker,
-        limits=limits,
-    )
+    schedule = load_schedule(Path(path), worker=worker, limits=limits, **options)
     return schedule.with_knobs(parse_settings(schedule.knobs, settings)) if settings else schedule
 
 
@@ -189,17 +176,15 @@ def load_all_scheduled(
     for path in paths:
         schedules.append(load_scheduled(path, settings=(), worker=worker, **options))
         options["ops"] = ()  # loaded with the first schedule
-    known = {knob.name for schedule in schedules for knob in schedule.knobs}
-    for setting in settings:
-        if (name := setting.partition("=")[0]) not in known:
+    named = [(setting.partition("=")[0], setting) for setting in settings]
+    knobs = [{knob.name for knob in schedule.knobs} for schedule in schedules]
+    known = set().union(*knobs)
+    for name, setting in named:
+        if name not in known:
             have = ", ".join(sorted(known)) or "none"
             raise usage_error(f"--set {setting}: no schedule has a knob {name!r}", f"Their knobs: {have}.")
-    chosen = []
-    for schedule in schedules:
-        names = {knob.name for knob in schedule.knobs}
-        own = [s for s in settings if s.partition("=")[0] in names]
-        chosen.append(schedule.with_knobs(parse_settings(schedule.knobs, own)) if own else schedule)
-    return chosen
+    own = [[setting for name, setting in named if name in names] for names in knobs]
+    return [s.with_knobs(parse_settings(s.knobs, o)) if o else s for s, o in zip(schedules, own, strict=True)]
 
 
 def benchmarks_module(name: str) -> Any:

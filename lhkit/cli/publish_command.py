@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -50,7 +51,7 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
 def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:
     if not execute:
         return publish_notebook(source)
-    if not is_shipped:
-        return publish_notebook(source, run_in=source.parent)
-    with temporary_place("lhkit-publish-") as folder:  # files that notebooks write are removed with it
+    # Files that shipped notebooks write are removed.
+    place = temporary_place("lhkit-publish-") if is_shipped else contextlib.nullcontext(source.parent)
+    with place as folder:
         return publish_notebook(source, run_in=folder)

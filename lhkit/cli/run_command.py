@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import sys
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.terminal import check_single_stdout, say, write_json
+from lhkit.cli.terminal import check_single_stdout, failures_as_json, say, write_json
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
@@ -34,7 +35,7 @@ from lhkit.model.codec import to_json
 from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
-from lhkit.model.signature import ArrayType, Function
+from lhkit.model.signature import ArrayType
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import dtype_named
 
@@ -93,20 +94,18 @@ def command(
     NumPy reference, the results are checked against it.
     """
     check_single_stdout(out, json_file)
-    try:
+    with failures_as_json(json_file, functools.partial(_failed, payload, schedule)):
         run = _run(payload, schedule, **options)
-        if run.verification is not None and not run.verification.ok:
-            raise LhkitError(_wrong(run.verification))
-    except LhkitError as error:
-        if json_file is not None:
-            write_json(json_file, _failed(payload, schedule, error.failure))
-        raise
+        if (verdict := run.verification) is not None and not verdict.ok:
+            message = f"the result differs from {verdict.against}: {verdict.difference}"
+            error, tolerated = f"{verdict.max_abs_error:.3g}", f"{verdict.tolerance:.3g}"
+            advice = f"The largest error is {error}, {tolerated} is tolerated."
+            raise LhkitError(Failure(kind="wrong-result", message=message, advice=advice))
     if run.kernel.output:
         say(run.kernel.output.rstrip(), err=True)
     if out is not None:
         _save(out, run)
-    if json_file is not None:
-        write_json(json_file, _succeeded(run))
+    write_json(json_file, _succeeded(run))
     if "-" not in (json_file, out):
         say(_report(run))
         if with_footprint:
@@ -127,7 +126,9 @@ def _run(
 ) -> _Run:
     payload = load_payload(Path(payload_path), limits=limits)
     chosen = payload.function(function)
-    given = _given_arguments(chosen, args)
+    if len(args) > len(chosen.arguments):
+        raise usage_error(f"{len(args)} --arg given, {len(chosen.arguments)} taken by {chosen.describe()}")
+    given = [_load_array(file, type_) for file, type_ in zip(args, chosen.arguments, strict=False)]
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
@@ -149,12 +150,6 @@ def _differ(one: Array, other: Array) -> bool:
     return not np.array_equal(first, second)
 
 
-def _given_arguments(function: Function, args: tuple[str, ...]) -> list[Array]:
-    if len(args) > len(function.arguments):
-        raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
-    return [_load_array(file, type_) for file, type_ in zip(args, function.arguments, strict=False)]
-
-
 def _load_array(file: str, type_: ArrayType) -> Array:
     try:
         with open_input(file) as opened:
@@ -173,22 +168,10 @@ def _load_array(file: str, type_: ArrayType) -> Array:
     return array
 
 
-def _wrong(verification: Verification) -> Failure:
-    message = f"the result differs from {verification.against}: {verification.difference}"
-    tolerance = (
-        f"The largest error is {verification.max_abs_error:.3g}, {verification.tolerance:.3g} is tolerated."
-    )
-    return Failure(kind="wrong-result", message=message, advice=tolerance)
-
-
 def _save(path: str, run: _Run) -> None:
-    types = run.kernel.function
+    types = run.kernel.function.arguments
     named = {f"result{i}": r for i, r in enumerate(run.results)}
-    named |= {
-        f"arg{i}": a
-        for i, (a, t) in enumerate(zip(run.arguments, types.arguments, strict=True))
-        if t.kind == "memref"
-    }
+    named |= {f"arg{i}": a for i, a in enumerate(run.arguments) if types[i].kind == "memref"}
     dtypes = {name: np.asarray(a).dtype.name for name, a in named.items()}
     plain = {n: np.asarray(a).astype(np.float32) if dtypes[n] == "bfloat16" else a for n, a in named.items()}
     if "bfloat16" in dtypes.values():
@@ -204,18 +187,15 @@ def _save(path: str, run: _Run) -> None:
 
 def _succeeded(run: _Run) -> dict[str, Any]:
     kernel = run.kernel
+    schedule: dict[str, Any] | None = None
+    if (given := kernel.schedule) is not None:
+        schedule = {name: getattr(given, name) for name in ("source", "sha256", "entry")}
+        schedule["knobs"] = kernel.schedule_values
     return {
         "schema": SCHEMA,
         "outcome": {"status": "ok", "kind": None, "message": None},
         "payload": {"source": kernel.payload.source, "sha256": kernel.payload.sha256},
-        "schedule": None
-        if kernel.schedule is None
-        else {
-            "source": kernel.schedule.source,
-            "sha256": kernel.schedule.sha256,
-            "entry": kernel.schedule.entry,
-            "knobs": kernel.schedule_values,
-        },
+        "schedule": schedule,
         "function": kernel.function.describe(),
         "compile_ns": kernel.compile_ns,
         "results": [_type_of(r) for r in run.results],

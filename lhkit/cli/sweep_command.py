@@ -28,12 +28,13 @@ from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
 from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.live_sweep import Sweep, prepare_sweep
+from lhkit.sweeps.live_sweep import Sweep, sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
-from lhkit.sweeps.variant_record import SweepResult, SweepStatus, record_to_json
+from lhkit.sweeps.variant_record import SweepStatus, record_to_json
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import homeless_note
@@ -55,28 +56,26 @@ def run_with_bars(found: Sweep) -> None:
     """Run a sweep with progress bars on a terminal, else with one line when the confirmation starts."""
     if not sys.stderr.isatty():
         found.subscribe(_report_confirmation)
-        return found.start()
+        found.start()
+        return
     length = found.total or int(found.space.count())
-    bars = contextlib.ExitStack()
-    with bars:
+    with contextlib.ExitStack() as bars:
         bar = bars.enter_context(_bar(length, "sweeping"))
 
         def show(event: SweepEvent) -> None:
             nonlocal bar
             step = event.confirming
             if step is None:
-                bar.update(event.record is not None, _best(event))
+                time = event.best.time_ns if event.best else None
+                bar.update(event.record is not None, f"best {format_ns(time.median)}" if time else "")
                 return
             if bar.label != _CONFIRMING or bar.length != step.most:  # one per payload
                 bars.close()
                 bar = bars.enter_context(_bar(step.most, _CONFIRMING))
             bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
 
-        unsubscribe = found.subscribe(show)
-        try:
-            found.start()
-        finally:
-            unsubscribe()
+        found.subscribe(show)
+        found.start()
 
 
 def _bar(length: int, label: str) -> Any:
@@ -97,11 +96,6 @@ def _report_confirmation(event: SweepEvent) -> None:
         budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
         words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
         say(f"lhkit: {words}", err=True)
-
-
-def _best(event: SweepEvent) -> str:
-    time = event.best.time_ns if event.best else None
-    return f"best {format_ns(time.median)}" if time else ""
 
 
 def refuse_failed_sweep(result: SweepResult) -> None:
@@ -134,10 +128,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid")
 @click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Limit on the variants, known ones included.",
+    "--budget", type=click.IntRange(min=1), metavar="N", help="Limit on the variants, known ones included."
 )
 @click.option("--seconds", type=POSITIVE_NUMBER, help="Time limit for trying variants, without preparation.")
 @click.option("--store", metavar="FILE", help="File of the records (default: in the state folder).")
@@ -159,10 +150,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
 @click.option(
-    "--confirm-seconds",
-    type=POSITIVE_NUMBER,
-    default=CONFIRM_SECONDS,
-    help="Time limit of the confirmation.",
+    "--confirm-seconds", type=POSITIVE_NUMBER, default=CONFIRM_SECONDS, help="Time limit of the confirmation."
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
 @click.option("--table", metavar="FILE", help="Save one row per variant: .csv, or .parquet (needs pyarrow).")
@@ -196,18 +184,12 @@ def command(
         check_table(table)
     scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = split_narrowings(narrowed)
-    worker = Worker(limits)
-    try:
+    with contextlib.closing(Worker(limits)) as worker:
         loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         most = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
-        asked: dict[str, Any] = {
-            "knobs": knobs,
-            "worker": worker,
-            "limits": most,
-            "resume": not fresh,
-        }
-        found = prepare_sweep(loaded, scheduled, **asked, **options)
+        asked: dict[str, Any] = {"knobs": knobs, "worker": worker, "limits": most, "resume": not fresh}
+        found = sweep(loaded, scheduled, start=False, **asked, **options)
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
@@ -219,8 +201,6 @@ def command(
         finally:
             if json_file is not None:
                 write_json(json_file, [record_to_json(record) for record in found.result().records])
-    finally:
-        worker.close()
     result = found.result()
     if json_file != "-":
         say(sweep_text(result))

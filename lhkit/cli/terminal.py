@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.printable import printable
 
@@ -62,13 +61,6 @@ def replace_unencodable() -> None:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
-def say_usage_error(error: click.ClickException) -> None:
-    """Write click's message about a wrong command line."""
-    shown = io.StringIO()
-    error.show(file=shown)
-    say(shown.getvalue(), nl=False, err=True)
-
-
 def write_text(path: str | Path, text: str) -> None:
     """Write text as UTF-8; ``-`` is standard output: raw into a pipe, printable on a terminal."""
     # A file name may hold bytes that do not decode.
@@ -81,9 +73,20 @@ def write_text(path: str | Path, text: str) -> None:
         click.echo(encoded, nl=not text.endswith("\n"))
 
 
-def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON; ``-`` is standard output."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
+def write_json(path: str | Path | None, value: Any) -> None:
+    """Write JSON, unless the path is None; ``-`` is standard output."""
+    if path is not None:
+        write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+@contextlib.contextmanager
+def failures_as_json(path: str | None, to_json: Callable[[Failure], Any]) -> Iterator[None]:
+    """Write a failure of the body as JSON too, unless the path is None."""
+    try:
+        yield
+    except LhkitError as error:
+        write_json(path, to_json(error.failure))
+        raise
 
 
 def check_single_stdout(*paths: str | None) -> None:

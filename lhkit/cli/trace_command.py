@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +37,8 @@ from lhkit.worker.limits import Limits
 _MOST_REPAIRS = 2
 # Time limit of the search for repairs; those found until then are shown.
 _SECONDS = 5.0
-
-
-def _load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
-    """Return ``load_scheduled`` whose errors list the repairs with which the schedule passes the payload."""
-
-    def load(path: str, **options: Any) -> Schedule:
-        try:
-            return load_scheduled(path, **options)
-        except ScheduleError as error:
-            loading = {name: options[name] for name in ("entry", "bind")}
-            loading["libraries"] = [Path(library) for library in options["libraries"]]
-            found = find_text_repairs(payload, error, **loading, limit=_MOST_REPAIRS, seconds=_SECONDS)
-            raise error_for(_with_repairs(error.failure, found)) from None
-
-    return load
+# Options that a compiler binary has no use for, and their parameters.
+_BINDINGS_ONLY = {"set": "settings", "ops": "ops", "target": "target"}
 
 
 def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
@@ -114,6 +101,7 @@ def command(
     fails is followed by repairs that were tried on a copy of it.
     """
     repairs = not no_repairs and opt_host() is None
+    writers = ((json_file, _write), (html_file, _write_page))
     check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
     try:
         loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
@@ -121,17 +109,16 @@ def command(
             loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
         )
     except LhkitError as error:
-        for file, write in ((json_file, _write), (html_file, _write_page)):
+        for file, write in writers:
             if file is not None:
                 write(file, _not_traced(payload, schedule, error.failure))
         raise
     if not (json_file or html_file or markdown_file or diff or reproducer or explorer):
         for line in trace_lines(trace):
             say_line(line)
-    if json_file is not None:
-        _write(json_file, trace)
-    if html_file is not None:
-        _write_page(html_file, trace)
+    for file, write in writers:
+        if file is not None:
+            write(file, trace)
     if markdown_file is not None:
         write_text(markdown_file, trace.to_markdown())
     if diff is not None:
@@ -155,27 +142,25 @@ def _diff(trace: Trace, step: str) -> IrDiff:
 
 
 def _loaded(
-    payload: str,
-    schedule: str,
-    limits: Limits,
-    repairs: bool,
-    *,
-    settings: tuple[str, ...],
-    ops: tuple[str, ...],
-    target: str | None,
-    **scheduling: Any,
+    payload: str, schedule: str, limits: Limits, repairs: bool, **scheduling: Any
 ) -> tuple[Payload, Schedule]:
+    """Load both; an error of the schedule lists the repairs with which it passes the payload."""
     if opt_host() is None:
         loaded = load_payload(Path(payload), limits=limits)
-        load = _load_with_repairs(loaded) if repairs else load_scheduled
-        return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
-    if settings or ops or target:
-        asked = "--set" if settings else "--ops" if ops else "--target"
+        try:
+            return loaded, load_scheduled(schedule, limits=limits, **scheduling)
+        except ScheduleError as error:
+            if not repairs:
+                raise
+            loading = {name: scheduling[name] for name in ("entry", "bind", "libraries")}
+            found = find_text_repairs(loaded, error, **loading, limit=_MOST_REPAIRS, seconds=_SECONDS)
+            raise error_for(_with_repairs(error.failure, found)) from None
+    refused = {f"--{option}": scheduling.pop(name) for option, name in _BINDINGS_ONLY.items()}
+    if asked := [option for option, given in refused.items() if given]:
         raise usage_error(
-            f"{asked} needs the bindings; {VARIABLE} names a compiler binary",
-            f"Unset {VARIABLE}." if ops else "Write the values into the schedule.",
+            f"{asked[0]} needs the bindings; {VARIABLE} names a compiler binary",
+            f"Unset {VARIABLE}." if "--ops" in asked else "Write the values into the schedule.",
         )
-    scheduling["libraries"] = [Path(library) for library in scheduling["libraries"]]
     return load_for_opt(Path(payload), Path(schedule), **scheduling)
 
 

@@ -9,8 +9,8 @@ from lhkit.draw.figures import figure_svg
 from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html
 from lhkit.model.measurement import Comparison
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_lines, sweep_table
-from lhkit.sweeps.variant_record import SweepResult
 
 Pairs = Sequence[tuple[str, str]]
 

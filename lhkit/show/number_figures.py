@@ -21,8 +21,8 @@ from lhkit.memory.live_buffers import draw_live_buffers
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.trace_record import Trace
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
-from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
 
 if TYPE_CHECKING:

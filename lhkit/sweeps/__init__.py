@@ -1,15 +1,14 @@
 """Sweeps over the knobs of a schedule: space, strategies, executors, store, winner, charts.
 
 - ``variant_record``: Variants as a sweep found them: one record each, a line of the store.
-- ``space``: The space of a sweep: axes, and the constraints between their values.
+- ``space``: The space of a sweep: axes, constraints, and its points: by backtracking up to an effort, else
+  drawn.
 - ``axes``: Axes of a space: the knobs of a schedule, and payloads.
 - ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
   by name.
-- ``space_plan``: Enumeration of a space by backtracking up to an effort, and rejection sampling beyond it.
-- ``engine``: Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records.
-- ``executors``: The executor protocol, and the executor that uses a worker on this machine.
+- ``engine``: Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends
+  their records.
 - ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
-- ``dask_host``: Worker side of the Dask executor: one persistent lhkit worker per Dask worker process.
 - ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected
   results.
 - ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.
@@ -19,8 +18,8 @@
 - ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
 - ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by
   knobs.
-- ``sweep_summary``: Summaries of the records of a sweep: outcomes, times, choices per payload, analysis of
-  variance by knob.
+- ``sweep_summary``: The result of a sweep as a value: times, choices per payload, analysis of variance by
+  knob.
 - ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
 - ``sweep_table``: The result of a sweep as tables and lines of text.

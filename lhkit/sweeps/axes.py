@@ -34,35 +34,32 @@ class Axis:
     @property
     def is_ordered(self) -> bool:
         """True if the values are numbers that ascend or descend, so that neighbours are alike."""
-        numbers = _numbers(self.values)
+        numbers = numbers_in(self.values)
         orders = (sorted(numbers), sorted(numbers, reverse=True))
         return len(numbers) == len(self.values) and numbers in orders
 
     def index_of(self, value: KnobValue) -> int | None:
         """Return the place of a value, from 0, or None; ``True`` is not 1."""
-        for i, own in enumerate(self.values):
-            if own == value and isinstance(own, bool) == isinstance(value, bool):
-                return i
-        return None
+        is_bool = isinstance(value, bool)
+        alike = (i for i, v in enumerate(self.values) if v == value and isinstance(v, bool) == is_bool)
+        return next(alike, None)
 
     def nearest_first(self, value: KnobValue) -> tuple[int, ...]:
         """Return the places of all values: the given one first, then by distance from it, then in order."""
-        place = self.index_of(value)
-        numbers, wanted = _numbers(self.values), _numbers([value])
+        place, numbers, wanted = self.index_of(value), numbers_in(self.values), numbers_in([value])
+        distances: list[float] = [i != place for i in range(len(self.values))]
         if wanted and len(numbers) == len(self.values):
-            apart = [abs(v - wanted[0]) for v in numbers]
-            return tuple(sorted(range(len(self.values)), key=lambda i: (apart[i], i)))
-        return tuple(sorted(range(len(self.values)), key=lambda i: (i != place, i)))
+            distances = [abs(v - wanted[0]) for v in numbers]
+        return tuple(sorted(range(len(self.values)), key=distances.__getitem__))
 
     def columns(self) -> dict[str, tuple[KnobValue, ...]]:
         """Return what constraints may name: the axis itself and its facts, with one entry a value."""
-        found = {self.name: self.values}
-        for name in dict.fromkeys(n for facts in self.facts for n, _ in facts):
-            found[name] = tuple(dict(facts)[name] for facts in self.facts)
-        return found
+        names = dict.fromkeys(n for facts in self.facts for n, _ in facts)
+        return {self.name: self.values} | {n: tuple(dict(f)[n] for f in self.facts) for n in names}
 
 
-def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
+def numbers_in(values: Sequence[KnobValue]) -> list[int | float]:
+    """Return the values that are numbers, which Booleans are not."""
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
@@ -84,11 +81,8 @@ def payload_axis(payloads: Mapping[str, Payload], function: str | None) -> Axis:
     each = [dict(payload_facts(p, function)) for p in payloads.values()]
     # An extent that only some of them have is no name that a constraint could use.
     common = [n for n in each[0] if all(n in facts for facts in each)]
-    return Axis(
-        PAYLOAD_AXIS,
-        tuple(payloads),
-        facts=tuple(tuple((n, facts[n]) for n in common) for facts in each),
-    )
+    facts = tuple(tuple((n, own[n]) for n in common) for own in each)
+    return Axis(PAYLOAD_AXIS, tuple(payloads), facts=facts)
 
 
 Narrowing = str | KnobValue | Sequence[KnobValue]
@@ -136,9 +130,8 @@ def _axis(knob: Knob, narrowed: Narrowing | None, schedule: Schedule) -> Axis:
         return Axis(knob.name, narrow(knob, narrowed), start)
     if knob.name in settings:
         return Axis(knob.name, (knob.check(settings[knob.name]),), start)
-    values = knob.options or (knob.bounds.values() if knob.bounds is not None else ())
-    if not values and knob.default is not None:
-        values = (knob.default,)
+    default = () if knob.default is None else (knob.default,)
+    values = knob.options or (knob.bounds.values() if knob.bounds is not None else ()) or default
     if not values:
         raise usage_error(
             f"knob {knob.name!r} of {schedule.source} has no list of values to sweep",
@@ -152,14 +145,10 @@ def _axis(knob: Knob, narrowed: Narrowing | None, schedule: Schedule) -> Axis:
 
 def narrow(knob: Knob, narrowed: Narrowing) -> tuple[KnobValue, ...]:
     """Return the values that an argument leaves of a knob, none twice, in the order of the argument."""
-    found: list[KnobValue] = []
     if isinstance(narrowed, str):
-        for part in narrowed.split(","):
-            found += _read(knob, part.strip())
-    elif isinstance(narrowed, int | float):
-        found.append(knob.check(narrowed))
+        found = [value for part in narrowed.split(",") for value in _read(knob, part.strip())]
     else:
-        found += [knob.check(value) for value in narrowed]
+        found = [knob.check(v) for v in ([narrowed] if isinstance(narrowed, int | float) else narrowed)]
     if not found:
         raise usage_error(f"{narrowed!r} leaves no value of knob {knob.name!r}", f"It may be {knob.allowed()}.")
     return tuple(dict.fromkeys(found))
@@ -178,8 +167,7 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
     first, last = _number(match[1]), _number(match[2])
     if match[3] is None and knob.options:
         low, high = sorted((first, last))
-        numbers = [o for o in knob.options if isinstance(o, int | float) and not isinstance(o, bool)]
-        inside = [o for o in numbers if low <= o <= high]
+        inside = [o for o in numbers_in(knob.options) if low <= o <= high]
         yield from inside if first <= last else reversed(inside)
         return
     step = _number(match[4]) if match[3] else 1
@@ -197,12 +185,9 @@ def _steps(knob: Knob, part: str, first: float, last: float, kind: str, step: fl
     if not grows or first > last:
         problem = "does not grow" if not grows else "runs backwards"
         raise usage_error(f"{part!r} {problem}, as a range of knob {knob.name!r}", _FORMS)
-    value = first
-    for i in itertools.count(1):
-        if value > last:
-            return
-        if i > _MOST_VALUES:
+    # Counted from the first value: sums of fractions would miss the last one.
+    later = (first * step**i if kind == "*" else first + i * step for i in itertools.count(1))
+    for i, value in enumerate(itertools.takewhile(lambda v: v <= last, itertools.chain([first], later))):
+        if i >= _MOST_VALUES:
             raise usage_error(f"{part!r} has more than {_MOST_VALUES:,} values of knob {knob.name!r}", _FORMS)
         yield value
-        # Counted from the first value: sums of fractions would miss the last one.
-        value = first * step**i if kind == "*" else first + i * step

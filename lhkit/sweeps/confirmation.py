@@ -84,9 +84,7 @@ class Confirmation(Printable):
         return self.hot_loops.loops[0].sentence if self.hot_loops and self.hot_loops.loops else None
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.sweeps.sweep_table import confirmation_bundle
-
-        return confirmation_bundle(self)
+        return {"text/plain": "\n".join(describe_confirmation(self))}
 
 
 def find_speed_ups(runs: Sequence[Comparison], leader: str, others: Sequence[str]) -> tuple[SpeedUp, ...]:
@@ -102,11 +100,9 @@ def find_throughput(runs: Sequence[Comparison], leader: str) -> tuple[float | No
     if flops is None:
         return None, None
     gflops = flops / median_over_processes(runs, leader)
-    shares = []
-    for run in runs:
-        peak = run.limits.peak_gflops(run.element_type) if run.limits else None
-        if peak:
-            shares.append(flops / median_over_processes([run], leader) / peak)
+    peaks = [run.limits.peak_gflops(run.element_type) if run.limits else None for run in runs]
+    known = [(run, peak) for run, peak in zip(runs, peaks, strict=True) if peak]
+    shares = [flops / median_over_processes([run], leader) / peak for run, peak in known]
     return gflops, statistics.median(shares) if shares else None
 
 
@@ -115,8 +111,12 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     verdict = confirmation.verdict
     knobs = dict(confirmation.knobs)[verdict.leader.name]
     choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
-    lines = [f"{_headline(confirmation)}: {verdict.reason}"]
-    lines.append(f"{_CHOICES[_headline(confirmation)]} {choice}")
+    if verdict.winner is not None:
+        lines = [f"winner: {verdict.reason}", f"it has {choice}"]
+    elif confirmation.is_settled:
+        lines = [f"no difference: {verdict.reason}", f"any of them will do; the one ahead has {choice}"]
+    else:
+        lines = [f"undecided: {verdict.reason}", f"the one ahead so far has {choice}"]
     for s in confirmation.speed_ups:
         interval = f"95 % interval {_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
         known = interval if math.isfinite(s.speed.high) else "of one process, which tells no interval"
@@ -139,20 +139,6 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines
-
-
-def _headline(confirmation: Confirmation) -> str:
-    """Return the outcome in a word: what was cut short is not the same as equal."""
-    if confirmation.verdict.winner is not None:
-        return "winner"
-    return "no difference" if confirmation.is_settled else "undecided"
-
-
-_CHOICES = {
-    "winner": "it has",
-    "no difference": "any of them will do; the one ahead has",
-    "undecided": "the one ahead so far has",
-}
 
 
 def _multiple(value: float) -> str:

@@ -8,10 +8,8 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
-
-from numpy.typing import NDArray
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from typing import Any, TypeVar
 
 from lhkit.bench.side_by_side import REFERENCE_NAME, measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
@@ -28,12 +26,13 @@ from lhkit.sweeps.confirmation import (
     find_throughput,
 )
 from lhkit.sweeps.record_store import ConfirmationLog
-from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, sha256_of
-from lhkit.sweeps.variant_record import SweepRecord, SweepTime
+from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, SweepOptions, sha256_of
+from lhkit.sweeps.variant_record import SweepRecord, timed_records
 from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import LoadOps
+
+T = TypeVar("T")
 
 BASELINE_NAME = "default knobs"
 _ROUNDS = 9
@@ -53,11 +52,10 @@ class Confirming:
     Args:
         rule: When a winner is named.
         rounds: Samples of each program in a process.
+        options: How programs are compiled, and what they run on.
         on_event: Called at the beginning and after each process, in the thread that runs.
         log: Where what processes measure is kept; closed at the end.
         resume: Whether processes that the log knows of the same contest count.
-        preparation: Requests that a process begins with, such as those that load user-defined ops; those of
-            the session if not given.
     """
 
     def __init__(
@@ -69,23 +67,18 @@ class Confirming:
         rule: Rule | None = None,
         seconds: float | None = CONFIRM_SECONDS,
         rounds: int = _ROUNDS,
-        seed: int = 0,
-        arguments: Sequence[NDArray[Any]] | None = None,
+        options: SweepOptions | None = None,
         limits: Limits | None = None,
         on_event: Callable[[ConfirmingEvent], None] | None = None,
         log: ConfirmationLog | None = None,
         resume: bool = False,
-        preparation: tuple[LoadOps, ...] | None = None,
-        compiling: Mapping[str, Any] | None = None,
-        measuring: Mapping[str, Any] | None = None,
     ) -> None:
         if not contenders:
             raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
         self._payload, self._limits, self._on_event = payload, limits, on_event
         self._rule, self._seconds, self._rounds = rule or Rule(), seconds, rounds
-        self._arguments, self._compiling, self._measuring = arguments, compiling or {}, measuring or {}
-        self._seed = seed
-        self._log, self._preparation = log, preparation
+        self._options = options or SweepOptions()
+        self._log = log
         known = {knob.name for knob in schedule.knobs}
         self._records = {_name(record, contenders): record for record in contenders}
         self._schedules: dict[str, Schedule] = {
@@ -97,7 +90,15 @@ class Confirming:
         self._kernels: dict[str, Kernel] = {}
         self._is_stopped = False
         self._keeping = threading.Lock()
-        self._contest = self._identity(schedule)
+        # All that decides the samples of a process.
+        facts = {
+            "contenders": {name: record.key for name, record in self._records.items()},
+            "baseline": [self._baseline, dict(schedule.values) if self._baseline else None],
+            "rounds": self._rounds,
+            "seed": self._options.seed,
+            "measuring": {"pin": self._options.pin},
+        }
+        self._contest = sha256_of(facts)
         self._known = list(log.runs(self._contest)) if log is not None and resume else []
         self._known_before = len(self._known)
         self._runs: list[Comparison] = []
@@ -115,17 +116,6 @@ class Confirming:
                 return name
         self._schedules[BASELINE_NAME] = schedule
         return BASELINE_NAME
-
-    def _identity(self, schedule: Schedule) -> str:
-        """Return the hash of what decides the samples of a process."""
-        facts = {
-            "contenders": {name: record.key for name, record in self._records.items()},
-            "baseline": [self._baseline, dict(schedule.values) if self._baseline else None],
-            "rounds": self._rounds,
-            "seed": self._seed,
-            "measuring": dict(self._measuring),
-        }
-        return sha256_of(facts)
 
     @property
     def processes(self) -> int:
@@ -195,7 +185,7 @@ class Confirming:
                 return run
             self._known.clear()
             self._known_before = len(self._runs)
-        while not self._is_over():
+        while not self._is_stopped and len(self._failures) <= _MOST_FAILURES and not self._is_late():
             begun = time.monotonic()
             try:
                 run = self._process(alive)
@@ -226,9 +216,6 @@ class Confirming:
             done = len(self._runs) or self._known_before
             self._on_event(ConfirmingEvent(done, self.most_processes, alive, self._seconds))
 
-    def _is_over(self) -> bool:
-        return self._is_stopped or len(self._failures) > _MOST_FAILURES or self._is_late()
-
     def _is_late(self) -> bool:
         """Return whether another process would not end in time; the first of a run always may."""
         if self._seconds is None or not self._longest_s:
@@ -240,17 +227,18 @@ class Confirming:
         if self._baseline not in (None, *names) and len(self._runs) < self._rule.looks[0]:
             names.append(str(self._baseline))
         # Drawn from the number of the process, so that a run that goes on draws what it would have drawn.
-        random.Random(f"{self._seed} {len(self._runs)}").shuffle(names)
+        seed = self._options.seed
+        random.Random(f"{seed} {len(self._runs)}").shuffle(names)
         worker = self._fresh_worker()
         self._kernels = {name: self._compile(name, worker) for name in names}
         comparison = measure(
             self._kernels,
-            self._arguments,
+            self._options.arguments,
             rounds=self._rounds,
             seconds=_SECONDS_A_PROCESS,
-            seed=self._seed + len(self._runs),
+            seed=seed + len(self._runs),
             limits=self._limits,
-            **self._measuring,
+            pin=self._options.pin,
         )
         for m in comparison.measurements:
             if m.verification is not None and not m.verification.ok:
@@ -262,21 +250,24 @@ class Confirming:
         self._close_worker()
         self._worker = worker = Worker(self._limits)
         # Most often the transform ops that the session loaded.
-        given = self._preparation
-        worker.preparation = shared_worker().preparation if given is None else given
+        worker.preparation = (self._options.worker or shared_worker()).preparation
         return worker
 
     def _close_worker(self) -> None:
-        worker, self._worker = self._worker, None
         self._kernels = {}
-        if worker is not None:
-            worker.close()
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
 
     def _compile(self, name: str, worker: Worker) -> Kernel:
         if self._is_stopped:  # while the process started
             raise error_for(Failure(kind="cancelled", message="the confirmation was stopped"))
-        options = {"worker": worker, "limits": self._limits, **self._compiling}
-        return compile_kernel(self._payload, self._schedules[name], **options)
+        options: dict[str, Any] = {
+            field: getattr(self._options, field)
+            for field in ("function", "opt_level", "target", "microkernels")
+        }
+        schedule = self._schedules[name]
+        return compile_kernel(self._payload, schedule, worker=worker, limits=self._limits, **options)
 
     def _find_hot_loops(self, name: str) -> HotLoops | None:
         if self._is_stopped:
@@ -295,16 +286,15 @@ class Confirming:
             return None
 
     def _end(self, verdict: Verdict) -> ConfirmationEnd:
-        is_alone = len(self._records) == 1
-        if is_alone and len(self._runs) >= self.most_processes:
-            return "decided"
-        if not is_alone and (verdict.winner or all(s.state != "open" for s in verdict.standings)):
+        has_all = len(self._runs) >= self.most_processes
+        is_closed = verdict.winner is not None or all(s.state != "open" for s in verdict.standings)
+        if is_closed if len(self._records) > 1 else has_all:
             return "decided"
         if self._is_stopped:
             return "stopped"
         if len(self._failures) > _MOST_FAILURES:
             return "failed"
-        return "out of processes" if len(self._runs) >= self.most_processes else "out of time"
+        return "out of processes" if has_all else "out of time"
 
     def _require_runs(self) -> None:
         if self._runs:
@@ -321,20 +311,38 @@ def _name(record: SweepRecord, contenders: Sequence[SweepRecord]) -> str:
     return " ".join(shown) or "the best variant"
 
 
-async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> Confirmation:
-    """Run a confirmation in a thread while the event loop stays free."""
-    running = asyncio.ensure_future(asyncio.to_thread(confirming.run))
-    stopping = asyncio.ensure_future((stop or asyncio.Event()).wait())
+def begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
+    """Run a coroutine: in the background where an event loop is running, else to its end."""
     try:
-        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            return running.result()
-        confirming.stop()
-        done, _ = await asyncio.wait({running}, timeout=_GRACE_SECONDS)
-        # A process that is just starting ends after its start, which is not waited for.
-        return running.result() if done else confirming.confirmation()
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return None
+    task = loop.create_task(work)
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    return task
+
+
+async def ends_before(stop: asyncio.Event, work: asyncio.Future[Any]) -> bool:
+    """Wait for the end of some work or for a stop; return whether the work ended."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return work.done()
     finally:
         stopping.cancel()
+
+
+async def confirm(confirming: Confirming, stop: asyncio.Event) -> Confirmation:
+    """Run a confirmation in a thread while the event loop stays free."""
+    running = asyncio.ensure_future(asyncio.to_thread(confirming.run))
+    try:
+        if not await ends_before(stop, running):
+            confirming.stop()
+            await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+        # A process that is just starting ends after its start, which is not waited for.
+        return running.result() if running.done() else confirming.confirmation()
+    finally:
         if not running.done():
             confirming.stop()
             running.add_done_callback(lambda r: r.cancelled() or r.exception())
@@ -351,21 +359,12 @@ class ConfirmationRun:
 
     def start(self) -> None:
         """Begin: in the background where an event loop is running, else to the end."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._finish(self._confirming.run())
-            return
-        self._task = loop.create_task(confirm(self._confirming, self._stop))
-        self._task.add_done_callback(self._take)
+        self._task = begin(self._run())
 
-    def _take(self, task: asyncio.Task[Confirmation]) -> None:
-        if not task.cancelled() and task.exception() is None:
-            self._finish(task.result())
-
-    def _finish(self, found: Confirmation) -> None:
-        self._found = found
-        self._on_end(found)
+    async def _run(self) -> Confirmation:
+        self._found = await confirm(self._confirming, self._stop)
+        self._on_end(self._found)
+        return self._found
 
     def stop(self) -> None:
         """End it within half a second; what is known is its result."""
@@ -409,23 +408,12 @@ def choose_contenders(records: Sequence[SweepRecord]) -> tuple[SweepRecord, ...]
     overlap with those of the best, and in any case the best three, since other programs that ran beside the
     sweep may have disturbed one alone; not those that are known to be the same program as another one.
     """
-    timed = [(r.time_ns, r) for r in records if r.status == "ok" and r.time_ns is not None]
-    timed.sort(key=lambda pair: pair[0].median)
+    timed = timed_records(records)
+    errors = [_ERRORS * _MEDIAN * _MADS * t.mad / math.sqrt(max(t.runs, 1)) for t, _ in timed]
     chosen = [
         record
         for place, (time, record) in enumerate(timed)
-        if place < _LEAST_CONTENDERS or _low(time) <= _high(timed[0][0])
+        if place < _LEAST_CONTENDERS
+        or (time.median - errors[place]) / (1 + _DRIFT) <= timed[0][0].median + errors[0]
     ]
     return tuple(chosen[:_MOST_CONTENDERS])
-
-
-def _error(time: SweepTime) -> float:
-    return _ERRORS * _MEDIAN * _MADS * time.mad / math.sqrt(max(time.runs, 1))
-
-
-def _low(time: SweepTime) -> float:
-    return (time.median - _error(time)) / (1 + _DRIFT)
-
-
-def _high(time: SweepTime) -> float:
-    return time.median + _error(time)

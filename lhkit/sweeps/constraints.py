@@ -37,7 +37,9 @@ class Constraint:
             return bool(self.predicate(**values))
         except Exception as error:
             shown = ", ".join(f"{name}={values[name]}" for name in self.names)
-            said = str(error) if isinstance(error, _NoValueError) else f"{type(error).__name__}: {error}"
+            # An expression, which has a place, says itself why it has no value.
+            is_said = self.at is not None and isinstance(error, ValueError)
+            said = str(error) if is_said else f"{type(error).__name__}: {error}"
             raise usage_error(
                 f"the constraint {self.sentence!r} cannot be decided for {shown}: {said}",
                 "A constraint has to be true or false for every combination of the values of its knobs.",
@@ -52,10 +54,6 @@ class Constraint:
             return self
         names = tuple(name for name in self.names if name not in own)
         return dataclasses.replace(self, names=names, predicate=functools.partial(self.predicate, **own))
-
-
-class _NoValueError(ValueError):
-    """An expression has no value; the message says why."""
 
 
 def as_constraint(given: str | Predicate | Requirement | Constraint, known: Collection[str]) -> Constraint:
@@ -76,16 +74,9 @@ def as_constraint(given: str | Predicate | Requirement | Constraint, known: Coll
     raise usage_error(f"{given!r} is no constraint", "Give an expression as text, or a function of knobs.")
 
 
-def from_expression(expression: Expression, at: Span | None, text: str = "") -> Constraint:
+def from_expression(expression: Expression, at: Span, text: str = "") -> Constraint:
     """Return the constraint that an expression is true."""
-
-    def predicate(**values: KnobValue) -> bool:
-        try:
-            return expression.holds(values)
-        except ValueError as error:
-            raise _NoValueError(str(error)) from None
-
-    return Constraint(expression.text, expression.names, predicate, at, text)
+    return Constraint(expression.text, expression.names, lambda **values: expression.holds(values), at, text)
 
 
 def _from_function(function: Predicate, known: Collection[str]) -> Constraint:
@@ -109,23 +100,20 @@ def _from_function(function: Predicate, known: Collection[str]) -> Constraint:
 
 def _described(function: Predicate) -> str:
     """Return the first line of a function's documentation, else its name, and where it is written."""
-    documented = (
-        (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".") if inspect.isroutine(function) else ""
-    )
+    documentation = inspect.getdoc(function) if inspect.isroutine(function) else None
     name = getattr(function, "__name__", type(function).__name__)
-    named = documented or ("a lambda" if name == "<lambda>" else name)
+    first_line = (documentation or "").partition("\n")[0].rstrip(".")
+    named = first_line or ("a lambda" if name == "<lambda>" else name)
     code = getattr(function, "__code__", None)
     return f"{named} ({code.co_filename}:{code.co_firstlineno})" if code is not None else named
 
 
 def _checked(constraint: Constraint, known: Collection[str]) -> Constraint:
-    for name in constraint.names:
-        if name not in known:
-            have = ", ".join(known) or "none"
-            raise usage_error(
-                f"the constraint {constraint.sentence!r} reads {name!r}, which is not a knob of the space",
-                f"Its knobs: {have}.",
-            )
+    if unknown := [name for name in constraint.names if name not in known]:
+        message = (
+            f"the constraint {constraint.sentence!r} reads {unknown[0]!r}, which is not a knob of the space"
+        )
+        raise usage_error(message, f"Its knobs: {', '.join(known) or 'none'}.")
     return constraint
 
 
@@ -223,7 +211,9 @@ def fits_cache(
         return elements * element_bytes <= capacity
 
     shown = " + ".join("×".join(map(str, part)) for part in parts)
-    sentence = f"({shown}) × {element_bytes} bytes fit the level {level} cache of {_in_units(capacity)}"
+    size, unit = next(((s, u) for s, u in _UNITS if capacity >= s and capacity % s == 0), (1, "bytes"))
+    cache = f"level {level} cache of {capacity // size} {unit}"
+    sentence = f"({shown}) × {element_bytes} bytes fit the {cache}"
     return _of_sizes(sentence, tuple(itertools.chain(*parts)), fits)
 
 
@@ -235,10 +225,3 @@ def _of_sizes(sentence: str, sizes: Sequence[Size], test: Callable[..., bool]) -
         return test(*(values[s] if isinstance(s, str) else s for s in sizes))
 
     return Constraint(sentence, names, predicate)
-
-
-def _in_units(count: int) -> str:
-    for unit, name in _UNITS:
-        if count >= unit and count % unit == 0:
-            return f"{count // unit} {name}"
-    return f"{count} bytes"

@@ -1,22 +1,179 @@
-"""Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records."""
+"""Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends their records."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import datetime
+import functools
+import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
+from msgspec import structs
+
+from lhkit.model.errors import Failure, LhkitError
 from lhkit.sweeps.axes import Point
 from lhkit.sweeps.confirmation import ConfirmingEvent
-from lhkit.sweeps.executors import Executor, Trial
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.strategies.strategy import Strategy
-from lhkit.sweeps.sweep_task import Task, Variant
-from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, best_of
+from lhkit.sweeps.sweep_task import Subject, Task, Variant
+from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime, best_of
+from lhkit.worker.client import Worker
+from lhkit.worker.framing import Progress
+from lhkit.worker.kernel_requests import PrepareSweep, TryVariant
+from lhkit.worker.limits import Limits
+from lhkit.worker.worker_process import was_killed
+
+# Hashes of programs that need not be tried again; None: every one is tried.
+Programs = Collection[str] | None
+TrialStatus = SweepStatus | Literal["same"]
+
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of one trial of a variant; status ``same``: its program was tried before."""
+
+    status: TrialStatus
+    message: str | None = None
+    time_ns: SweepTime | None = None
+    compile_ns: int | None = None
+    max_abs_error: float | None = None
+    ir_sha256: str | None = None
+    spent_ns: Mapping[str, int] = field(default_factory=dict)
+
+
+class Executor(Protocol):
+    """Tries variants."""
+
+    @property
+    def capacity(self) -> int:
+        """The number of variants that it tries at a time."""
+
+    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        """Try a variant.
+
+        Args:
+            variant: The variant.
+            best_ns: Median time of the best variant of its payload so far; one much slower is stopped early.
+            known: Hashes of the programs of its payload that need not be tried again; None: try every one.
+        """
+
+    async def close(self) -> None:
+        """End, within a moment, what it is doing."""
+
+
+class LocalExecutor:
+    """Tries variants one after the other in a worker process of this machine."""
+
+    capacity = 1
+
+    def __init__(self, worker: Worker, limits: Limits, *, close_worker: bool = True) -> None:
+        self._worker, self._limits = worker, limits
+        self._close_worker = close_worker
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-sweep")
+        self._names: dict[str, tuple[str, int]] = {}
+        # Of each name: the programs that the process has been told of or has tried.
+        self._told: dict[str, set[str]] = {}
+        self._is_busy = self._is_closed = False
+
+    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        """Try a variant; see `Executor.try_variant`."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._try, variant, best_ns, known)
+
+    async def close(self) -> None:
+        """End the request that is running, and the worker if it is its own."""
+        self._is_closed = True
+        if self._is_busy:
+            self._worker.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._close_worker:
+            self._worker.close()
+
+    def _try(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        self._is_busy = True
+        try:
+            return self._try_now(variant, best_ns, known)
+        finally:
+            self._is_busy = False
+            if self._is_closed and self._close_worker:  # closed while the process was starting
+                self._worker.close()
+
+    def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        subject = variant.subject
+        notes: list[Progress] = []
+        is_again = False
+        while True:
+            name = self._ready(subject, known)
+            before = functools.partial(_preparations, subject, name, known)
+            learned = self._new_programs(name, known)
+            request = TryVariant(name, variant.values, best_ns, known is not None, learned)
+            try:
+                answer = self._worker.ask(request, limits=self._limits, before=before, on_progress=notes.append)
+            except LhkitError as error:
+                if error.failure.request == "start":
+                    raise
+                if was_killed(error.failure) and not is_again:
+                    is_again = True
+                    continue
+                program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
+                return Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
+            if answer.status == "gone":  # the process was replaced
+                del self._names[subject.scope]
+                continue
+            self._told[name].add(answer.ir_sha256)
+            return Trial(
+                answer.status,
+                subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
+                None if answer.time_ns is None else SweepTime(**answer.time_ns),
+                answer.compile_ns,
+                answer.max_abs_error,
+                answer.ir_sha256,
+                answer.spent_ns,
+            )
+
+    def _ready(self, subject: Subject, known: Programs) -> str:
+        """Return what the worker calls a payload, once it is ready for it."""
+        name, generation = self._names.get(subject.scope, ("", -1))
+        if generation != self._worker.generation:
+            name = f"{subject.scope[:12]}-{next(_NUMBERS)}"
+            self._worker.ask(*_preparations(subject, name, known))
+            self._names[subject.scope] = (name, self._worker.generation)
+            self._told[name] = set(known or ())
+        return name
+
+    def _new_programs(self, name: str, known: Programs) -> tuple[str, ...]:
+        """Return the programs that other workers tried since."""
+        told = self._told[name]
+        if known is None or len(known) <= len(told):  # most often
+            return ()
+        news = tuple(program for program in known if program not in told)
+        told.update(news)
+        return news
+
+
+def _preparations(subject: Subject, name: str, known: Programs) -> tuple[PrepareSweep]:
+    """Return the request that makes a process ready."""
+    return (structs.replace(subject.preparation, sweep=name, known=tuple(known or ())),)
+
+
+def _in_a_line(failure: Failure) -> str:
+    """Return what went wrong, where and why, in a line."""
+    said = failure.message
+    for diagnostic in failure.diagnostics[:1]:
+        place = f"{diagnostic.span}: " if diagnostic.span else ""
+        reason = diagnostic.message.strip().partition("\n")[0]
+        if reason and reason not in said:
+            said += f": {place}{reason}"
+    return said
+
 
 # A variant that runs at the stop may still finish within this time.
 _GRACE_SECONDS = 0.2
@@ -53,55 +210,41 @@ class SweepProgress:
 OnEvent = Callable[[SweepEvent], None]
 
 
-async def run_sweep(
-    task: Task,
-    strategy: Strategy,
-    store: Store,
-    executor: Executor,
-    progress: SweepProgress,
-    *,
-    stop: asyncio.Event,
-    seconds: float | None = None,
-    total: int | None = None,
-    resume: bool = True,
-    on_event: OnEvent | None = None,
-) -> None:
-    """Try the points of a strategy until it has no more, its time is up, or it is stopped.
-
-    What the store knows is not tried again. Each record is in the store before the next variant is begun.
-    """
-    started = time.perf_counter_ns()
-    deadline = None if seconds is None else time.monotonic() + seconds
-    run = _Run(task, strategy, store, executor, progress, total, on_event)
-    if resume:
-        for record in task.own(store.records()):
-            run.learn(record)
-    try:
-        progress.end = await run.run(stop, deadline)
-    finally:
-        await run.end()
-        in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
-        progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
-
-
 @dataclass(slots=True)
-class _Run:
-    """The state of one run of a sweep; programs and best variants are by scope of their payload."""
+class SweepRun:
+    """A run over the points of a strategy; programs and best variants are by scope of their payload."""
 
     task: Task
     strategy: Strategy
     store: Store
     executor: Executor
     progress: SweepProgress
-    total: int | None
-    on_event: OnEvent | None
+    total: int | None = None
+    on_event: OnEvent | None = None
     found: dict[str, SweepRecord] = field(default_factory=dict)
     programs: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     best: dict[str, SweepRecord] = field(default_factory=dict)
     trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = field(default_factory=dict)
 
-    async def run(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
-        """Try points until there is a reason to end."""
+    async def run(self, stop: asyncio.Event, *, seconds: float | None = None, resume: bool = True) -> None:
+        """Try points until there are no more, the time is up, or it is stopped.
+
+        What the store knows is not tried again. Each record is in the store before the next variant is begun.
+        """
+        started, progress = time.perf_counter_ns(), self.progress
+        deadline = None if seconds is None else time.monotonic() + seconds
+        if resume:
+            for record in self.store.records():
+                if record.environment == self.task.environment and self.task.scope_of(record) is not None:
+                    self._learn(record)
+        try:
+            progress.end = await self._try_all(stop, deadline)
+        finally:
+            await self._end()
+            in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
+            progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
+
+    async def _try_all(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
         stopping = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
@@ -118,7 +261,7 @@ class _Run:
         finally:
             stopping.cancel()
 
-    async def end(self) -> None:
+    async def _end(self) -> None:
         """End what is still running; it leaves no record."""
         waiting = [trial for trial in self.trying if not trial.done()]
         for trial in waiting:
@@ -162,18 +305,11 @@ class _Run:
             self._keep(variant, trial.result(), started)
 
     def _keep(self, variant: Variant, trial: Trial, started: str) -> None:
-        record = self._record(variant, trial, started)
-        self.store.append(record)
-        self.progress.spent_ns.update(trial.spent_ns)
-        self.learn(record)
-        self._done(variant.point, record, is_known=False)
-
-    def _record(self, variant: Variant, trial: Trial, started: str) -> SweepRecord:
         first = None
         if trial.status == "same" and trial.ir_sha256 is not None:
             first = self.programs[variant.subject.scope][trial.ir_sha256]
         flops, times = variant.subject.flops, trial.time_ns
-        return SweepRecord(
+        record = SweepRecord(
             schema=SCHEMA,
             key=variant.key,
             knobs=variant.recorded,
@@ -189,8 +325,12 @@ class _Run:
             environment=self.task.environment,
             started=started,
         )
+        self.store.append(record)
+        self.progress.spent_ns.update(trial.spent_ns)
+        self._learn(record)
+        self._done(variant.point, record, is_known=False)
 
-    def learn(self, record: SweepRecord) -> None:
+    def _learn(self, record: SweepRecord) -> None:
         """Take note of a record for the variants to come."""
         self.found[record.key] = record
         scope = self.task.scope_of(record)

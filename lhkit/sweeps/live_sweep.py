@@ -8,6 +8,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,21 +21,29 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
 from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
-from lhkit.sweeps.confirmation_run import ConfirmationRun, Confirming, choose_contenders, confirm
-from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
-from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
-from lhkit.sweeps.executors import Executor, LocalExecutor
+from lhkit.sweeps.confirmation_run import (
+    ConfirmationRun,
+    Confirming,
+    begin,
+    choose_contenders,
+    confirm,
+    ends_before,
+)
+from lhkit.sweeps.dask_executor import DaskExecutor
+from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
-from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
+from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, best_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 
 
+@dataclass(eq=False, repr=False)
 class Sweep(Showable):
     """A sweep, while it runs and afterwards.
 
@@ -51,38 +60,28 @@ class Sweep(Showable):
         confirming_failure: Why the winner could not be confirmed, or None.
     """
 
-    def __init__(
-        self,
-        payloads: Mapping[str, Payload],
-        payload_axis: str | None,
-        schedule: Schedule,
-        space: Space,
-        strategy: Strategy,
-        options: SweepOptions,
-        *,
-        path: Path,
-        total: int | None,
-    ) -> None:
-        self.space, self.schedule, self.total = space, schedule, total
-        self.store_path = path
-        self.failure: Failure | None = None
-        self.confirmations: dict[str, Confirmation] = {}
-        self.confirming: ConfirmingEvent | None = None
-        self.confirming_failure: Failure | None = None
-        self._payloads, self._payload_axis = payloads, payload_axis
-        self._strategy, self._options = strategy, options
-        self._progress = SweepProgress()
-        self._callbacks: list[OnEvent] = []
-        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._winner: SweepRecord | None = None
-        self._is_over = False
-        self._is_of_this_machine = True
-        # What each process of a confirmation is asked first; None: what the session loaded.
-        self._preparation = None if options.worker is None else options.worker.preparation
+    _payloads: Mapping[str, Payload]
+    _payload_axis: str | None
+    schedule: Schedule
+    space: Space
+    _strategy: Strategy
+    _options: SweepOptions
+    store_path: Path
+    total: int | None
+    failure: Failure | None = None
+    confirmations: dict[str, Confirmation] = field(default_factory=dict)
+    confirming: ConfirmingEvent | None = None
+    confirming_failure: Failure | None = None
+    _progress: SweepProgress = field(default_factory=SweepProgress)
+    _callbacks: list[OnEvent] = field(default_factory=list)
+    _stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+    _task: asyncio.Task[None] | None = None
+    _winner: SweepRecord | None = None
+    _is_over: bool = False
+    _is_of_this_machine: bool = True
 
     def start(self) -> None:
-        """Begin; `lhkit.sweep` has done that."""
+        """Begin; `lhkit.sweep` has done that, unless told not to."""
         others = [Store(path, read_only=True) for path in self._options.known]
         store = Store(self.store_path, sync=self._options.sync)
         try:
@@ -90,14 +89,7 @@ class Sweep(Showable):
         except BaseException:
             store.close()
             raise
-        run = self._run(store)
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            asyncio.run(run)
-            return
-        self._task = loop.create_task(run)
-        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._task = begin(self._run(store))
 
     async def _run(self, store: Store) -> None:
         stop = asyncio.Event()
@@ -124,32 +116,27 @@ class Sweep(Showable):
         started, options = time.perf_counter_ns(), self._options
         worker = options.worker or own_worker()
         local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
-        preparing = asyncio.to_thread(self._prepare, worker, stop.is_set)
+        preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, stop.is_set))
         try:
-            prepared = await _unless(stop, asyncio.ensure_future(preparing), local)
-            if prepared is None:
+            if not await ends_before(stop, preparing):
                 return
-            task, elsewhere = prepared
+            task, elsewhere = preparing.result()
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-            await run_sweep(
-                task,
-                self._strategy,
-                store,
-                elsewhere or local,
-                self._progress,
-                stop=stop,
-                seconds=options.seconds,
-                total=self.total,
-                resume=options.resume,
-                on_event=self._send,
-            )
+            what = (task, self._strategy, store, elsewhere or local, self._progress, self.total, self._send)
+            await SweepRun(*what).run(stop, seconds=options.seconds, resume=options.resume)
         finally:
+            preparing.cancel()
             await local.close()
 
     async def _confirm_all(self, stop: asyncio.Event) -> None:
         """Confirm the winner of each payload; they share the time that there is."""
         started = time.perf_counter_ns()
+        loop = asyncio.get_running_loop()
+
+        def send(event: ConfirmingEvent) -> None:
+            loop.call_soon_threadsafe(self._send_confirming, event)
+
         try:
             if not self._is_of_this_machine:
                 raise usage_error("variants were tried on machines of another kind than this one")
@@ -160,23 +147,15 @@ class Sweep(Showable):
                 spent_s = (time.perf_counter_ns() - started) / 1e9
                 seconds = self._options.confirm_seconds
                 left_s = None if seconds is None else max(seconds - spent_s, 0) / (len(names) - i)
-                await self._confirm_one(name, stop, left_s)
+                resume = self._options.resume
+                confirming = self._confirming(name, resume=resume, seconds=left_s, on_event=send)
+                self._take_confirmation(name, await confirm(confirming, stop))
         except LhkitError as error:
             if error.failure.kind != "cancelled":
                 self.confirming_failure = error.failure
         finally:
             self.confirming = None
             self._progress.spent_ns["confirm"] = time.perf_counter_ns() - started
-
-    async def _confirm_one(self, name: str, stop: asyncio.Event, seconds: float | None) -> None:
-        loop = asyncio.get_running_loop()
-
-        def tell(event: ConfirmingEvent) -> None:
-            loop.call_soon_threadsafe(self._send_confirming, event)
-
-        resume = self._options.resume
-        confirming = self._confirming(name, resume=resume, seconds=seconds, on_event=tell)
-        self._take_confirmation(name, await confirm(confirming, stop))
 
     def _send_confirming(self, event: ConfirmingEvent) -> None:
         if not self._is_over:
@@ -191,15 +170,16 @@ class Sweep(Showable):
         target = code_target(options.target, self.schedule)
         describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
         environment = describe(worker)
-        if options.executor != LOCAL:
+        if options.executor != "local":
             address, asked = options.executor.partition(":")[2] or None, worker.preparation
             elsewhere = DaskExecutor(
                 address, options.limits, preparation=asked, describe=describe, here=environment
             )
             environment = elsewhere.environment
         try:
-            what = (self._payloads, self.schedule, first, self._payload_axis, options, worker, environment)
-            task = prepare_task(*what)
+            task = prepare_task(
+                self._payloads, self.schedule, first, self._payload_axis, options, worker, environment
+            )
         except BaseException:
             if elsewhere is not None:
                 elsewhere.end()
@@ -305,20 +285,11 @@ class Sweep(Showable):
         return choose_contenders([r for r in self.records if axis is None or r.values[axis] == name])
 
     def _confirming(self, name: str, **options: Any) -> Confirming:
-        how, contenders = self._options, self._contenders(name)
+        contenders = self._contenders(name)
         log = ConfirmationLog(log_path(self.store_path)) if contenders else None
         try:
             return Confirming(
-                self._payloads[name],
-                self.schedule,
-                contenders,
-                seed=how.seed,
-                arguments=how.arguments,
-                compiling={n: getattr(how, n) for n in ("function", "opt_level", "target", "microkernels")},
-                measuring={"pin": how.pin},
-                log=log,
-                preparation=self._preparation,
-                **options,
+                self._payloads[name], self.schedule, contenders, options=self._options, log=log, **options
             )
         except BaseException:
             if log is not None:
@@ -346,7 +317,10 @@ class Sweep(Showable):
         progress = self._progress
         of = f" of {self.total}" if self.total is not None else ""
         how = "broke off" if self.failure else self.end or ("confirming" if self.confirming else "running")
-        best = f", best {_shown(self.best)}" if self.best else ""
+        best = ""
+        if (record := self.best) is not None:
+            best = ", best " + " ".join(f"{name}={value}" for name, value in record.knobs)
+            best += f" at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else ""
         name = printable(PurePath(self.schedule.source).name)
         return f"Sweep({name}: {len(progress.records)}{of} variants, {how}{best})"
 
@@ -354,24 +328,6 @@ class Sweep(Showable):
         from lhkit.sweeps.sweep_board import sweep_bundle
 
         return sweep_bundle(self)
-
-
-def _shown(record: SweepRecord) -> str:
-    values = " ".join(f"{name}={value}" for name, value in record.knobs)
-    return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
-
-
-async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Executor) -> Any:
-    """Return what comes of some work, or None if it is stopped before; then the executor is closed."""
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        return work.result() if work.done() else None
-    finally:
-        stopping.cancel()
-        if not work.done() or work.cancelled() or work.exception() is not None:
-            work.cancel()
-            await executor.close()
 
 
 PayloadLike = Payload | str | os.PathLike[str]
@@ -388,6 +344,7 @@ def sweep(
     budget: int | None = None,
     store: str | os.PathLike[str] | None = None,
     on_event: OnEvent | None = None,
+    start: bool = True,
     options: SweepOptions | None = None,
     **changes: Any,
 ) -> Sweep:
@@ -411,6 +368,7 @@ def sweep(
         budget: How many variants, those that are known among them.
         store: The file of the records; without one it is the same file for the same payload and schedule.
         on_event: Called with a `SweepEvent` after every variant and at the end.
+        start: Whether to begin; else the sweep begins with its method ``start``.
         options: Limits, executor, confirmation, and how variants are compiled.
         **changes: Fields of `SweepOptions` that replace those of ``options``.
 
@@ -421,51 +379,27 @@ def sweep(
         UsageError: A knob, value, constraint, strategy, option or store that cannot be used.
         LhkitError: In a script: nothing can be tried, or a record cannot be kept.
     """
-    found = prepare_sweep(
-        payload,
-        schedule,
-        knobs=knobs,
-        constraints=constraints,
-        strategy=strategy,
-        budget=budget,
-        store=store,
-        options=options,
-        **changes,
-    )
-    if on_event is not None:
-        found.subscribe(on_event)
-    found.start()
-    return found
-
-
-def prepare_sweep(
-    payload: PayloadLike | Mapping[str, PayloadLike],
-    schedule: Schedule | str | os.PathLike[str],
-    *,
-    knobs: Mapping[str, Narrowing] | None = None,
-    constraints: Sequence[Any] = (),
-    strategy: str | Strategy = "grid",
-    budget: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    options: SweepOptions | None = None,
-    **changes: Any,
-) -> Sweep:
-    """Return a sweep that has not begun; the arguments are those of `sweep`."""
     try:
         how = dataclasses.replace(options or SweepOptions(), **changes)
     except TypeError as error:
         raise usage_error(f"sweep: {error}") from None
-    check_executor(how.executor)
+    if how.executor not in ("local", "dask") and not how.executor.startswith("dask:"):
+        raise usage_error(f"there is no executor {how.executor!r}", "There are local, dask and dask:ADDRESS.")
     axis = PAYLOAD_AXIS if isinstance(payload, Mapping) else None
     given = payload if isinstance(payload, Mapping) else {"": payload}
     payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
     loaded = as_schedule(schedule, how.worker, target=how.target)
-    one_or_many = {"payloads": payloads} if axis else {"payload": payloads[""]}
-    space = space_of(loaded, knobs=knobs, constraints=constraints, function=how.function, **one_or_many)
+    either = payloads if axis else payloads[""]
+    space = space_of(loaded, knobs=knobs, constraints=constraints, payload=either, function=how.function)
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
     path = Path(store) if store is not None else default_store(payloads, loaded)
     count = space.count()
     if count.is_exact:
         budget = int(count) if budget is None else min(budget, int(count))
-    return Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=budget)
+    found = Sweep(payloads, axis, loaded, space, strategy, how, path, budget)
+    if on_event is not None:
+        found.subscribe(on_event)
+    if start:
+        found.start()
+    return found

@@ -74,18 +74,16 @@ class LineFile:
                 if not _takes(learn, line):
                     raise self._not_ours(number, schema)
             if tail := content[whole:]:
-                if not _is_torn(tail, start):
+                # A killed process leaves the beginning of a line, or space that was not written.
+                if not tail.startswith(start[: len(tail)]) and tail.strip(b"\0"):
                     raise self._not_ours(content.count(b"\n") + 1, schema)
-                self._mend(tail, whole, learn_unended)
+                if learn_unended is None or not _takes(learn_unended, tail):
+                    self.cut(whole)
+                elif self._descriptor is not None:
+                    self.append(b"\n")
         except BaseException:
             self.close()
             raise
-
-    def _mend(self, tail: bytes, whole: int, learn: Learn | None) -> None:
-        if learn is None or not _takes(learn, tail):
-            self.cut(whole)
-        elif self._descriptor is not None:
-            self.append(b"\n")
 
     def _not_ours(self, number: int, schema: str) -> UsageError:
         advice = "The file is another one, or was edited; it was left as it is."
@@ -135,16 +133,11 @@ def _takes(learn: Learn, line: bytes) -> bool:
     return True
 
 
-def _is_torn(tail: bytes, start: bytes) -> bool:
-    """Return whether bytes without a line break can be what a killed process left of a line that starts so."""
-    return tail.startswith(start[: len(tail)]) or not tail.strip(b"\0")
-
-
 _START = f'{{"schema": "{SCHEMA}", "key": "'.encode()
 _KEY_LENGTH = 64
 
 
-class Store(Mapping[str, SweepRecord]):
+class Store(contextlib.AbstractContextManager["Store"], Mapping[str, SweepRecord]):
     """The records of a file by key, in the order of their first line; of a key the last line counts.
 
     A store that is opened for writing is locked until it is closed or its process ends, however it ends. What
@@ -200,9 +193,6 @@ class Store(Mapping[str, SweepRecord]):
     def close(self) -> None:
         """Let others write to the file."""
         self._file.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()

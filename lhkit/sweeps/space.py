@@ -1,9 +1,12 @@
-"""The space of a sweep: axes, and the constraints between their values."""
+"""The space of a sweep: axes, constraints, and its points: by backtracking up to an effort, else drawn."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -11,10 +14,249 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.axes import Axis, Narrowing, Point, knob_axes, payload_axis, payload_facts
+from lhkit.sweeps.axes import Axis, Facts, Narrowing, Point, knob_axes, payload_axis, payload_facts
 from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint
-from lhkit.sweeps.space_plan import Count, Places, Plan
 from lhkit.text.knob_text import requirements_of
+
+# For every axis the index of a value.
+Places = tuple[int, ...]
+Fits = Callable[[list[int], int], bool]
+
+# Values that a walk may try, some tenths of a second; a clock would make results differ from run to run.
+_EFFORT = 100_000
+# Results of a constraint are memoized if its scope has at most so many combinations.
+_MOST_KEPT = 300_000
+# An estimate draws until so many points were met, or so many were drawn.
+_ENOUGH_MET = 200
+_MOST_DRAWN = 6_000
+# Quantile of the normal distribution for an interval of 99 %.
+_QUANTILE = 2.576
+UNBOUND = -1
+
+
+class _TooMuchEffortError(Exception):
+    pass
+
+
+class Check:
+    """A constraint on the values of axes by their indices."""
+
+    def __init__(self, constraint: Constraint, axes: Sequence[Axis]) -> None:
+        columns = {name: (i, column) for i, axis in enumerate(axes) for name, column in axis.columns().items()}
+        self._reads = tuple((name, *columns[name]) for name in constraint.names)
+        self._constraint = constraint
+        self.scope = tuple(sorted({i for _, i, _ in self._reads}))
+        self._is_memoized = math.prod(len(axes[i].values) for i in self.scope) <= _MOST_KEPT
+        self._known: dict[Places, bool] = {}
+
+    def holds(self, places: Sequence[int] | Mapping[int, int]) -> bool:
+        """Return whether the values in the scope, by axis, meet the constraint."""
+        key = tuple([places[i] for i in self.scope])
+        known = self._known.get(key)
+        if known is None:
+            known = self._constraint.holds({name: column[places[i]] for name, i, column in self._reads})
+            if self._is_memoized:
+                self._known[key] = known
+        return known
+
+
+class Component:
+    """Axes that constraints connect.
+
+    Attributes:
+        points: Their assignments in lexicographic order, or None if the walk exceeds the effort.
+        size: How many there are; without ``points`` how many combinations.
+    """
+
+    def __init__(self, axes: Places, domains: Sequence[Places], checks: Sequence[Check]) -> None:
+        self.axes = axes
+        self.checks = tuple(checks)
+        self._domains = domains
+        # With the value of the last axis of its scope a constraint is decided.
+        self._decided = {i: [c for c in checks if c.scope[-1] == i] for i in axes}
+        self.points: list[Places] | None
+        try:
+            walked = _walk(axes, domains, _limited(self._holds), [UNBOUND] * len(domains))
+            self.points = list(walked) if checks else [(place,) for place in domains[axes[0]]]
+        except _TooMuchEffortError:
+            self.points = None
+        sizes = (len(domains[i]) for i in axes)
+        self.size = math.prod(sizes) if self.points is None else len(self.points)
+
+    def assignment(self, number: int) -> Places:
+        """Return an assignment by its number; without ``points`` a combination that may break constraints."""
+        if self.points is not None:
+            return self.points[number]
+        found = []
+        for i in self.axes:
+            number, own = divmod(number, len(self._domains[i]))
+            found.append(self._domains[i][own])
+        return tuple(found)
+
+    def fits(self, places: list[int], axis: int) -> bool:
+        """Return whether the values up to an axis can be completed (without ``points``: do not conflict)."""
+        if self.points is None:
+            return self._holds(places, axis)
+        prefix = tuple([places[i] for i in self.axes if i <= axis])
+        at = bisect_left(self.points, prefix)
+        return at < len(self.points) and self.points[at][: len(prefix)] == prefix
+
+    def _holds(self, places: list[int], axis: int) -> bool:
+        return all(check.holds(places) for check in self._decided[axis])
+
+
+class Count(int):
+    """The number of points of a space: exact, or an estimate with a 99 % interval."""
+
+    low: int
+    high: int
+    is_exact: bool
+
+    def __new__(cls, value: int, low: int | None = None, high: int | None = None) -> Count:
+        """Return the number with its interval."""
+        made = super().__new__(cls, value)
+        made.low = value if low is None else low
+        made.high = value if high is None else high
+        made.is_exact = low is None
+        return made
+
+    def describe(self) -> str:
+        """Return it in words: ``1,024 points``, ``about 1.2e+09 points (estimated: 1.1e+09 to 1.3e+09)``."""
+        if self.is_exact:
+            return f"{int(self):,} point{'' if self == 1 else 's'}"
+        if not self:
+            return f"at most {self.high:.3g} points (estimated: no draw met the constraints)"
+        return f"about {int(self):.3g} points (estimated: {self.low:.3g} to {self.high:.3g})"
+
+
+class Plan:
+    """The points of a space: listed component by component where walks are short, else drawn by rejection.
+
+    Attributes:
+        domains: For every axis the indices of the values that the constraints on it alone allow.
+        total: How many candidates `candidate` numbers.
+    """
+
+    def __init__(self, axes: Sequence[Axis], constraints: Sequence[Constraint]) -> None:
+        self._checks = [Check(c, axes) for c in constraints]
+        self.domains = _domains(axes, [c for c in self._checks if len(c.scope) == 1])
+        between = [c for c in self._checks if len(c.scope) > 1]
+        groups = _connected(len(axes), [set(c.scope) for c in between])
+        self._components = [
+            Component(group, self.domains, [c for c in between if c.scope[0] in group]) for group in groups
+        ]
+        self._component_of = {i: component for component in self._components for i in component.axes}
+        # Without axes there is one point, unless a constraint on constants forbids it.
+        is_possible = all(c.holds(()) for c in self._checks if not c.scope)
+        self.total = math.prod(c.size for c in self._components) if is_possible else 0
+        self._unlisted = [c for c in self._components if c.points is None]
+        self.is_listed = not self._unlisted
+
+    @functools.cached_property
+    def count(self) -> Count:
+        """The number of points."""
+        if self.is_listed or not self.total:
+            return Count(self.total)
+        rng, met, drawn = Random(0), 0, 0
+        while drawn < _MOST_DRAWN and met < _ENOUGH_MET:
+            drawn += 1
+            met += self.is_point(self.candidate(rng.randrange(self.total)))
+        low, high = _interval(met, drawn)
+        return Count(self.total * met // drawn, math.floor(self.total * low), math.ceil(self.total * high))
+
+    def candidate(self, number: int) -> Places:
+        """Return the candidate of a number, from 0 and below the total."""
+        places = [UNBOUND] * len(self.domains)
+        for component in self._components:
+            number, own = divmod(number, component.size)
+            for i, place in zip(component.axes, component.assignment(own), strict=True):
+                places[i] = place
+        return tuple(places)
+
+    def is_point(self, candidate: Places) -> bool:
+        """Return whether a candidate meets the constraints that are not met by construction."""
+        return all(check.holds(candidate) for component in self._unlisted for check in component.checks)
+
+    def holds(self, places: Places) -> bool:
+        """Return whether places meet every constraint."""
+        return all(check.holds(places) for check in self._checks)
+
+    def points(self) -> Iterator[Places]:
+        """Yield the points in the order of a grid: the last axis changes first."""
+        return self._ordered(self.domains, self._fits)
+
+    def nearest(self, preferences: Sequence[Sequence[int]]) -> Places | None:
+        """Return the point with the first allowed value of each axis in turn; None as for `Space.nearest`."""
+        allowed = [set(domain) for domain in self.domains]
+        orders = [[v for v in each if v in own] for each, own in zip(preferences, allowed, strict=True)]
+        try:
+            return next(self._ordered(orders, _limited(self._fits)), None)
+        except _TooMuchEffortError:
+            return None
+
+    def _ordered(self, orders: Sequence[Sequence[int]], fits: Fits) -> Iterator[Places]:
+        if self.total:
+            yield from _walk(tuple(range(len(orders))), orders, fits, [UNBOUND] * len(orders))
+
+    def _fits(self, places: list[int], axis: int) -> bool:
+        return self._component_of[axis].fits(places, axis)
+
+
+def _walk(axes: Places, orders: Sequence[Sequence[int]], fits: Fits, places: list[int]) -> Iterator[Places]:
+    """Yield the assignments of axes by backtracking; the last axis changes first."""
+    iterators = [iter(orders[axes[0]])] if axes else []
+    if not axes:
+        yield ()
+    while iterators:
+        axis = axes[len(iterators) - 1]
+        value = next(iterators[-1], None)
+        if value is None:
+            iterators.pop()
+            continue
+        places[axis] = value
+        if not fits(places, axis):
+            continue
+        if len(iterators) == len(axes):
+            yield tuple([places[i] for i in axes])
+        else:
+            iterators.append(iter(orders[axes[len(iterators)]]))
+
+
+def _limited(fits: Fits) -> Fits:
+    """Return a function that raises `_TooMuchEffortError` after as many calls as the effort allows."""
+    calls = itertools.count(1)
+
+    def counted(places: list[int], axis: int) -> bool:
+        if next(calls) > _EFFORT:
+            raise _TooMuchEffortError
+        return fits(places, axis)
+
+    return counted
+
+
+def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
+    groups = [{i} for i in range(count)]
+    for scope in scopes:
+        joined = [g for g in groups if g & scope]
+        groups = [g for g in groups if not g & scope] + [set().union(*joined)]
+    return sorted(tuple(sorted(g)) for g in groups)
+
+
+def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]:
+    domains = []
+    for i, axis in enumerate(axes):
+        own = [check for check in alone if check.scope == (i,)]
+        domains.append(tuple(v for v in range(len(axis.values)) if all(c.holds({i: v}) for c in own)))
+    return tuple(domains)
+
+
+def _interval(met: int, drawn: int) -> tuple[float, float]:
+    """Return Wilson's interval of a share."""
+    share, z2 = met / drawn, _QUANTILE**2
+    centre = (share + z2 / (2 * drawn)) / (1 + z2 / drawn)
+    half = _QUANTILE * math.sqrt(share * (1 - share) / drawn + z2 / (4 * drawn**2)) / (1 + z2 / drawn)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
 
 # After so many draws in a row without a new point, sampling by rejection walks the points in order.
 _MOST_MISSES = 2_000
@@ -87,12 +329,11 @@ class Space:
         found = [axis.index_of(value) for axis, (_, value) in zip(self.axes, point, strict=True)]
         return tuple(i for i in found if i is not None) if None not in found else None
 
-    def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
+    def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Places | None:
         """Return the point nearest to values by axis, or defaults; None if there is none or it takes long."""
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
-        places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
-        return None if places is None else self.point_of(places)
+        return self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
 
     def why_empty(self) -> str | None:
         """Return which constraints leave no point, in a sentence, or None where there are points."""
@@ -110,54 +351,45 @@ class Space:
         listed = ", ".join(repr(c.sentence) for c in core[:-1]) + f" and {core[-1].sentence!r}"
         return f"no point meets {listed} together"
 
-    def require_points(self) -> None:
-        """Check that there are points."""
-        why = self.why_empty()
-        if why is not None:
-            given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
-            raise usage_error(
-                f"the space is empty: {why}", f"Its axes: {given}. Widen one, or drop a constraint."
-            )
-
 
 def space_of(
     schedule: Schedule,
     *,
     knobs: Mapping[str, Narrowing] | None = None,
     constraints: Sequence[str | Predicate | Constraint] = (),
-    payload: Payload | None = None,
-    payloads: Mapping[str, Payload] | None = None,
+    payload: Payload | Mapping[str, Payload] | None = None,
     function: str | None = None,
 ) -> Space:
     """Return the space of a schedule's knobs; knobs that are set keep their values unless narrowed.
 
     ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints
-    may name extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` are an axis.
+    may name extents and dtypes of the payload (``arg0_dim0``, ``arg0_dtype``); several payloads are an axis.
     """
-    if payload is not None and payloads is not None:
-        raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")
     axes = knob_axes(schedule, knobs or {})
-    if payloads is not None:
-        axes = (payload_axis(payloads, function), *axes)
+    facts: Facts = ()
+    if isinstance(payload, Mapping):
+        axes = (payload_axis(payload, function), *axes)
+    elif payload is not None:
+        facts = payload_facts(payload, function)
     columns = [name for axis in axes for name in axis.columns()]
-    constants = dict(payload_facts(payload, function)) if payload is not None else {}
-    fixed = {name: value for name, value in constants.items() if name not in columns}
+    fixed = {name: value for name, value in facts if name not in columns}
     known = [*columns, *fixed]
     # Knobs that no applied sequence has have no values, and nothing is required of them.
     required = [r for r in requirements_of(schedule) if set(r.names) <= set(known)]
     read = [as_constraint(each, known) for each in (*required, *constraints)]
     space = Space(axes, tuple(c.given(fixed) for c in read))
-    space.require_points()
+    if (why := space.why_empty()) is not None:
+        given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in axes)
+        advice = f"Its axes: {given}. Widen one, or drop a constraint."
+        raise usage_error(f"the space is empty: {why}", advice)
     return space
 
 
 def _permuted(total: int, rng: Random) -> Iterator[int]:
     """Yield the numbers below a total in random order; of them only those that changed places are kept."""
     moved: dict[int, int] = {}
-    left = total
-    while left:
-        i = rng.randrange(left)
-        left -= 1
+    for left in reversed(range(total)):
+        i = rng.randrange(left + 1)
         last = moved.pop(left, left)
         if i == left:
             yield last

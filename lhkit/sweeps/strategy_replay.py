@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.sweeps.axes import Axis, Point
+from lhkit.sweeps.axes import Axis, Point, numbers_in
 from lhkit.sweeps.constraints import Constraint
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy, why_missing
@@ -90,9 +90,8 @@ def replay(
         raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
     known = [cost for cost in costs.values() if cost is not None]
     if not known:
-        raise usage_error(
-            "the grid has no point with a cost", "Replay a grid of which at least one variant ran."
-        )
+        advice = "Replay a grid of which at least one variant ran."
+        raise usage_error("the grid has no point with a cost", advice)
     ground = grid_space(costs)
     goal = min(known) * (1 + within)
     rows = []
@@ -101,7 +100,13 @@ def replay(
             rows.append(ReplayRow(name, None, None, None, 0, 0, None, missing))
             continue
         tried = [_variants(costs, name, ground, seed, goal, budget) for seed in range(seeds)]
-        rows.append(_row(name, tried, len(costs)))
+        # Quantiles of large numbers instead of infinities, whose differences are no numbers.
+        values = [min(n, _NEVER) for n in tried]
+        found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+        low, median, high = (None if n > _NEVER / 1e6 else n for n in found)
+        share = None if median is None else median / len(costs)
+        reached = sum(n < math.inf for n in tried)
+        rows.append(ReplayRow(name, median, low, high, reached, seeds, share))
     return tuple(rows)
 
 
@@ -110,11 +115,10 @@ def grid_space(points: Iterable[Point]) -> Space:
     every = list(points)
     if not every:
         raise usage_error("a grid without points")
-    names = [name for name, _ in every[0]]
-    for point in every:
-        if [name for name, _ in point] != names:
-            other = ", ".join(name for name, _ in point)
-            raise usage_error(f"the points of the grid have different names: {', '.join(names)}, and {other}")
+    names, *others = dict.fromkeys(tuple(name for name, _ in point) for point in every)
+    if others:
+        both = f"{', '.join(names)}, and {', '.join(others[0])}"
+        raise usage_error(f"the points of the grid have different names: {both}")
     rows = [tuple(value for _, value in point) for point in every]
     axes = tuple(
         Axis(name, _ascending(list(dict.fromkeys(column))))
@@ -134,7 +138,7 @@ def replay_frame(rows: Sequence[ReplayRow]) -> pd.DataFrame:
 
 
 def _ascending(values: list[KnobValue]) -> tuple[KnobValue, ...]:
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = numbers_in(values)
     return tuple(sorted(numbers) if len(numbers) == len(values) else values)
 
 
@@ -161,12 +165,3 @@ def _variants(
             return tried
         strategy.tell(point, cost)
     return math.inf
-
-
-def _row(name: str, tried: Sequence[float], points: int) -> ReplayRow:
-    # Quantiles of large numbers instead of infinities, whose differences are no numbers.
-    values = [min(n, _NEVER) for n in tried]
-    found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    low, median, high = (None if n > _NEVER / 1e6 else n for n in found)
-    share = None if median is None else median / points
-    return ReplayRow(name, median, low, high, sum(n < math.inf for n in tried), len(tried), share)

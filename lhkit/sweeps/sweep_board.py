@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,7 @@ from lhkit.draw.tables import format_ns
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
-from lhkit.sweeps.sweep_summary import FAILED
-from lhkit.sweeps.variant_record import SweepRecord
+from lhkit.sweeps.variant_record import FAILED
 
 _STATIC = Path(__file__).parent / "static"
 # Updates cost the kernel's time; more frequent ones cannot be read.
@@ -30,16 +30,18 @@ _MOST_CELLS = 2_000
 
 def board_state(sweep: Sweep) -> dict[str, Any]:
     """Return what the board shows of a sweep, as JSON can hold it."""
-    heat = _heat(sweep)
-    records = sweep.records
-    failed = {status: sum(r.status == status for r in records) for status in FAILED}
+    heat, records, best = _heat(sweep), sweep.records, None
+    if (record := sweep.best) is not None and record.time_ns is not None:
+        knobs = ", ".join(f"{axis.name} = {record.values[axis.name]}" for axis in sweep.space.axes)
+        best = f"{knobs}: {format_ns(record.time_ns.median)}"
+    failed = Counter(r.status for r in records)
     return {
         "done": len(records),
         "total": sweep.total,
         "end": "broke off" if sweep.failure else sweep.end,
-        "best": _best_words(sweep, sweep.best),
+        "best": best,
         "confirming": _confirming(sweep),
-        "failures": [[status, count] for status, count in failed.items() if count],
+        "failures": [[status, failed[status]] for status in FAILED if failed[status]],
         "heat": None if heat is None else dataclasses.asdict(heat),
     }
 
@@ -59,14 +61,6 @@ def _heat(sweep: Sweep) -> HeatMap | None:
     if not 0 < len(varied) <= MOST_KNOBS or math.prod(map(len, varied.values())) > _MOST_CELLS:
         return None
     return heat_map(sweep.records, values=varied)
-
-
-def _best_words(sweep: Sweep, best: SweepRecord | None) -> str | None:
-    if best is None or best.time_ns is None:
-        return None
-    own = best.values
-    knobs = ", ".join(f"{axis.name} = {own[axis.name]}" for axis in sweep.space.axes)
-    return f"{knobs}: {format_ns(best.time_ns.median)}"
 
 
 class SweepBoard(anywidget.AnyWidget):

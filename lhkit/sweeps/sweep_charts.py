@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.sweeps.axes import PAYLOAD_AXIS
+from lhkit.sweeps.axes import PAYLOAD_AXIS, Axis
 from lhkit.sweeps.sweep_summary import (
-    FAILED,
+    KnobImportance,
     best_by_payload,
     knob_importance,
     knob_values,
     median_times,
     relative_times,
-    varied_knobs,
 )
-from lhkit.sweeps.variant_record import SWEEP_STATUSES, KnobImportance, SweepRecord, SweepStatus, originals
+from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,12 +51,9 @@ _DARK_BELOW = 0.55
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One variant of a heat map.
+    """One variant of a heat map: its time as a multiple of the best, or the mark of its failure.
 
-    Attributes:
-        text: Its time as a multiple of the best, or the mark of its failure.
-        level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it has none.
-        is_framed: Whether it is the winner, or the best where there is none.
+    ``level`` is its speed on a logarithmic scale from the slowest (0) to the best (1), or None.
     """
 
     row: int
@@ -77,14 +74,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """The plot of heat maps.
-
-    Attributes:
-        best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
-            of each payload.
-        worst: The largest of these multiples.
-        is_confirmed: Whether what is framed was ahead when the best few were timed again.
-    """
+    """The plot of heat maps; ``best_ns`` is None if there is no best variant, or one of each payload."""
 
     x_name: str
     x_values: tuple[str, ...]
@@ -116,19 +106,15 @@ def heat_map(
     best, ratios = best_by_payload(records), relative_times(records, hopeless=True)
     worst = max(ratios.values(), default=1.0)
     framed, tried = winners or {key for key, _ in best.values()}, originals(records)
+
+    def cell(record: SweepRecord) -> Cell:
+        row, column = (list(known[name]).index(record.values[name]) if name else 0 for name in (y, x))
+        return Cell(row, column, *_shown(record, tried[record.key], ratios, worst), record.key in framed)
+
     facets = []
     for value in known[by] if by else (None,):
-        chosen = [r for r in records if not by or r.values[by] == value]
-        cells = [
-            Cell(
-                _place(known, y, r),
-                _place(known, x, r),
-                *_shown(r, tried[r.key], ratios, worst),
-                r.key in framed,
-            )
-            for r in chosen
-        ]
-        facets.append(Facet(f"{by} = {value}" if by else "", tuple(cells)))
+        cells = tuple(cell(r) for r in records if not by or r.values[by] == value)
+        facets.append(Facet(f"{by} = {value}" if by else "", cells))
     shown = {c.status for f in facets for c in f.cells}
     return HeatMap(
         x_name=x,
@@ -142,10 +128,6 @@ def heat_map(
         is_timed=bool(best),
         is_confirmed=bool(winners),
     )
-
-
-def _place(known: Mapping[str, Sequence[KnobValue]], name: str, record: SweepRecord) -> int:
-    return list(known[name]).index(record.values[name]) if name else 0
 
 
 def _shown(
@@ -185,18 +167,13 @@ def draw_heat_map(heat: HeatMap) -> Figure:
     for axes in grid.flat[max(count - across, 0) : count]:
         axes.set_xlabel(heat.x_name)
         axes.tick_params(labelbottom=True)
-    figure.suptitle(_title(heat), fontsize=10)
+    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
+    framed = "ahead when timed again" if heat.is_confirmed else "the best"
+    title = f"time as a multiple of {best} (framed: {framed})"
+    figure.suptitle(title if heat.is_timed else "no variant was timed", fontsize=10)
     if heat.legend:
         figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
     return figure
-
-
-def _title(heat: HeatMap) -> str:
-    if not heat.is_timed:
-        return "no variant was timed"
-    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
-    framed = "ahead when timed again" if heat.is_confirmed else "the best"
-    return f"time as a multiple of {best} (framed: {framed})"
 
 
 def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
@@ -228,32 +205,13 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
         axes.set_title(facet.label, fontsize=9)
 
 
-def can_be_mapped(records: Sequence[SweepRecord]) -> bool:
-    """Return whether few enough knobs were varied for heat maps."""
-    return len(varied_knobs(records)) <= MOST_KNOBS
-
-
 _MOST_LINES = 1500
 _MOST_LABELS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelAxis:
-    """A vertical axis: a knob and its values in words, from below."""
-
-    name: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ParallelLine:
-    """One variant.
-
-    Attributes:
-        level: Its place by speed, from the slowest (0) to the best (1): half of the lines are brighter than a
-            half, however slow the slowest is; None where it failed.
-        is_best: Whether it is the winner, or the best where there is none.
-    """
+    """One variant; ``level`` is its rank by speed from the slowest (0) to the best (1), None if it failed."""
 
     places: tuple[int, ...]
     level: float | None
@@ -264,7 +222,7 @@ class ParallelLine:
 class ParallelCoordinates:
     """The plot: axes by importance; lines of failures first, then from the slowest to the best."""
 
-    axes: tuple[ParallelAxis, ...]
+    axes: tuple[Axis, ...]
     lines: tuple[ParallelLine, ...]
     worst: float
     middle: float
@@ -295,7 +253,7 @@ def parallel_coordinates(
         lines.append(ParallelLine(places, level, record.key in framed))
     lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
     kept = _thinned(lines)
-    axes = tuple(ParallelAxis(n, tuple(map(str, values[n]))) for n in names)
+    axes = tuple(Axis(n, values[n]) for n in names)
     return ParallelCoordinates(axes, tuple(kept), worst, middle, len(lines) - len(kept), importance)
 
 
@@ -310,6 +268,8 @@ def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
 
 def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     """Return a figure: one line per variant, bright where it is fast, and bars of importance beside it."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
     count = len(plot.axes)
@@ -318,11 +278,11 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     left, right = figure.subplots(1, 2, width_ratios=(max(count, 3), 2))
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
-    title = "every variant; thick: the best"
-    if plot.left_out:
-        title += f" ({plot.left_out:,} in the middle left out)"
-    left.set_title(title, fontsize=9)
-    _add_scale(figure, left, plot)
+    left_out = f" ({plot.left_out:,} in the middle left out)" if plot.left_out else ""
+    left.set_title(f"every variant; thick: the best{left_out}", fontsize=9)
+    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=left, fraction=0.04, pad=0.01)
+    bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
+    bar.outline.set_visible(False)
     return figure
 
 
@@ -333,7 +293,12 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
     colors = mpl.colormaps[_MAP]
     across = range(len(plot.axes))
     for number, line in enumerate(plot.lines):
-        heights = [_height(line.places[i], len(axis.values), number) for i, axis in enumerate(plot.axes)]
+        # Lines of one value are a little apart, always in the same way.
+        spread = ((number * 0.618034) % 1.0 - 0.5) * 0.5
+        heights = [
+            _height(place, axis) + spread / max(len(axis.values) - 1, 1)
+            for place, axis in zip(line.places, plot.axes, strict=True)
+        ]
         if line.is_best:
             axes.plot(across, heights, color=VERMILION, linewidth=3, marker="o", zorder=4)
         elif line.level is None:
@@ -343,13 +308,12 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
     for i, axis in enumerate(plot.axes):
         axes.axvline(i, color="black", linewidth=0.8, zorder=3)
         every = -(-len(axis.values) // _MOST_LABELS)
-        for place, text in enumerate(axis.values[::every]):
-            at = (i + 0.03, _middle(place * every, len(axis.values)))
+        for place, value in enumerate(axis.values[::every]):
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
-            axes.text(*at, text, fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
-    axes.set_xticks(
-        across, [_lines_of(axis.name) for axis in plot.axes], rotation=0 if len(plot.axes) < 6 else 20
-    )
+            at = (i + 0.03, _height(place * every, axis))
+            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
+    names = [_lines_of(axis.name) for axis in plot.axes]
+    axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)
     axes.set_yticks([])
     axes.set_xlim(-0.15, len(plot.axes) - 0.6)
     axes.spines[:].set_visible(False)
@@ -360,23 +324,8 @@ def _lines_of(name: str) -> str:
     return textwrap.fill(name, 24, max_lines=3, placeholder=" …")
 
 
-def _middle(place: int, count: int) -> float:
-    return place / max(count - 1, 1)
-
-
-def _height(place: int, count: int, number: int) -> float:
-    """Return where a line crosses an axis: lines of one value lie a little apart, always in the same way."""
-    spread = ((number * 0.618034) % 1.0 - 0.5) * 0.5 / max(count - 1, 1)
-    return _middle(place, count) + spread
-
-
-def _add_scale(figure: Figure, axes: Axes, plot: ParallelCoordinates) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=axes, fraction=0.04, pad=0.01)
-    bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
-    bar.outline.set_visible(False)
+def _height(place: int, axis: Axis) -> float:
+    return place / max(len(axis.values) - 1, 1)
 
 
 def _draw_importance(axes: Axes, importance: KnobImportance) -> None:
@@ -384,16 +333,10 @@ def _draw_importance(axes: Axes, importance: KnobImportance) -> None:
     bars = [(i.knob, i.share, f"{100 * i.share:.0f} %, up to {i.gain:.3g}×") for i in importance.knobs]
     if importance.interactions is not None:
         bars.append(("together", importance.interactions, f"{100 * importance.interactions:.0f} %"))
-    for row, (name, share, text) in enumerate(bars):
-        is_rest = name == "together" and row == len(bars) - 1 and importance.interactions is not None
-        axes.barh(
-            row,
-            share,
-            height=0.6,
-            color="none" if is_rest else BLUE,
-            edgecolor=BLUE,
-            hatch="//" if is_rest else None,
-        )
+    for row, (_, share, text) in enumerate(bars):
+        is_knob = row < len(importance.knobs)
+        color, hatch = (BLUE, None) if is_knob else ("none", "//")
+        axes.barh(row, share, height=0.6, color=color, edgecolor=BLUE, hatch=hatch)
         axes.text(0.02, row - 0.42, text, fontsize=8, va="center")
     axes.set_yticks(range(len(bars)), [_lines_of(b[0]) for b in bars])
     axes.set_ylim(len(bars) - 0.4, -0.7)
@@ -420,32 +363,25 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class StatusBar:
-    """One bar: a status, its mark, its count, and the most frequent message."""
+    """One bar: a status, its count, and the most frequent message."""
 
     status: SweepStatus
-    mark: str
     count: int
     text: str
-    is_failure: bool
 
 
 def sweep_history(records: Sequence[SweepRecord]) -> History:
     """Return what to draw of the course of a sweep, in the order in which variants were started."""
     times, tried = median_times(records), originals(records)
-    ordered = sorted(records, key=lambda r: r.started)
-    timed: list[tuple[int, int]] = []
-    best: list[tuple[int, int]] = []
-    for number, record in enumerate(ordered, 1):
-        if (time := times.get(record.key)) is not None:
-            timed.append((number, time))
-        if timed:
-            best.append((number, min(ns for _, ns in (timed[-1], *best[-1:]))))
-    least = best[-1][1] if best else 1
+    ordered = list(enumerate(sorted(records, key=lambda r: r.started), 1))
+    timed = [(i, times[r.key]) for i, r in ordered if r.key in times]
+    least = min((ns for _, ns in timed), default=1)
+    so_far = itertools.accumulate((times.get(r.key, math.inf) for _, r in ordered), min)
     return History(
-        best=tuple((i, ns / least) for i, ns in best),
+        best=tuple((i, ns / least) for i, ns in enumerate(so_far, 1) if ns < math.inf),
         timed=tuple((i, ns / least) for i, ns in timed),
-        failed=tuple(i for i, r in enumerate(ordered, 1) if tried[r.key].status in FAILED),
-        best_ns=least if best else None,
+        failed=tuple(i for i, r in ordered if tried[r.key].status in FAILED),
+        best_ns=least if timed else None,
     )
 
 
@@ -458,17 +394,9 @@ def draw_history(history: History) -> Figure:
         axes.step(*zip(*history.best, strict=True), where="post", color=BLUE, linewidth=2, label="best so far")
         axes.set_yscale("log")
     if history.failed:
-        top = axes.get_xaxis_transform()
-        axes.scatter(
-            history.failed,
-            [1.03] * len(history.failed),
-            marker="x",
-            s=16,
-            color=VERMILION,
-            transform=top,
-            clip_on=False,
-            label="failed",
-        )
+        heights, top = [1.03] * len(history.failed), axes.get_xaxis_transform()
+        crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": "failed"}
+        axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the best")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -489,7 +417,7 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
             continue
         said = Counter(r.message for r in own if r.message).most_common(1)
         text = textwrap.shorten(said[0][0].partition("\n")[0] if said else "", _LABEL_WIDTH, placeholder=" …")
-        bars.append(StatusBar(status, MARKS.get(status, ""), len(own), text, status in FAILED))
+        bars.append(StatusBar(status, len(own), text))
     return tuple(bars)
 
 
@@ -499,11 +427,10 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
 
     figure, axes = new_axes(7.2, 0.8 + 0.5 * max(len(bars), 1))
     for row, bar in enumerate(bars):
-        color = VERMILION if bar.is_failure else BLUE
-        hatch = "//" if bar.is_failure else None
-        axes.barh(row, bar.count, height=0.5, color="none" if hatch else color, edgecolor=color, hatch=hatch)
+        edge, color, hatch = (VERMILION, "none", "//") if bar.status in FAILED else (BLUE, BLUE, None)
+        axes.barh(row, bar.count, height=0.5, color=color, edgecolor=edge, hatch=hatch)
         axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center")
-    axes.set_yticks(range(len(bars)), [f"{b.status} {b.mark}".strip() for b in bars])
+    axes.set_yticks(range(len(bars)), [f"{b.status} {MARKS.get(b.status, '')}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)
     axes.set_xlabel("variants")

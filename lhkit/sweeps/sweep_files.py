@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib.util
-import io
-import json
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.run_comparison import RunComparison, RunRatio, compare_entries
 from lhkit.model.errors import usage_error
-from lhkit.model.file_io import open_input, parse_json, read_bytes, write_file
+from lhkit.model.file_io import open_input, parse_json, read_bytes
 from lhkit.model.payload import Payload
 from lhkit.model.sample_statistics import Interval
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_summary import payload_rows
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
-from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, SweepTime, originals, record_from_json
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime, originals, record_from_json
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Columns of a frame: times, and what a record says itself where it is the same program as another.
+_TIMES = {"median_ns": "median", "min_ns": "min", "mad_ns": "mad", "runs": "runs"}
+_RECORDED = ("message", "same_as", "ir_sha256", "environment", "started", "key")
 
 
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
@@ -42,26 +43,10 @@ def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
     rows = []
     for record in records:
         source = tried[record.key]
-        time = source.time_ns
-        rows.append(
-            {
-                **record.values,
-                "status": record.status,
-                "median_ns": time.median if time else None,
-                "min_ns": time.min if time else None,
-                "mad_ns": time.mad if time else None,
-                "runs": time.runs if time else None,
-                "gflops": source.gflops,
-                "compile_ns": source.compile_ns,
-                "max_abs_error": source.max_abs_error,
-                "message": record.message,
-                "same_as": record.same_as,
-                "ir_sha256": record.ir_sha256,
-                "environment": record.environment,
-                "started": record.started,
-                "key": record.key,
-            }
-        )
+        row: dict[str, Any] = {**record.values, "status": record.status}
+        row |= {column: getattr(source.time_ns, name, None) for column, name in _TIMES.items()}
+        row |= {name: getattr(source, name) for name in ("gflops", "compile_ns", "max_abs_error")}
+        rows.append(row | {name: getattr(record, name) for name in _RECORDED})
     return pd.DataFrame(rows).convert_dtypes()
 
 
@@ -112,23 +97,6 @@ def save_frame(frame: pd.DataFrame, path: PathLike) -> Path:
             frame.to_parquet(target, index=False)
     except OSError as error:
         raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
-    return target
-
-
-def save_by_payload(result: SweepResult, path: PathLike) -> Path:
-    """Write the table from size to knobs; see `SweepResult.save_by_payload`."""
-    target, rows = Path(path), payload_rows(result)
-    if target.suffix == ".json":
-        text = json.dumps(rows, indent=1) + "\n"
-    elif target.suffix == ".csv":
-        file = io.StringIO()
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        text = file.getvalue()
-    else:
-        raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.json.")
-    write_file(target, text.encode())
     return target
 
 
@@ -209,9 +177,6 @@ def _timed(records: Sequence[SweepRecord], name: str) -> dict[str, SweepTime]:
 
 def _ratio(name: str, before: SweepTime, after: SweepTime) -> RunRatio:
     middle = before.median / max(after.median, 1)
-    spread = math.exp(_DEVIATIONS * math.hypot(_error(before), _error(after)))
+    errors = [_ERROR_OF_MEDIAN * t.mad / max(t.median, 1) / math.sqrt(t.runs) for t in (before, after)]
+    spread = math.exp(_DEVIATIONS * math.hypot(*errors))
     return RunRatio(name, Interval(middle / spread, middle, middle * spread), (before.median, after.median))
-
-
-def _error(time: SweepTime) -> float:
-    return _ERROR_OF_MEDIAN * time.mad / max(time.median, 1) / math.sqrt(time.runs)

@@ -1,40 +1,228 @@
-"""Summaries of the records of a sweep: outcomes, times, choices per payload, analysis of variance by knob."""
+"""The result of a sweep as a value: times, choices per payload, analysis of variance by knob."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+import os
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import UsageError, public, usage_error
+from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
+from lhkit.model.schedule import Schedule
+from lhkit.model.showable import Printable
 from lhkit.sweeps.axes import PAYLOAD_AXIS
-from lhkit.sweeps.confirmation import Knobs
-from lhkit.sweeps.variant_record import (
-    SWEEP_STATUSES,
-    Choice,
-    Importance,
-    ImportanceMethod,
-    KnobImportance,
-    SweepRecord,
-    SweepResult,
-    SweepStatus,
-    originals,
-)
+from lhkit.sweeps.confirmation import Confirmation, Knobs
+from lhkit.sweeps.variant_record import FAILED, SweepEnd, SweepRecord, SweepStatus, originals
 
-# From here on a status says how a variant failed.
-FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice of knobs on all payloads; a regret of 0.1 is 10 % more time than the best there."""
+
+    knobs: Knobs
+    times_ns: tuple[tuple[KnobValue, int], ...]
+    regrets: tuple[tuple[KnobValue, float], ...]
+    mean_regret: float
+
+    @property
+    def worst_regret(self) -> float:
+        """The regret on the payload that it fits least."""
+        return max(regret for _, regret in self.regrets)
+
+
+ImportanceMethod = Literal["variance of log time", "variance of ranks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """The share of a knob in the variance (0 to 1), and how much longer its worst value takes than its best."""
+
+    knob: str
+    share: float
+    gain: float
+    best: KnobValue
+
+
+@dataclass(frozen=True, slots=True)
+class KnobImportance:
+    """How much each knob explains.
+
+    Attributes:
+        method: What the shares are of. ``variance of log time`` where every combination of values was timed:
+            an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
+            where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
+            outliers cannot rule; knobs that were not varied independently then share what they explain.
+        interactions: What no knob explains alone; None for ranks, whose shares need not add up.
+    """
+
+    knobs: tuple[Importance, ...]
+    method: ImportanceMethod
+    interactions: float | None
+    variants: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult(Printable):
+    """The result of a sweep, as a value.
+
+    Attributes:
+        payloads: What the payloads are called.
+        schedule: The schedule, its knobs as they were given.
+        axes: The knobs that were swept and their values; a payload axis is among them.
+        records: Of the variants asked for, in that order.
+        best: The best variant, or None.
+        known: How many of the variants were in the store before.
+        end: How it ended, or None while it runs.
+        spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
+            ``time`` of variants, ``engine`` for everything beside them, and ``confirm``.
+        store: The file of the records.
+        confirmations: What the best few were found to be when they were timed again, by payload; of a single
+            one by ``""``.
+        unconfirmed: Why they could not be timed again, or None.
+        signatures: What each payload takes, as (payload, types of its arguments).
+    """
+
+    payloads: tuple[str, ...]
+    schedule: Schedule
+    axes: tuple[tuple[str, tuple[KnobValue, ...]], ...]
+    records: tuple[SweepRecord, ...]
+    best: SweepRecord | None
+    known: int
+    end: SweepEnd | None
+    spent_ns: tuple[tuple[str, int], ...]
+    store: str
+    confirmations: tuple[tuple[str, Confirmation], ...] = ()
+    unconfirmed: str | None = None
+    signatures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """The confirmation of the only payload, or None."""
+        return dict(self.confirmations).get("")
+
+    @property
+    def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:
+        """The variants that failed, by how; not those that are the same program as one of them."""
+        listed = {kind: tuple(r for r in self.records if r.status == kind) for kind in FAILED}
+        return {kind: found for kind, found in listed.items() if found}
+
+    @property
+    def knobs_without_effect(self) -> tuple[str, ...]:
+        """The knobs that made no difference: every two variants that differ in one alone are one program."""
+        found = []
+        for name, _ in self.axes:
+            by_others: dict[tuple[tuple[str, KnobValue], ...], list[str]] = {}
+            for record in self.records:
+                if record.ir_sha256 is not None:
+                    others = tuple(pair for pair in record.knobs if pair[0] != name)
+                    by_others.setdefault(others, []).append(record.ir_sha256)
+            groups = [hashes for hashes in by_others.values() if len(hashes) > 1]
+            if groups and all(len(set(hashes)) == 1 for hashes in groups):
+                found.append(name)
+        return tuple(found)
+
+    @public
+    def knob_importance(self) -> KnobImportance:
+        """Return how much of the variance of the times each knob explains, the most important first."""
+        return knob_importance(self.records)
+
+    @public
+    def best_schedule(self) -> str:
+        """Return the schedule of the best variant for other programs: MLIR text with the knobs folded in.
+
+        Raises:
+            UsageError: No variant is ok, or something prevents the export.
+        """
+        if self.best is None:
+            raise usage_error("the sweep has no best variant", "No variant is ok; look at its failures.")
+        names = {knob.name for knob in self.schedule.knobs}
+        return self.schedule.with_knobs({n: v for n, v in self.best.knobs if n in names}).portable_text()
+
+    @public
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write `to_frame` as CSV, or as Parquet if the name ends in ``.parquet``; return the path.
+
+        Raises:
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+        """
+        from lhkit.sweeps.sweep_files import save_frame
+
+        return save_frame(self.to_frame(), path)
+
+    @public
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the choices of knobs that were timed on every payload, the least mean regret first.
+
+        Raises:
+            UsageError: There were not several payloads, or no choice was timed on all of them.
+        """
+        return rank_choices(self.records)
+
+    @public
+    def by_payload(self) -> pd.DataFrame:
+        """Return a table with one row per payload: its best knobs, and the regret of one choice for all.
+
+        The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
+        10 %). ``confirmed`` says whether the knobs won when they were timed again.
+
+        Raises:
+            UsageError: There were not several payloads, or no variant was timed.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(payload_rows(self))
+
+    @public
+    def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `by_payload` for other programs and return its path: CSV, or JSON by its name.
+
+        Raises:
+            UsageError: As for `by_payload`; a name that ends otherwise, or a file that cannot be written.
+        """
+        target, rows = Path(path), payload_rows(self)
+        if target.suffix == ".json":
+            text = json.dumps(rows, indent=1) + "\n"
+        elif target.suffix == ".csv":
+            file = io.StringIO()
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+            text = file.getvalue()
+        else:
+            raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.json.")
+        write_file(target, text.encode())
+        return target
+
+    @public
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per variant: its knobs, status, times, and the other fields of its record."""
+        from lhkit.sweeps.sweep_files import frame_of_records
+
+        return frame_of_records(self.records)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.sweeps.sweep_table import sweep_result_bundle
+
+        return sweep_result_bundle(self)
 
 
 def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, int]:
     """Return the median times in ns by key; the same programs have the times of the one that was timed."""
     wanted = ("ok", "stopped-early") if hopeless else ("ok",)
-    found = {}
-    for key, timed in originals(records).items():
-        if timed.status in wanted and timed.time_ns is not None:
-            found[key] = timed.time_ns.median
-    return found
+    timed = {key: r.time_ns for key, r in originals(records).items() if r.status in wanted}
+    return {key: time.median for key, time in timed.items() if time is not None}
 
 
 def relative_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, float]:
@@ -76,14 +264,6 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
 
 
-def best_per_payload(records: Sequence[SweepRecord]) -> dict[KnobValue, tuple[Knobs, int]]:
-    """Return for each payload the knobs of its best variant, and its median time in ns."""
-    return {
-        payload: min(choices.items(), key=lambda choice: choice[1])
-        for payload, choices in _times(records).items()
-    }
-
-
 def rank_choices(records: Sequence[SweepRecord]) -> tuple[Choice, ...]:
     """Return the choices that were timed on every payload, the least mean regret first."""
     times = _times(records)
@@ -117,18 +297,19 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     signatures = dict(result.signatures)
     knobs_of = {r.key: tuple(k for k in r.knobs if k[0] != PAYLOAD_AXIS) for r in records}
     rows: list[dict[str, KnobValue | float | None]] = []
-    times = _times(records)
-    for payload, (knobs, _) in best_per_payload(records).items():
+    for payload, times in _times(records).items():
+        knobs, outcome = min(times, key=lambda choice: times[choice]), None
         confirmation = found.get(str(payload))
-        is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
-        chosen = knobs_of.get(confirmation.leader_key, knobs) if confirmation and is_settled else knobs
+        if confirmation is not None and (confirmation.winner_key or confirmation.is_settled):
+            knobs = knobs_of.get(confirmation.leader_key, knobs)
+            outcome = confirmation.verdict.outcome
         rows.append(
             {
                 PAYLOAD_AXIS: payload,
                 "arguments": signatures.get(str(payload)),
-                **dict(chosen),
-                "median_ns": times[payload][chosen],
-                "confirmed": confirmation.verdict.outcome if confirmation and is_settled else None,
+                **dict(knobs),
+                "median_ns": times[knobs],
+                "confirmed": outcome,
                 "regret_of_one_choice": one.get(payload),
             }
         )
@@ -158,51 +339,27 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
 
     times = relative_times(records, hopeless=True)
     timed = [r for r in records if r.key in times]
-    is_grid = _is_grid(timed)
+    knobs, values = varied_knobs(timed), knob_values(timed)
+    points = {tuple(r.values[name] for name in knobs) for r in timed}
+    is_grid = len(points) == len(timed) == math.prod(len(values[name]) for name in knobs)
     logs = [math.log(times[r.key]) for r in timed]
     levels = logs if is_grid else pd.Series(logs, dtype=float).rank().tolist()  # equal ones share the mean
-    total = sum((v - statistics.fmean(levels)) ** 2 for v in levels) if levels else 0.0
+    mean = statistics.fmean(levels) if levels else 0.0
+    total = sum((v - mean) ** 2 for v in levels)
     found = []
-    for knob in varied_knobs(timed):
+    for knob in knobs:
         groups: dict[KnobValue, list[int]] = defaultdict(list)
         for i, record in enumerate(timed):
             groups[record.values[knob]].append(i)
         middles = {value: statistics.median(logs[i] for i in members) for value, members in groups.items()}
         best = min(middles, key=lambda value: middles[value])
-        share = _between(levels, list(groups.values())) / total if total else 0.0
+        between = sum(
+            len(members) * (statistics.fmean(levels[i] for i in members) - mean) ** 2
+            for members in groups.values()
+        )
+        share = between / total if total else 0.0
         found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
     found.sort(key=lambda i: -i.share)
     method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
     rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
     return KnobImportance(tuple(found), method, rest, len(timed))
-
-
-def _is_grid(timed: Sequence[SweepRecord]) -> bool:
-    names = varied_knobs(timed)
-    values = knob_values(timed)
-    points = {tuple(r.values[n] for n in names) for r in timed}
-    return len(points) == len(timed) == math.prod(len(values[n]) for n in names)
-
-
-def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
-    mean = statistics.fmean(levels)
-    return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)
-
-
-def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:
-    """Return the knobs that made no difference.
-
-    Of such a knob several values were tried, some with the others as they were, and every two variants that
-    differ in it alone are the same program, as the hashes of their scheduled payloads say.
-    """
-    found = []
-    for name, _ in result.axes:
-        by_others: dict[tuple[tuple[str, KnobValue], ...], list[str]] = {}
-        for record in result.records:
-            if record.ir_sha256 is not None:
-                others = tuple(pair for pair in record.knobs if pair[0] != name)
-                by_others.setdefault(others, []).append(record.ir_sha256)
-        groups = [hashes for hashes in by_others.values() if len(hashes) > 1]
-        if groups and all(len(set(hashes)) == 1 for hashes in groups):
-            found.append(name)
-    return tuple(found)

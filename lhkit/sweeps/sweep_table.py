@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +12,9 @@ from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.axes import PAYLOAD_AXIS
-from lhkit.sweeps.confirmation import Confirmation, describe_confirmation
+from lhkit.sweeps.confirmation import describe_confirmation
 from lhkit.sweeps.sweep_charts import (
-    can_be_mapped,
+    MOST_KNOBS,
     draw_heat_map,
     draw_history,
     draw_parallel_coordinates,
@@ -23,8 +24,8 @@ from lhkit.sweeps.sweep_charts import (
     status_bars,
     sweep_history,
 )
-from lhkit.sweeps.sweep_summary import payload_rows, rank_choices, varied_knobs
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
+from lhkit.sweeps.sweep_summary import SweepResult, payload_rows, rank_choices, varied_knobs
+from lhkit.sweeps.variant_record import best_of, timed_records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,8 +49,7 @@ def sweep_table(result: SweepResult) -> Table:
     """
     if len(dict(result.axes).get(PAYLOAD_AXIS, ())) > 1 and any(r.status == "ok" for r in result.records):
         return _payload_table(result)
-    timed = [(r.time_ns, r) for r in result.records if r.status == "ok" and r.time_ns is not None]
-    timed.sort(key=lambda pair: pair[0].median)
+    timed = timed_records(result.records)
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
     rows = []
@@ -70,16 +70,14 @@ def sweep_table(result: SweepResult) -> Table:
 
 
 def _payload_table(result: SweepResult) -> Table:
-    rows = payload_rows(result)
     knobs = [name for name, values in result.axes if len(values) > 1 and name != PAYLOAD_AXIS]
-    shown = []
-    for row in rows:
-        regret, values = row["regret_of_one_choice"], [str(row.get(name, "")) for name in knobs]
-        cells = (str(row[PAYLOAD_AXIS]), *values, format_ns(float(row["median_ns"] or 0)))
-        shown.append(
-            (*cells, "" if regret is None else format_share(float(regret)), str(row["confirmed"] or ""))
-        )
-    return Table((PAYLOAD_AXIS, *knobs, "median", "regret of one choice", "confirmed"), tuple(shown))
+    rows = []
+    for row in payload_rows(result):
+        values = [str(row.get(name, "")) for name in (PAYLOAD_AXIS, *knobs)]
+        median, regret = format_ns(float(row["median_ns"] or 0)), row["regret_of_one_choice"]
+        shown_regret = "" if regret is None else format_share(float(regret))
+        rows.append((*values, median, shown_regret, str(row["confirmed"] or "")))
+    return Table((PAYLOAD_AXIS, *knobs, "median", "regret of one choice", "confirmed"), tuple(rows))
 
 
 def _choice_lines(result: SweepResult) -> list[str]:
@@ -101,13 +99,13 @@ def sweep_lines(result: SweepResult) -> list[str]:
 
 def course_lines(result: SweepResult) -> list[str]:
     """Return counts, failures with a reason each, knobs without effect, and where the time went."""
-    counts: dict[str, int] = {}
-    for record in result.records:
-        counts[record.status] = counts.get(record.status, 0) + 1
+    counts = Counter(record.status for record in result.records)
     listed = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
     lines = [f"variants: {len(result.records)} ({listed}); {result.known} of them known before"]
     for status, failed in result.failures.items():
-        lines += [f"  {status}: {_shown(r)}: {r.message}" for r in failed[:_MOST_FAILURES]]
+        for record in failed[:_MOST_FAILURES]:
+            knobs = " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
+            lines.append(f"  {status}: {knobs}: {record.message}")
         if len(failed) > _MOST_FAILURES:
             lines.append(f"  {status}: {len(failed) - _MOST_FAILURES} more")
     lines += _choice_lines(result)
@@ -144,10 +142,6 @@ def _time_lines(result: SweepResult) -> list[str]:
     return [f"time: {total / 1e9:.3g} s, {tried / (total / 1e9):.3g} variants a second: {shares}"]
 
 
-def _shown(record: SweepRecord) -> str:
-    return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
-
-
 def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     """Return the result of a sweep as table and drawing, and below them its course and what failed."""
     table = sweep_table(result)
@@ -175,8 +169,8 @@ def sweep_text(result: SweepResult) -> str:
 def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
     winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
-    if can_be_mapped(result.records):
-        varied = varied_knobs(result.records)
+    varied = varied_knobs(result.records)
+    if len(varied) <= MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}
         return draw_heat_map(heat_map(result.records, values=values, winners=winners))
     return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
@@ -188,8 +182,3 @@ SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
     "history": lambda result: draw_history(sweep_history(result.records)),
     "outcomes": lambda result: draw_statuses(status_bars(result.records)),
 }
-
-
-def confirmation_bundle(confirmation: Confirmation) -> dict[str, Any]:
-    """Return the outcome of a confirmation as text."""
-    return {"text/plain": "\n".join(describe_confirmation(confirmation))}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,6 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.signature import Function
 from lhkit.sweeps.axes import Point
 from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.text.knob_text import Requirement, requirements_of
@@ -88,14 +88,10 @@ def variant_key(scope: str, values: Mapping[str, KnobValue]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One payload, ready for variants to be tried on.
+    """One payload, ready for variants to be tried on; ``scope`` hashes all that decides them but their knobs.
 
-    Attributes:
-        scope: Hash of all that decides a variant besides its knobs.
-        preparation: The request that makes a process ready for variants, without name.
-        difference: Says in words how the last wrong result differs, given the shapes of all results.
-        flops: Floating-point operations of a call, or None.
-        keep: What has to live as long, such as the arrays that the request refers to.
+    ``preparation`` makes a process ready and refers to arrays that ``keep`` holds; ``difference`` says how the
+    last wrong result differs, given the shapes of all results.
     """
 
     scope: str
@@ -135,11 +131,11 @@ class Task:
         if name not in self.subjects:
             raise usage_error(f"there is no payload {name!r}", f"There are {', '.join(self.subjects)}.")
         subject = self.subjects[name]
-        which = () if self.payload_axis is None else ((self.payload_axis, name),)
+        axis = {} if self.payload_axis is None else {self.payload_axis: name}
         values = {**self.defaults, **chosen}
         refusal = self._refusal(chosen, values)
         key = variant_key(subject.scope, values)
-        return Variant(point, subject, values, (*which, *values.items()), key, refusal)
+        return Variant(point, subject, values, tuple((axis | values).items()), key, refusal)
 
     @property
     def defaults(self) -> dict[str, KnobValue]:
@@ -162,10 +158,6 @@ class Task:
             shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
             return f"the schedule requires {requirement.expression.text}, which {shown} does not meet"
         return None
-
-    def own(self, records: Iterable[SweepRecord]) -> list[SweepRecord]:
-        """Return the records that are of variants of this task, tried on this machine with this toolchain."""
-        return [r for r in records if r.environment == self.environment and self.scope_of(r) is not None]
 
     def scope_of(self, record: SweepRecord) -> str | None:
         """Return the scope of the subject that a record is of, or None if it is of none of them."""
@@ -256,16 +248,9 @@ def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str
     known = dict(describe_environment(worker))
     pipeline = worker.ask(Describe()).pipeline_sha256
     machine = {name: known[name] for name in _MACHINE}
-    facts = {
-        **machine,
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        "pipeline": pipeline,
-        "opt_level": opt_level,
-    }
-    if target:
-        facts["target"] = target
-    return sha256_of(facts)
+    facts = {"cores": os.cpu_count(), "machine": platform.machine(), "pipeline": pipeline}
+    named = {"target": target} if target else {}
+    return sha256_of({**machine, **facts, "opt_level": opt_level, **named})
 
 
 def _subject(
@@ -305,21 +290,22 @@ def _subject(
         "shapes": [list(shape) for shape in shapes],
         "microkernels": to_json(given),
     }
-    difference = _difference(function, wrong, expected, work.reduction_length, against)
+    names = [f"result {i}" for i in range(len(function.results))]
+    names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
+    difference = functools.partial(_difference, names, wrong, expected, work.reduction_length, against)
     return Subject(sha256_of(scope), preparation, difference, work.flops, packing)
 
 
 def _difference(
-    function: Function, places: Sequence[Array], expected: Sequence[Array], terms: int, against: str
-) -> Callable[[Sequence[Sequence[int]]], str]:
-    names = [f"result {i}" for i in range(len(function.results))]
-    names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
-
-    def difference(shapes: Sequence[Sequence[int]]) -> str:
-        for name, shape, place in zip(names, shapes, places, strict=True):
-            if tuple(shape) != place.shape:
-                return f"{name} has shape {tuple(shape)}, expected {place.shape} ({against})"
-        verdict = compare_results(places, expected, reduction_length=terms, against=against, names=names)
-        return f"differs from {against}: {verdict.difference}"
-
-    return difference
+    names: Sequence[str],
+    places: Sequence[Array],
+    expected: Sequence[Array],
+    terms: int,
+    against: str,
+    shapes: Sequence[Sequence[int]],
+) -> str:
+    for name, shape, place in zip(names, shapes, places, strict=True):
+        if tuple(shape) != place.shape:
+            return f"{name} has shape {tuple(shape)}, expected {place.shape} ({against})"
+    verdict = compare_results(places, expected, reduction_length=terms, against=against, names=names)
+    return f"differs from {against}: {verdict.difference}"

@@ -120,7 +120,11 @@ def judge(
     Sampling goes on with those of `Verdict.tied` while the outcome is open.
     """
     rule = rule or Rule()
-    _check(runs, contenders)
+    if not contenders:
+        raise usage_error("there is no contender to judge")
+    measured = set().union(*map(_names, runs))
+    if missing := [name for name in contenders if name not in measured]:
+        raise usage_error(f"{missing[0]} was never measured", f"Measured were: {', '.join(sorted(measured))}.")
     if len(contenders) == 1:
         standing = _standing(runs, contenders[0], contenders[0], Interval(1.0, 1.0, 1.0), "leader")
         return Verdict("winner", (standing,), len(runs), 1.0, f"{contenders[0]} is the only contender")
@@ -145,10 +149,8 @@ def ratio_over_processes(
     Each process gives one value, the median over its rounds: what drifts within a process cancels.
     """
     both = [run for run in runs if {name, other} <= _names(run)]
-    ratios = []
-    for run in both:
-        if paired := paired_ratios(run.measurement(name), run.measurement(other)):
-            ratios.append(statistics.median(paired))
+    paired = [paired_ratios(run.measurement(name), run.measurement(other)) for run in both]
+    ratios = [statistics.median(of_process) for of_process in paired if of_process]
     if not ratios:
         raise usage_error(f"{name} and {other} were never measured side by side")
     return centre_interval(ratios, confidence=confidence)
@@ -158,15 +160,6 @@ def median_over_processes(runs: Sequence[Comparison], name: str) -> float:
     """Return the median over processes of the median time of a call in ns."""
     medians = [statistics.median(values_ns(run.measurement(name))) for run in runs if name in _names(run)]
     return statistics.median(medians)
-
-
-def _check(runs: Sequence[Comparison], contenders: Sequence[str]) -> None:
-    if not contenders:
-        raise usage_error("there is no contender to judge")
-    measured = {name for run in runs for name in _names(run)}
-    missing = [name for name in contenders if name not in measured]
-    if missing:
-        raise usage_error(f"{missing[0]} was never measured", f"Measured were: {', '.join(sorted(measured))}.")
 
 
 def _names(run: Comparison) -> set[str]:

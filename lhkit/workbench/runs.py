@@ -21,8 +21,9 @@ from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.live_sweep import prepare_sweep
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult
+from lhkit.sweeps.live_sweep import sweep
+from lhkit.sweeps.sweep_summary import SweepResult
+from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.screen import Notice
 from lhkit.worker.client import own_worker
@@ -184,7 +185,7 @@ def sweep_it(subject: Subject, _: Worker, watch: Watcher) -> Result:
     # A knob that was set is swept like the others.
     schedule = dataclasses.replace(subject.schedule, settings=())
     watch.tell(RunProgress("sweep", "getting ready"))
-    found = prepare_sweep(subject.payload, schedule, confirm=False)
+    found = sweep(subject.payload, schedule, start=False, confirm=False)
     watch.end = found.stop
 
     def follow(event: SweepEvent) -> None:

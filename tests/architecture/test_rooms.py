@@ -52,7 +52,7 @@ VALUES = {
     "lhkit.kernels.kernel",
     "lhkit.sweeps.confirmation",
     "lhkit.sweeps.live_sweep",
-    "lhkit.sweeps.variant_record",
+    "lhkit.sweeps.sweep_summary",
 }
 # (from, to): a process that is started, not loaded beside what starts it.
 PROCESSES = {

@@ -15,7 +15,7 @@ from lhkit.exercises.attempt import Finding, Verdict
 from lhkit.lessons.publishing import publish_notebook
 from lhkit.show.comparison_page import links_page, render_page
 from lhkit.sweeps.sweep_board import SweepBoard
-from lhkit.sweeps.variant_record import SweepResult
+from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.workbench.widget import WorkbenchWidget
 from lhkit.workbench.workbench_exports import exported
 

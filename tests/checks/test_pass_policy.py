@@ -19,7 +19,7 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.live_sweep import prepare_sweep
+from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_task import schedule_facts
 from lhkit.traces.opt.opt_runs import opt_host, refused_in
 from lhkit.traces.opt.opt_trace import load_for_opt, trace_with_opt
@@ -145,9 +145,8 @@ def test_sequences_beside_the_payload_do_not_run_by_themselves(out, payload):
 def test_a_sweep_refuses_too(out, payload):
     knob = '%k = transform.tune.knob<"k"> = 1 : i64 from options = [1 : i64, 2 : i64] -> !transform.param<i64>'
     schedule = load_schedule(schedule_text(knob, snapshot(out)))
-    sweep = prepare_sweep(payload, schedule, store=None, confirm=False)
-    sweep.start()
-    records = sweep.result().records
+    swept = sweep(payload, schedule, store=None, confirm=False)
+    records = swept.result().records
     assert {r.status for r in records} == {"schedule-failed"}
     assert "not allowed" in records[0].message
     assert not out.exists()

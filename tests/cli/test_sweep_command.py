@@ -90,7 +90,7 @@ def test_a_knob_given_twice_is_swept_over_the_values_of_both(folder):
     assert [r["knobs"] for r in records] == [{"m": 4, "n": 8}, {"m": 8, "n": 8}]
 
 
-def test_exit_codes_say_what_became_of_it(folder, capsys):
+def test_exit_codes_follow_from_the_outcome(folder, capsys):
     one = ("--knob", "m=4", "--knob", "n=4", "--json", folder / "f.json")
     assert sweep(folder, *one, schedule="fails.mlir") == 1
     out, err = capsys.readouterr()

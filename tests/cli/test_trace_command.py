@@ -137,7 +137,7 @@ def test_a_failure_is_followed_by_repairs_that_were_tried(folder, lhkit_here):
     _, said, repairs = done.stderr.partition("Repairs that were tried on a copy of the schedule:\n")
     assert said and repairs.startswith("1. Use %t, which step 1 returned, instead of %m.\n     --- dead.mlir\n")
     assert "\n     -    transform.structured.vectorize %m" in repairs and "\n2. " in repairs
-    assert "Match again after" not in done.stderr  # advice that nobody tried
+    assert "Match again after" not in done.stderr  # advice that was not tried
     quiet = lhkit_here("trace", "matmul", "dead.mlir", "--no-repairs", cwd=folder)
     assert (
         quiet.returncode == 1 and "Repairs" not in quiet.stderr and "Match again after step 1" in quiet.stderr
@@ -146,10 +146,12 @@ def test_a_failure_is_followed_by_repairs_that_were_tried(folder, lhkit_here):
 
 
 def test_a_schedule_that_does_not_load_is_followed_by_repairs_too(folder, lhkit_here):
-    text = FILES["dead.mlir"].replace("vectorize %m :", "vectorize %nobody :").replace("consumed", "readonly")
+    text = (
+        FILES["dead.mlir"].replace("vectorize %m :", "vectorize %undefined :").replace("consumed", "readonly")
+    )
     (folder / "text.mlir").write_text(text)
     done = lhkit_here("trace", "matmul", "text.mlir", "--json", "t.json", cwd=folder)
-    assert done.returncode == 1 and "nothing defines %nobody" in done.stderr
+    assert done.returncode == 1 and "nothing defines %undefined" in done.stderr
     assert json.loads((folder / "t.json").read_text())["outcome"]["kind"] == "schedule-verify"
     quiet = lhkit_here("trace", "matmul", "text.mlir", "--no-repairs", cwd=folder)
     assert quiet.returncode == 1 and "Repairs" not in quiet.stderr

@@ -16,7 +16,7 @@ from lhkit.load.target_choice import code_target, describe_environment
 from lhkit.model import target as model_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS
-from lhkit.sweeps.live_sweep import prepare_sweep
+from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_task import environment_hash
 
 pytestmark = pytest.mark.skipif(
@@ -175,7 +175,7 @@ def test_knobs_that_were_set_stay_for_another_target(worker):
 def test_a_sweep_of_a_loaded_schedule_begins_at_the_defaults_of_the_target(tmp_path, worker):
     schedule = lhkit.load_schedule("fc_relu.mlir", target="avx512", worker=worker)
     store = tmp_path / "s.jsonl"
-    swept = prepare_sweep(PRODUCTS["fc_relu"](), schedule, target="avx2", store=store, worker=worker)
+    swept = sweep(PRODUCTS["fc_relu"](), schedule, target="avx2", store=store, start=False, worker=worker)
     assert swept.schedule.values == lhkit.load_schedule("fc_relu.mlir", target="avx2", worker=worker).values
 
 

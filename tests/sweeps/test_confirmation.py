@@ -66,7 +66,7 @@ def confirmation():
         verdict=judge(runs(), ["a", "b"]),
         knobs=(("a", (("m", 1),)), ("b", (("m", 2), ("n", 8)))),
         keys=(("a", "0" * 64), ("b", "1" * 64)),
-        speed_ups=find_speed_ups(runs(), "b", ["a", "b", "nobody", "NumPy"]),
+        speed_ups=find_speed_ups(runs(), "b", ["a", "b", "absent", "NumPy"]),
         gflops=gflops,
         of_peak=of_peak,
         hot_loops=None,

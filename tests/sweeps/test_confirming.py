@@ -150,7 +150,7 @@ def scripted_sweeps(monkeypatch, script):
             return next(script)(self, alive)
 
         def _compile(self, name, worker):
-            raise error_for(Failure(kind="lowering", message="nobody can look"))
+            raise error_for(Failure(kind="lowering", message="loops cannot be looked at"))
 
     monkeypatch.setattr(winning, "Confirming", FromScript)
     monkeypatch.setattr(winning, "choose_contenders", tuple)

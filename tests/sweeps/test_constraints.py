@@ -110,7 +110,7 @@ def test_an_error_of_our_own_in_a_predicate_is_named_too():
 
 
 def test_a_predicate_that_raises_in_a_draw_is_named(monkeypatch):
-    monkeypatch.setattr("lhkit.sweeps.space_plan._EFFORT", 0)
+    monkeypatch.setattr("lhkit.sweeps.space._EFFORT", 0)
     space = make_space(AXES, lambda m, n: 1 // (n - 3))
     with pytest.raises(UsageError, match="n=3: ZeroDivisionError"):
         space.count()

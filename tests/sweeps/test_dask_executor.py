@@ -10,10 +10,17 @@ from distributed import LocalCluster
 
 import lhkit
 from lhkit.model.errors import Failure, LhkitError, UsageError
-from lhkit.sweeps import dask_host
-from lhkit.sweeps.dask_executor import DaskExecutor, choose_machines
-from lhkit.sweeps.dask_host import Answer, Setup, leave, probe_hosts, try_here
-from lhkit.sweeps.executors import LocalExecutor
+from lhkit.sweeps import dask_executor
+from lhkit.sweeps.dask_executor import (
+    Answer,
+    DaskExecutor,
+    Setup,
+    choose_machines,
+    leave,
+    probe_hosts,
+    try_here,
+)
+from lhkit.sweeps.engine import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
 from lhkit.worker.client import Worker
@@ -195,8 +202,8 @@ def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
 def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     setup = Setup("s", (), describe, LIMITS)
-    monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
-    with dask_host._one_at_a_time():
+    monkeypatch.setattr(dask_executor, "_WAIT_SECONDS", 0.0)
+    with dask_executor._one_at_a_time():
         failure = try_here(setup, "mine", None, {}, None, None).failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice

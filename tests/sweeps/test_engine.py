@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.sweeps.engine import SweepProgress, run_sweep
-from lhkit.sweeps.executors import Trial
+from lhkit.sweeps.engine import SweepProgress, SweepRun, Trial
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.strategies import make_strategy
 from tests.sweep_parts import ENVIRONMENT, FakeExecutor, Listed, make_record, make_task, ok, points_of
@@ -27,16 +26,8 @@ def run(path, points, executor=None, *, task=None, strategy=None, stop_after=Non
                 stop.set()
 
         with Store(path) as store:
-            await run_sweep(
-                task or make_task(),
-                strategy,
-                store,
-                executor,
-                progress,
-                stop=stop,
-                on_event=on_event,
-                **options,
-            )
+            what = (task or make_task(), strategy, store, executor, progress)
+            await SweepRun(*what, on_event=on_event).run(stop, **options)
 
     asyncio.run(main())
     assert executor.is_closed and [e.record for e in events] == progress.records
@@ -147,9 +138,8 @@ def test_the_event_loop_gets_its_turn_among_known_variants(path):
 
         counting = asyncio.create_task(count())
         with Store(path) as store:
-            await run_sweep(
-                make_task(), Listed(points * 9), store, FakeExecutor(), SweepProgress(), stop=asyncio.Event()
-            )
+            what = (make_task(), Listed(points * 9), store, FakeExecutor(), SweepProgress())
+            await SweepRun(*what).run(asyncio.Event())
         counting.cancel()
 
     asyncio.run(main())
@@ -161,10 +151,8 @@ def test_a_cancelled_sweep_closes_its_executor(path):
 
     async def main():
         with Store(path) as store:
-            sweep = run_sweep(
-                make_task(), Listed(points_of(a=[1])), store, executor, SweepProgress(), stop=asyncio.Event()
-            )
-            task = asyncio.create_task(sweep)
+            what = (make_task(), Listed(points_of(a=[1])), store, executor, SweepProgress())
+            task = asyncio.create_task(SweepRun(*what).run(asyncio.Event()))
             await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):

@@ -131,8 +131,10 @@ def test_the_space_of_a_schedule_meets_its_requirements():
     assert [tuple(v for _, v in p) for p in space.points()] == [(8, 4, 1), (8, 8, 1), (16, 4, 1), (16, 4, 16)]
     assert [c.sentence for c in space.constraints[:2]] == ["m * n <= 64", "divides(u, m)"]
     assert (space.constraints[1].at.file, space.constraints[1].at.line) == ("s.mlir", 2)
-    with pytest.raises(UsageError, match=r"no point meets 'm \* n <= 64' and 'm \+ n == 32' together"):
+    said = r"the space is empty: no point meets 'm \* n <= 64' and 'm \+ n == 32' together"
+    with pytest.raises(UsageError, match=said) as raised:
         space_of(schedule, constraints=["m + n == 32"])
+    assert "m: 4, 8, 16" in raised.value.failure.advice
 
 
 def tensor(*shape, dtype="float32"):
@@ -147,7 +149,7 @@ def product(m, dtype="float32", k=8):
 def test_payloads_are_an_axis_whose_extents_constraints_may_name():
     payloads = {"small": product(24), "large": product(64, "float64")}
     schedule = make_schedule(("tile", (8, 16, 48), 8))
-    space = space_of(schedule, payloads=payloads, constraints=["divides(tile, arg0_dim0)"])
+    space = space_of(schedule, payload=payloads, constraints=["divides(tile, arg0_dim0)"])
     assert list(space.points()) == [
         (("payload", "small"), ("tile", 8)),
         (("payload", "large"), ("tile", 8)),
@@ -159,12 +161,12 @@ def test_payloads_are_an_axis_whose_extents_constraints_may_name():
         "result0_dim0": 64, "result0_dtype": "float64",
     }  # fmt: skip
     by_dtype = space_of(
-        schedule, payloads=payloads, constraints=[lambda arg0_dtype, tile: arg0_dtype != "float64" or tile > 8]
+        schedule, payload=payloads, constraints=[lambda arg0_dtype, tile: arg0_dtype != "float64" or tile > 8]
     )
     assert by_dtype.count() == 5
     for constraint in ("arg1_dim1 > 2", lambda rows: rows > 2):
         with pytest.raises(UsageError, match=r"no knob|not a knob"):
-            space_of(schedule, payloads=payloads, constraints=[constraint])
+            space_of(schedule, payload=payloads, constraints=[constraint])
 
 
 def test_the_extents_of_one_payload_are_constants():
@@ -172,7 +174,5 @@ def test_the_extents_of_one_payload_are_constants():
     both = ["divides(tile, arg0_dim0)", lambda tile, result0_dim0: tile < result0_dim0]
     space = space_of(schedule, payload=product(48), constraints=both)
     assert list(space.points()) == [(("tile", 8),), (("tile", 16),)]
-    with pytest.raises(UsageError, match="exclude one another"):
-        space_of(schedule, payload=product(48), payloads={"a": product(48)})
     with pytest.raises(UsageError, match="has no payloads"):
-        space_of(schedule, payloads={})
+        space_of(schedule, payload={})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sweeping_spaces import contains, make_space, sample, walk
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps import space_plan as plan
+from lhkit.sweeps import space as plan
 from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.constraints import Constraint
 from lhkit.sweeps.space import Space, _permuted
@@ -77,7 +77,7 @@ def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effo
     assert sorted(sample(space, Random(seed), 10**6)) == sorted(expected)
     for point in walk(axes):
         assert contains(space, point) == (point in expected)
-    near = space.nearest({"a": 4})
+    near = nearest(space, {"a": 4})
     assert near in expected if near else (not expected or not space.plan.is_listed)
     if near and space.plan.is_listed:
         a = [dict(p)["a"] for p in expected]
@@ -233,11 +233,17 @@ def test_a_space_without_axes_has_one_point():
     assert forbidden.why_empty() == "no point meets 'never'"
 
 
+def nearest(space, values=None):
+    """Return the point nearest to values, or None."""
+    places = space.nearest(values)
+    return None if places is None else space.point_of(places)
+
+
 def test_defaults_are_kept_as_far_as_constraints_allow():
     axes = [Axis("m", (8, 16, 32, 64), 16), Axis("n", (8, 16, 32, 64), 64), Axis("u", (1, 2, 4))]
-    assert make_space(axes).nearest() == (("m", 16), ("n", 64), ("u", 1))
-    assert make_space(axes, "m * n <= 512").nearest() == (("m", 16), ("n", 32), ("u", 1))
-    assert make_space(axes, "m >= 32").nearest({"n": 9, "u": 4}) == (("m", 32), ("n", 8), ("u", 4))
+    assert nearest(make_space(axes)) == (("m", 16), ("n", 64), ("u", 1))
+    assert nearest(make_space(axes, "m * n <= 512")) == (("m", 16), ("n", 32), ("u", 1))
+    assert nearest(make_space(axes, "m >= 32"), {"n": 9, "u": 4}) == (("m", 32), ("n", 8), ("u", 4))
 
 
 def test_an_axis_has_an_order_if_its_numbers_do():
@@ -264,10 +270,6 @@ def test_an_axis_has_an_order_if_its_numbers_do():
 def test_an_empty_space_says_what_empties_it(constraints, why):
     space = make_space([(name, (8, 16, 32, 64)) for name in "mnk"], *constraints)
     assert space.count() == 0 and space.why_empty() == why
-    with pytest.raises(UsageError, match="the space is empty") as raised:
-        space.require_points()
-    assert why in raised.value.failure.message
-    assert "m: 8, 16, 32, 64" in raised.value.failure.advice
 
 
 def test_names_are_unique_and_axes_have_values():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sweeping_spaces import contains, make_space, sample, walk
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps import space_plan as plan
+from lhkit.sweeps import space as plan
 from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 

@@ -12,7 +12,8 @@ import lhkit
 from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement, Verification
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult, SweepTime
+from lhkit.sweeps.sweep_summary import SweepResult
+from lhkit.sweeps.variant_record import SweepRecord, SweepTime
 from lhkit.workbench import jobs
 from lhkit.workbench.pane_results import results_html
 from lhkit.workbench.runs import Result, RunProgress, Subject, Watcher, measured, swept, text_letters

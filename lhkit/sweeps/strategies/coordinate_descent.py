@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 from lhkit.sweeps.strategies.strategy import Proposer
 
 # Axes with more values are searched at doubling distances from the current point.
@@ -55,7 +54,7 @@ class CoordinateDescent(Proposer):
             self._advance()
 
     def _start(self) -> Places | None:
-        start = None if self._started else self.start()
+        start = None if self._started else self.space.nearest()
         self._started = True
         self._here = self.draw() if start is None else start
         self._line, self._axis, self._unchanged = (), 0, 0

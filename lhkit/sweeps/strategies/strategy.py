@@ -10,8 +10,7 @@ from typing import Protocol
 
 from lhkit.model.errors import usage_error
 from lhkit.sweeps.axes import Point
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 
 # If constraints forbid the wanted point, the nearest of so many random points is taken.
 _POOL = 48
@@ -35,9 +34,8 @@ class Proposer(ABC):
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
         if budget is not None and budget < 1:
-            raise usage_error(
-                f"a budget of {budget} variants", "Give a positive number, or none for all of them."
-            )
+            advice = "Give a positive number, or none for all of them."
+            raise usage_error(f"a budget of {budget} variants", advice)
         self.space = space
         self.rng = Random(seed)
         self.seen: set[Places] = set()
@@ -79,11 +77,6 @@ class Proposer(ABC):
     def learn(self, places: Places, cost: float | None) -> None:  # noqa: B027 - some orders need no costs
         """Take note of what a point costs; None where it failed."""
 
-    def start(self) -> Places | None:
-        """Return the point nearest to the defaults, or None if there is none or finding it takes too long."""
-        near = self.space.nearest()
-        return None if near is None else self.space.places_of(near)
-
     def is_new(self, places: Places) -> bool:
         """Return whether a point is valid and was not seen."""
         return places not in self.seen and self.space.plan.holds(places)
@@ -123,9 +116,7 @@ class Grid(Proposer):
 class RandomOrder(Proposer):
     """Random points without replacement."""
 
-    def propose(self) -> Places | None:
-        """Return a random point."""
-        return self.draw()
+    propose = Proposer.draw
 
 
 # So many combinations of the remaining values are tried.

@@ -9,8 +9,7 @@ import warnings
 from typing import Any
 
 from lhkit.model.errors import usage_error
-from lhkit.sweeps.space import Space
-from lhkit.sweeps.space_plan import Places
+from lhkit.sweeps.space import Places, Space
 from lhkit.sweeps.strategies.strategy import Proposer
 
 # Random points before the estimates mean something.
@@ -35,7 +34,15 @@ class Tpe(Proposer):
             self._study = self._optuna.create_study(sampler=sampler)
         finally:
             self._optuna.logging.set_verbosity(said)
-        self._distributions = self._make_distributions()
+        made = self._optuna.distributions
+        # The places in the domain of each axis with a choice; near ones are alike if it has an order.
+        self._distributions = {
+            axis.name: made.IntDistribution(0, len(domain) - 1)
+            if axis.is_ordered
+            else made.CategoricalDistribution(range(len(domain)))
+            for axis, domain in zip(space.axes, space.plan.domains, strict=True)
+            if len(domain) > 1
+        }
         self._random = _RANDOM_POINTS
         self._first = True
 
@@ -43,17 +50,6 @@ class Tpe(Proposer):
     def require(cls) -> None:
         """See `Proposer.require`: Optuna has to be installed."""
         _import_optuna()
-
-    def _make_distributions(self) -> dict[str, Any]:
-        """Return for every axis with a choice the places in its domain, near ones alike if it has an order."""
-        made = self._optuna.distributions
-        return {
-            axis.name: made.IntDistribution(0, len(domain) - 1)
-            if axis.is_ordered
-            else made.CategoricalDistribution(range(len(domain)))
-            for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
-            if len(domain) > 1
-        }
 
     def learn(self, places: Places, cost: float | None) -> None:
         """Hand a cost to the estimates; a failure counts as worse than all that ran."""
@@ -75,7 +71,7 @@ class Tpe(Proposer):
         """Return the defaults, then random points, then what the estimates suggest."""
         if self._first:
             self._first = False
-            start = self.start()
+            start = self.space.nearest()
             if start is not None and start not in self.seen:
                 return start
         if self._random or not self._distributions:
@@ -87,7 +83,7 @@ class Tpe(Proposer):
             if self.is_new(suggested):
                 return suggested
             # It is forbidden, or was made before.
-            moved = self._nearest(suggested)
+            moved = self.space.nearest(dict(self.space.point_of(suggested)))
             if moved is not None and moved not in self.seen:
                 return moved
             if beside := self._beside(suggested if moved is None else moved):
@@ -114,24 +110,18 @@ class Tpe(Proposer):
             for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
         )
 
-    def _nearest(self, wanted: Places) -> Places | None:
-        axes = self.space.axes
-        near = self.space.nearest({axis.name: axis.values[i] for axis, i in zip(axes, wanted, strict=True)})
-        return None if near is None else self.space.places_of(near)
-
     def _distance(self, places: Places, wanted: Places) -> float:
         """Return how far points lie apart; the ends of an axis, or two values without order, by 1."""
-        total = 0.0
-        for axis, i, j in zip(self.space.axes, places, wanted, strict=True):
-            total += abs(i - j) / len(axis.values) if axis.is_ordered else float(i != j)
-        return total
+        return sum(
+            abs(i - j) / len(axis.values) if axis.is_ordered else float(i != j)
+            for axis, i, j in zip(self.space.axes, places, wanted, strict=True)
+        )
 
 
 def _import_optuna() -> Any:
     try:
         import optuna
     except ModuleNotFoundError:
-        raise usage_error(
-            "the strategy tpe needs Optuna, which is not installed", "pip install 'lhkit[optuna]' adds it."
-        ) from None
+        what = "the strategy tpe needs Optuna, which is not installed"
+        raise usage_error(what, "pip install 'lhkit[optuna]' adds it.") from None
     return optuna
