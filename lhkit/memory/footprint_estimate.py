@@ -248,7 +248,7 @@ class _Machine:
         self, body: Region, env: Environment, indices: range, carried: list[Value]
     ) -> tuple[Range, list[Value]]:
         """Run iterations until a fixpoint or the step limit; return how many are left."""
-        varies = self._ranges.uses(body, body.arguments[0])
+        varies = _takes(body, body.arguments[0])
         oldest, seen = self._count, None
         for i, index in enumerate(indices):
             left = len(indices) - i
@@ -392,6 +392,13 @@ class _Machine:
         values = self._enter(function, [env.get(v) for v in call.operands])
         self._depth -= 1
         env.update(zip(call.results, values, strict=True))
+
+
+def _takes(region: Region, value: int) -> bool:
+    """Return True if something in a region takes a value."""
+    return value in region.yields or any(
+        value in i.operands or any(_takes(r, value) for r in i.regions) for i in region.body
+    )
 
 
 def _only_here(value: Value, state: _State, states: Sequence[_State]) -> int | None:
