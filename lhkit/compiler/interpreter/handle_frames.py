@@ -41,6 +41,11 @@ class Handle:
     # ``iteration`` or ``step``: what has erased a payload op whose address the interpreter still has.
     erased_by: str = ""
 
+    @property
+    def lists_ops(self) -> bool:
+        """True if the interpreter has payload ops for it and may be asked for them."""
+        return self.state == "live" and self.planned.kind == "op" and not self.is_lost
+
     def change(self) -> HandleChange:
         """Return its state as the trace records it."""
         return HandleChange(self.id, self.state, self.payload if self.state == "live" else ())
@@ -183,9 +188,7 @@ def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] =
         # A step consumed the handle to a copy, and may have given another to what is in it.
         handles = [h for f in frames[first:] for h in f.handles.values()]
         values = [p.value for p in given if p.kind == "op"]
-    values += [
-        h.planned.value for h in handles if h.state == "live" and h.planned.kind == "op" and not h.is_lost
-    ]
+    values += [h.planned.value for h in handles if h.lists_ops]
     tops = [_top(op) for value in values for op in state.get_payload_ops(value)]
     return list({address(top.operation): top for top in tops}.values())
 
@@ -223,11 +226,7 @@ def keeping_addresses(
         (handle, identify(handle, identities))
         for frame in frames
         for handle in frame.handles.values()
-        if handle.id not in inner
-        and handle.state == "live"
-        and handle.planned.kind == "op"
-        and not handle.is_lost
-        and any(map(is_inside, handle.points_to.ops))
+        if handle.id not in inner and handle.lists_ops and any(map(is_inside, handle.points_to.ops))
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.functions import function_ops, symbol_name
+from lhkit.compiler.ir.functions import called_by, function_ops, symbol_name
 from lhkit.compiler.ir.parsing import span_of, walk
 from lhkit.compiler.lowering.legalization import is_bufferization_copy
 from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
@@ -58,6 +58,7 @@ class Origins:
 # Dead-code elimination for memory programs.
 
 _EFFECTS = ("alloc", "stack", "free", "copy")
+_KEPT = (*_EFFECTS, "touch", "call")
 _NESTED = ("loop", "while", "branch")
 _VIEWS = (
     *("memref.subview", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape"),
@@ -110,10 +111,16 @@ def _has_effect(body: Iterable[Instruction], working: Iterable[str]) -> bool:
 
 
 def _collapse(region: Region, working: frozenset[str]) -> Region:
+    """Return a region without nests that only compute; uses by one op that follow one another become one."""
     body: list[Instruction] = []
-    for instruction in region.body:
-        body += _collapsed(instruction, working)
-    return dataclasses.replace(region, body=tuple(_merged(body)))
+    for instruction in (c for i in region.body for c in _collapsed(i, working)):
+        last = body[-1] if body else None
+        if last is not None and last.kind == instruction.kind == "touch" and last.origin == instruction.origin:
+            used = dict.fromkeys((*last.operands, *instruction.operands))
+            body[-1] = dataclasses.replace(last, operands=tuple(used))
+        else:
+            body.append(instruction)
+    return dataclasses.replace(region, body=tuple(body))
 
 
 def _collapsed(instruction: Instruction, working: frozenset[str]) -> list[Instruction]:
@@ -131,19 +138,6 @@ def _collapsed(instruction: Instruction, working: frozenset[str]) -> list[Instru
     return [*views, Instruction("touch", tuple(used), origin=origin)] if used else []
 
 
-def _merged(body: Sequence[Instruction]) -> list[Instruction]:
-    """Return instructions with uses by one op that stand in a row as one."""
-    merged: list[Instruction] = []
-    for instruction in body:
-        last = merged[-1] if merged else None
-        if last is not None and last.kind == instruction.kind == "touch" and last.origin == instruction.origin:
-            used = dict.fromkeys((*last.operands, *instruction.operands))
-            merged[-1] = dataclasses.replace(last, operands=tuple(used))
-        else:
-            merged.append(instruction)
-    return merged
-
-
 def _need(region: Region, needed: set[int]) -> None:
     """Add the values that decide something, from the end on, so that chains take one round."""
     for i in reversed(region.body):
@@ -151,7 +145,7 @@ def _need(region: Region, needed: set[int]) -> None:
             _CARRYING[i.kind](i, needed)
             for inner in i.regions:
                 _need(inner, needed)
-        elif i.kind in (*_EFFECTS, "touch", "call") or needed.intersection(i.results):
+        elif i.kind in _KEPT or needed.intersection(i.results):
             needed.update(i.operands)
 
 
@@ -188,15 +182,12 @@ _CARRYING = {"loop": _need_loop, "while": _need_while, "branch": _need_branch}
 
 def _without(region: Region, needed: set[int]) -> Region:
     """Return a region without arithmetic that nothing needs; values that are carried stay, for their places."""
-    body = []
-    for i in region.body:
-        if i.kind in (*_EFFECTS, "touch", "call"):
-            body.append(i)
-        elif i.kind in _NESTED:
-            body.append(dataclasses.replace(i, regions=tuple(_without(r, needed) for r in i.regions)))
-        elif needed.intersection(i.results):
-            body.append(i)
-    return dataclasses.replace(region, body=tuple(body))
+    kept = (
+        dataclasses.replace(i, regions=tuple(_without(r, needed) for r in i.regions))
+        for i in region.body
+        if i.kind in _KEPT or i.kind in _NESTED or needed.intersection(i.results)
+    )
+    return dataclasses.replace(region, body=tuple(kept))
 
 
 def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
@@ -227,16 +218,16 @@ class _Slicer:
             "memref.extract_strided_metadata": self._metadata,
             "memref.dim": lambda op: self._pure("extent", op, number=-1),
             "memref.extract_aligned_pointer_as_index": lambda op: self._pure("address", op),
-            "memref.dealloc": self._free,
+            "memref.dealloc": lambda op: [self._instruction("free", op)],
             "memref.copy": self._copy,
             "scf.for": self._for,
             "scf.parallel": self._parallel,
             "scf.while": lambda op: [self._nested("while", op)],
-            "scf.if": self._if,
+            "scf.if": lambda op: [self._nested("branch", op, reverse=True)],
             "scf.index_switch": self._switch,
             "scf.execute_region": self._execute,
             "memref.alloca_scope": self._execute,
-            "func.call": self._call,
+            "func.call": lambda op: [self._instruction("call", op, name=called_by(op))],
         }
 
     def function(self, function: Any) -> Region:
@@ -282,6 +273,16 @@ class _Slicer:
             return []
         return [Instruction("touch", tuple(used), origin=self._origins.of(op))]
 
+    def _instruction(self, kind: Kind, op: Any, **more: Any) -> Instruction:
+        """Return an instruction with the operands and results of an op."""
+        operands, results = self._values(op.operands), self._values(op.results)
+        return Instruction(kind, operands, results, origin=self._origins.of(op), **more)
+
+    def _nested(self, kind: Kind, op: Any, *, reverse: bool = False) -> Instruction:
+        """Return the instruction of an op with regions; ``reverse``: its last region is that of 0."""
+        regions = [self._region(region) for region in op.regions]
+        return self._instruction(kind, op, regions=tuple(regions[::-1] if reverse else regions))
+
     def _allocation(self, op: Any) -> list[Instruction]:
         type_ = op.results[0].type
         # The operands after the extents are symbols of a layout, which lowered IR has none of.
@@ -298,19 +299,19 @@ class _Slicer:
             )
         ]
 
-    def _free(self, op: Any) -> list[Instruction]:
-        return [Instruction("free", self._values(op.operands), origin=self._origins.of(op))]
-
     def _copy(self, op: Any) -> list[Instruction]:
-        source, target = list(op.operands)[:2]
-        made, extents = [], []
-        for i in range(source.type.rank):
-            if source.type.is_dynamic_dim(i):
-                extents.append(self._new())
-                made.append(Instruction("extent", (self._value(source),), (extents[-1],), number=i))
-        operands = (self._value(source), self._value(target), *extents)
-        number = static_bytes(source.type)
-        return [*made, Instruction("copy", operands, number=number, origin=self._origins.of(op))]
+        source, target = map(self._value, list(op.operands)[:2])
+        type_ = op.operands[0].type
+        dynamic = {i: self._new() for i in range(type_.rank) if type_.is_dynamic_dim(i)}
+        return [
+            *(Instruction("extent", (source,), (extent,), number=i) for i, extent in dynamic.items()),
+            Instruction(
+                "copy",
+                (source, target, *dynamic.values()),
+                number=static_bytes(type_),
+                origin=self._origins.of(op),
+            ),
+        ]
 
     def _view(self, op: Any) -> list[Instruction]:
         type_, sizes = op.results[0].type, list[Any]()
@@ -345,12 +346,9 @@ class _Slicer:
         return self._pure("alias", op, name="select") if is_scalar else []
 
     def _constant(self, op: Any) -> list[Instruction]:
-        if not isinstance(op.results[0].type, _DECIDING):
-            return []
-        attribute = op.attributes["value"]
         # A bool counts 0 or 1 where MLIR has 0 or -1.
-        number = attribute if isinstance(attribute, ir.BoolAttr) else ir.IntegerAttr(attribute)
-        return self._pure("constant", op, number=int(number.value))
+        is_deciding = isinstance(op.results[0].type, _DECIDING)
+        return self._pure("constant", op, number=int(op.attributes["value"].value)) if is_deciding else []
 
     def _comparison(self, op: Any) -> list[Instruction]:
         return self._pure("compare", op, name=_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
@@ -367,11 +365,6 @@ class _Slicer:
         number = element_bytes(source.results[0].type)
         return [Instruction("copy", (*buffers, *counts), number=number, origin=self._origins.of(op))]
 
-    def _nested(self, kind: Kind, op: Any) -> Instruction:
-        regions = tuple(self._region(region) for region in op.regions)
-        origin = self._origins.of(op)
-        return Instruction(kind, self._values(op.operands), self._values(op.results), regions, origin=origin)
-
     def _parallel(self, op: Any) -> list[Instruction]:
         """Return a nest of loops, one a dimension."""
         region = self._region(op.regions[0])
@@ -382,13 +375,6 @@ class _Slicer:
             inner = Region((region.arguments[i],), body, ())
             body = (Instruction("loop", bounds[i::count], (), (inner,), origin=origin),)
         return list(body)
-
-    def _if(self, op: Any) -> list[Instruction]:
-        (condition,) = self._values(op.operands)
-        then, other = (self._region(region) for region in op.regions)
-        # As a switch: the region of the number, which for a condition is the other one first.
-        regions, results = (other, then), self._values(op.results)
-        return [Instruction("branch", (condition,), results, regions, origin=self._origins.of(op))]
 
     def _switch(self, op: Any) -> list[Instruction]:
         """Return a chain of branches, one a case; the first region is what runs if no case fits."""
@@ -411,8 +397,3 @@ class _Slicer:
         region = self._region(op.regions[0])
         pairs = zip(region.yields, self._values(op.results), strict=True)
         return [*region.body, *(Instruction("alias", (a,), (b,)) for a, b in pairs)]
-
-    def _call(self, op: Any) -> list[Instruction]:
-        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-        operands, results = self._values(op.operands), self._values(op.results)
-        return [Instruction("call", operands, results, name=name, origin=self._origins.of(op))]
