@@ -143,7 +143,7 @@ class _Interpreter:
         reached, uses = len(self.reached), len(self._uses)
         return Checked(tuple(findings), reached, uses, is_complete, tuple(fatal), tuple(self._undefined))
 
-    # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
+    # Evaluations: each changes the scope, and yields the evaluations that it depends on.
 
     def _block(self, block: OutlineBlock, scope: Scope, is_certain: bool) -> Evaluation:
         for op in block.ops:
@@ -247,7 +247,7 @@ class _Interpreter:
                     yield self._call(actions[i], matched, False)
             else:
                 live = live_sets(scope)
-                # A matcher that returns its candidate stands for all of them.
+                # A matcher that returns its candidate returns all of them.
                 gathered = [
                     State(frozenset({match_under(self._store, root, candidate.kinds, True, live)}))
                     if state.sets == {candidate}

@@ -144,7 +144,7 @@ def _is_covered(ops: AbstractSet, roots: SetUnion, unions_of: Callable[[Abstract
                     reached[each] = [] if each in roots else unions_of(each)
                     waiting.append(each)
     covered = set(roots & reached.keys())
-    # For each union its set and how many of its own are not covered yet; for each set the unions it is in.
+    # For each union its set and the number of its members not covered yet; for each set the unions it is in.
     unions = [(c, u) for c, of_it in reached.items() for u in of_it]
     missing = [len(u) for _, u in unions]
     users: dict[AbstractSet, list[int]] = defaultdict(list)

@@ -51,7 +51,7 @@ _INTEGERS = re.compile(r"#-?\d+(;-?\d+)*")
 
 
 def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> list[Any]:
-    """Give the trailing arguments of an entry their payload ops, in place; return what stands for each.
+    """Give the trailing arguments of an entry their payload ops, in place; return the values that replace them.
 
     The i-th argument after the root becomes what the i-th binding says: a handle to all payload ops of a
     name, with ``^`` before the name a handle to all their results, with ``#`` integers (``#8;16``). It is made
@@ -113,7 +113,7 @@ def _takes(type_: Any, binding: str) -> bool:
 
 
 def _bound(root: Any, binding: str, type_: Any) -> Any:
-    """Return what a binding stands for: payload ops under the root, their results, or integers."""
+    """Return the value of a binding: payload ops under the root, their results, or integers."""
     if binding.startswith("#"):
         i64 = ir.IntegerType.get_signless(64)
         numbers = [ir.IntegerAttr.get(i64, int(n)) for n in binding[1:].split(";")]

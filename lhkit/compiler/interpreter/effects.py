@@ -36,13 +36,13 @@ class Effects:
 def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
     """Return the effects of each op.
 
-    An op stands in a sequence of ``home``, or in another module whose symbols ``home`` has. Handles that a
+    An op is in a sequence of ``home``, or in another module whose symbols ``home`` has. Handles that a
     nested region captures are not operands; the ops inside have effects of their own.
     """
     with ir.Location.unknown():
         copy = home.clone().operation
         modules, copies = _modules(home), _modules(copy)
-        # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
+        # Includes need the declarations of their targets; the pass refuses bodies that have marks already.
         _leave_declarations(copy.regions[0].blocks[0])
         # The symbols in an op are those of the module around it.
         around = [module_around(op) for op in ops]

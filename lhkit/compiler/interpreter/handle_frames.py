@@ -100,7 +100,7 @@ class Running:
 class Frame:
     """One execution of a block.
 
-    ``goes_on`` is true where a failing op does not end it, and nobody else tells of the failure.
+    ``goes_on`` is true where a failing op does not end it, and the failure is not reported elsewhere.
     """
 
     block: PlannedBlock
@@ -169,12 +169,9 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
     around = owner.owner.operation
     op = address(around)
     roots = tuple(address(o.operation) for o in owner.operations)
-    for r, region in enumerate(around.regions):
-        for b, block in enumerate(region.blocks):
-            if block == owner:
-                reference = ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number)
-                return reference, op, roots
-    raise AssertionError("a block argument's block is in its op")  # pragma: no cover
+    blocks = ((r, b, block) for r, region in enumerate(around.regions) for b, block in enumerate(region.blocks))
+    r, b = next((r, b) for r, b, block in blocks if block == owner)
+    return ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number), op, roots
 
 
 def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] = ()) -> list[Any]:
@@ -232,10 +229,9 @@ def keeping_addresses(
 
 def is_erased(loop: Running | None, operand: int, iteration: int | None, identities: Identities) -> bool:
     """Return True for an iteration over an op that one before has erased: the state may not be asked for it."""
-    if loop is None or iteration is None or operand >= len(loop.targets):
-        return False
-    targets = loop.targets[operand]  # none for parameters
-    if iteration >= len(targets):
+    # There are no targets for parameters.
+    targets = loop.targets[operand] if loop is not None and operand < len(loop.targets) else []
+    if iteration is None or iteration >= len(targets):
         return False
     at, known_as = targets[iteration]
     return identities.id_at(at) != known_as

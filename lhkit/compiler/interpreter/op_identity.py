@@ -99,9 +99,9 @@ class Identities:
         known = self._known.get(at)
         return known.parent if known else None
 
-    def id_at(self, at: int) -> str | None:
+    def id_at(self, at: int | None) -> str | None:
         """Return the id of the op at an address that the last look saw there."""
-        known = self._known.get(at)
+        known = None if at is None else self._known.get(at)
         return known.id if known else None
 
     def in_order(self, first: Any) -> list[str]:

@@ -41,11 +41,6 @@ _LOOPS = ("scf.for", "affine.for")
 _MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 
 
-def has_preconditions(op: str) -> bool:
-    """Return True for a transform op, by name, that conditions are known of."""
-    return op.removeprefix("transform.") in CONDITIONS
-
-
 def unmet_preconditions(op: Any, targets: Sequence[Any]) -> tuple[Diagnostic, ...]:
     """Return what a transform op needs and payload ops of its first operand do not have.
 
@@ -59,7 +54,7 @@ def unmet_preconditions(op: Any, targets: Sequence[Any]) -> tuple[Diagnostic, ..
     name = op.name.removeprefix("transform.")
     found: dict[str, Diagnostic] = {}
     for target in targets[:_MOST_TARGETS]:
-        complaints = (condition(op, target) for condition in CONDITIONS.get(name, ()))
+        complaints = (condition(op, target) for condition in CONDITIONS.get(op.name, ()))
         said = next(filter(None, complaints), None)
         if said is not None and said not in found:
             about = Diagnostic("note", f"the {target.name} that it is for", span_of(target.location))
@@ -80,7 +75,7 @@ def _shaped(op: Any) -> list[Any]:
 
 
 def _takes(fits: Callable[[Any], bool], complaint: str) -> Condition:
-    """Return the condition that a payload op fits; in the complaint stands ``{name}`` for its name."""
+    """Return the condition that a payload op fits; ``{name}`` in the complaint is replaced by its name."""
     return lambda _op, target: None if fits(target) else complaint.format(name=target.name)
 
 
@@ -220,29 +215,29 @@ def fitting_padding_values(op: Any, target: Any) -> str | None:
 
 
 CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
-    "structured.fuse": (tileable, on_tensors),
-    "structured.tile_using_for": (tileable, enough_loops),
-    "structured.tile_using_forall": (tileable,),
-    "structured.tile_reduction_using_for": (structured, reduces, on_tensors, one_result),
-    "structured.tile_reduction_using_forall": (structured, reduces, on_tensors, one_result),
-    "structured.fuse_into_containing_op": (tileable,),
-    "structured.pad": (structured, on_tensors, fitting_padding_values),
-    "structured.pack": (structured, on_tensors),
-    "structured.promote": (structured, on_memrefs),
-    "structured.generalize": (structured,),
-    "structured.interchange": (generic,),
-    "structured.split_reduction": (structured, reduces, on_tensors),
-    "structured.transpose_matmul": (matmul, on_tensors),
-    "structured.convert_conv2d_to_img2col": (convolution, on_tensors),
-    "structured.transpose_conv2d": (convolution,),
-    "structured.vectorize": (static_or_sized,),
-    "get_producer_of_operand": (operand_with_producer,),
-    "get_consumers_of_result": (has_result,),
-    "get_result": (has_result,),
-    "loop.unroll": (loop,),
-    "loop.peel": (for_loop,),
-    "loop.pipeline": (for_loop,),
-    "loop.coalesce": (loop,),
+    "transform.structured.fuse": (tileable, on_tensors),
+    "transform.structured.tile_using_for": (tileable, enough_loops),
+    "transform.structured.tile_using_forall": (tileable,),
+    "transform.structured.tile_reduction_using_for": (structured, reduces, on_tensors, one_result),
+    "transform.structured.tile_reduction_using_forall": (structured, reduces, on_tensors, one_result),
+    "transform.structured.fuse_into_containing_op": (tileable,),
+    "transform.structured.pad": (structured, on_tensors, fitting_padding_values),
+    "transform.structured.pack": (structured, on_tensors),
+    "transform.structured.promote": (structured, on_memrefs),
+    "transform.structured.generalize": (structured,),
+    "transform.structured.interchange": (generic,),
+    "transform.structured.split_reduction": (structured, reduces, on_tensors),
+    "transform.structured.transpose_matmul": (matmul, on_tensors),
+    "transform.structured.convert_conv2d_to_img2col": (convolution, on_tensors),
+    "transform.structured.transpose_conv2d": (convolution,),
+    "transform.structured.vectorize": (static_or_sized,),
+    "transform.get_producer_of_operand": (operand_with_producer,),
+    "transform.get_consumers_of_result": (has_result,),
+    "transform.get_result": (has_result,),
+    "transform.loop.unroll": (loop,),
+    "transform.loop.peel": (for_loop,),
+    "transform.loop.pipeline": (for_loop,),
+    "transform.loop.coalesce": (loop,),
 }
 
 

@@ -16,7 +16,7 @@ from lhkit.compiler.ir.schedule_modules import referred_sequences, sequence_ops,
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleKind
 
-# A dialect of its own: the ops that people write are in others, and one can be loaded only once.
+# A separate dialect: the ops that people write are in others, and one can be loaded only once.
 PROBE = "lhkit_trace.probe"
 GIVEN = "lhkit_trace.given"
 _DIALECT = """irdl.dialect @lhkit_trace {
@@ -40,29 +40,27 @@ _transform: Any = host_module("dialects.transform")
 expect_dialect("lhkit_trace")
 
 
-class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]
+class _Op(_transform.TransformOpInterface):  # type: ignore[misc]
+    @staticmethod
+    def allow_repeated_handle_operands(_op: Any) -> bool:
+        return False
+
+
+class _Apply(_Op):
     @staticmethod
     def apply(op: Any, _rewriter: Any, _results: Any, state: Any) -> Any:
         go_on = _listeners[-1](ir.IntegerAttr(op.attributes["number"]).value, state)
         result = _transform.DiagnosedSilenceableFailure
         return result.Success if go_on else result.DefiniteFailure
 
-    @staticmethod
-    def allow_repeated_handle_operands(_op: Any) -> bool:
-        return False
 
-
-class _Give(_transform.TransformOpInterface):  # type: ignore[misc]
+class _Give(_Op):
     @staticmethod
     def apply(op: Any, _rewriter: Any, results: Any, _state: Any) -> Any:
         handle, payload = op.results[0], list(next(_given[-1]))
         give = {"op": results.set_ops, "value": results.set_values, "param": results.set_params}
         give[kind_of(handle.type)](handle, payload)
         return _transform.DiagnosedSilenceableFailure.Success
-
-    @staticmethod
-    def allow_repeated_handle_operands(_op: Any) -> bool:
-        return False
 
 
 class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
@@ -208,7 +206,7 @@ class PlannedBlock:
 
 
 class Plan:
-    """The blocks of a schedule module by number, and which block and gap each probe stands for."""
+    """The blocks of a schedule module by number, and the block and gap of each probe."""
 
     def __init__(
         self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()

@@ -61,30 +61,6 @@ def takes_repeated_handles(op: Any, consumed: int, home: Any) -> bool:
     return _repeats[form]
 
 
-def rehearse(
-    op: Any, home: Any, payload: Any, handles: Sequence[Given], later: Sequence[Any]
-) -> tuple[Diagnostic, ...] | None:
-    """Apply a copy of an op to a payload; return why it fails, or None if it succeeds.
-
-    Args:
-        op: The op.
-        home: The module of the schedule's sequences; as before when this returns.
-        payload: The root of the payload; it is changed.
-        handles: The handles that the op, or an op after it, may use; those of the op are among them.
-        later: The values of the handles that ops after it use.
-    """
-    with _scratch(op, [v for v, _ in handles]) as (sequence, block, given):
-        _put(op, block, given)
-        # Nothing gets here. The interpreter tracks the payload of handles that have uses to come.
-        uses = [given[v] for v in later]
-        ir.Operation.create(PROBE, operands=uses, ip=ir.InsertionPoint.at_block_terminator(block))
-        problems = _apply(sequence, home, payload, [p for _, p in handles])
-        if problems is None:
-            return None
-        texts = {str(r.owner): _as_printed(v) for v, r in given.items()}
-        return tuple(_with_texts(p, texts) for p in problems)
-
-
 def _as_printed(value: Any) -> str:
     """Return how the compiler prints a value in a message: as the op that defines it."""
     if isinstance(value, ir.BlockArgument):
@@ -279,7 +255,16 @@ def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -
     handles = [(h, f) for f in frames for h in f.handles.values() if h.state != "invalid"]
     given = [_counterpart(h, state, copies) for h, _ in handles]
     later = [h.planned.value for h, f in handles if _has_use_to_come(h, f)]
-    return rehearse(op, home, owners[0], given, later)
+    with _scratch(op, [v for v, _ in given]) as (sequence, block, results):
+        _put(op, block, results)
+        # Nothing gets here. The interpreter tracks the payload of handles that have uses to come.
+        uses = [results[v] for v in later]
+        ir.Operation.create(PROBE, operands=uses, ip=ir.InsertionPoint.at_block_terminator(block))
+        problems = _apply(sequence, home, owners[0], [p for _, p in given])
+        if problems is None:
+            return None
+        texts = {str(r.owner): _as_printed(v) for v, r in results.items()}
+        return tuple(_with_texts(p, texts) for p in problems)
 
 
 def rollback_note(frame: Frame, failed: Running) -> Diagnostic:

@@ -27,7 +27,7 @@ from lhkit.compiler.interpreter.handle_frames import (
     lookup,
 )
 from lhkit.compiler.interpreter.op_identity import address
-from lhkit.compiler.interpreter.preconditions import find_fatal_use, has_preconditions, unmet_preconditions
+from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
 from lhkit.compiler.interpreter.rehearsal import (
@@ -90,8 +90,8 @@ class Tracer:
     ) -> None:
         self._context, self._root, self._home = context, root, home
         self._plan, self._journal, self._sources = plan, journal, sources
-        # Whether to look for failures that make an op around them fail later; those that nobody hears
-        # of are always looked for.
+        # Whether to look also for failures that make an op around them fail later, not only for those that
+        # are reported nowhere.
         self._is_thorough = is_thorough
         self._is_vague = False
         self._hearing = Hearing(sources)
@@ -389,7 +389,7 @@ class Tracer:
 
     def _unmet(self, running: Running) -> tuple[Diagnostic, ...]:
         """Return what the step needs and its payload ops, those that are still there, do not have."""
-        if not running.uses or not has_preconditions(running.op.name) or running.verdict.is_refused:
+        if not running.uses or running.op.name not in CONDITIONS or running.verdict.is_refused:
             return ()
         wanted = dict.fromkeys(running.uses[0][0].points_to.ops)
         present = {at: op for op in walk(self._root) if (at := address(op)) in wanted}
@@ -429,11 +429,9 @@ class Tracer:
         self._journal.write("step", step_to_json(step))
 
     def _invalidated(self, verdict: Verdict) -> tuple[Invalidation, ...]:
-        def op_id(at: Any) -> str | None:
-            return None if at is None else self._identities.id_at(at)
-
+        id_at = self._identities.id_at
         return tuple(
-            Invalidation(d.handle, d.cause, d.by, op_id(d.payload_op), op_id(d.ancestor))
+            Invalidation(d.handle, d.cause, d.by, id_at(d.payload_op), id_at(d.ancestor))
             for d in verdict.deaths
         )
 

@@ -193,12 +193,12 @@ def _without(region: Region, needed: set[int]) -> Region:
 def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
     """Return what a buffered module does with memory."""
     origins = Origins(sources)
-    functions = []
-    for function in function_ops(module):
-        if function.regions[0].blocks:
-            slicer = _Slicer(origins)
-            functions.append((symbol_name(function), slicer.function(function)))
-    return MemoryProgram(entry, prune(tuple(functions)), origins.found())
+    functions = tuple(
+        (symbol_name(function), _Slicer(origins).region(function.regions[0]))
+        for function in function_ops(module)
+        if function.regions[0].blocks
+    )
+    return MemoryProgram(entry, prune(functions), origins.found())
 
 
 class _Slicer:
@@ -230,9 +230,6 @@ class _Slicer:
             "func.call": lambda op: [self._instruction("call", op, name=called_by(op))],
         }
 
-    def function(self, function: Any) -> Region:
-        return self._region(function.regions[0])
-
     def _value(self, value: Any) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
 
@@ -242,11 +239,9 @@ class _Slicer:
 
     def _new(self) -> int:
         """Return a number for a value that is not in the IR."""
-        number = len(self._numbers)
-        self._numbers[object()] = number
-        return number
+        return self._value(object())
 
-    def _region(self, region: Any) -> Region:
+    def region(self, region: Any) -> Region:
         blocks = list(region.blocks)
         if not blocks:
             return Region((), (), ())
@@ -259,7 +254,7 @@ class _Slicer:
     def _instructions(self, op: Any) -> list[Instruction]:
         if (turn := self._by_name.get(op.name)) is not None:
             return turn(op)
-        inner = [self._region(region) for region in op.regions]
+        inner = [self.region(region) for region in op.regions]
         if any(i.kind in ("alloc", "free", "stack", "copy") for r in inner for i in r.body):
             return [i for region in inner for i in region.body]
         return self._touch(op)
@@ -267,7 +262,7 @@ class _Slicer:
     def _touch(self, op: Any) -> list[Instruction]:
         """Return the use of all buffers that an op and what is in it read and write."""
         buffers = self._values(v for v in op.operands if isinstance(v.type, _BUFFERS))
-        inside = [i for region in op.regions for i in self._region(region).body if i.kind == "touch"]
+        inside = [i for region in op.regions for i in self.region(region).body if i.kind == "touch"]
         used = dict.fromkeys((*buffers, *(v for i in inside for v in i.operands)))
         if not used or op.name.endswith((".yield", ".return")):
             return []
@@ -280,7 +275,7 @@ class _Slicer:
 
     def _nested(self, kind: Kind, op: Any, *, reverse: bool = False) -> Instruction:
         """Return the instruction of an op with regions; ``reverse``: its last region is that of 0."""
-        regions = [self._region(region) for region in op.regions]
+        regions = [self.region(region) for region in op.regions]
         return self._instruction(kind, op, regions=tuple(regions[::-1] if reverse else regions))
 
     def _allocation(self, op: Any) -> list[Instruction]:
@@ -367,7 +362,7 @@ class _Slicer:
 
     def _parallel(self, op: Any) -> list[Instruction]:
         """Return a nest of loops, one a dimension."""
-        region = self._region(op.regions[0])
+        region = self.region(op.regions[0])
         count, origin = len(region.arguments), self._origins.of(op)
         bounds = self._values(list(op.operands)[: 3 * count])
         body = region.body
@@ -379,7 +374,7 @@ class _Slicer:
     def _switch(self, op: Any) -> list[Instruction]:
         """Return a chain of branches, one a case; the first region is what runs if no case fits."""
         (selector,), cases = self._values(op.operands), list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
-        default, *regions = (self._region(region) for region in op.regions)
+        default, *regions = (self.region(region) for region in op.regions)
         origin, chosen, results = self._origins.of(op), default, self._values(op.results)
         made: list[Instruction] = []
         for case, region in reversed(list(zip(cases, regions, strict=True))):
@@ -394,6 +389,6 @@ class _Slicer:
         return made or [*default.body]
 
     def _execute(self, op: Any) -> list[Instruction]:
-        region = self._region(op.regions[0])
+        region = self.region(op.regions[0])
         pairs = zip(region.yields, self._values(op.results), strict=True)
         return [*region.body, *(Instruction("alias", (a,), (b,)) for a, b in pairs)]
