@@ -143,7 +143,7 @@ class _Interpreter:
         reached, uses = len(self.reached), len(self._uses)
         return Checked(tuple(findings), reached, uses, is_complete, tuple(fatal), tuple(self._undefined))
 
-    # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
+    # Evaluations: each changes the scope, and yields the evaluations that it depends on.
 
     def _block(self, block: OutlineBlock, scope: Scope, is_certain: bool) -> Evaluation:
         for op in block.ops:
@@ -165,30 +165,26 @@ class _Interpreter:
         """Report uses of dead operands in order, and consume."""
         place = OpPlace(op.name, op.source or NOWHERE)
         # Some ops may read what they consume through another operand.
-        allows_repetition = op.may_repeat or facts_of(op).may_repeat
-        before = dict(scope) if allows_repetition else scope
+        before = dict(scope) if op.may_repeat or facts_of(op).may_repeat else scope
         for position, (number, consumes) in enumerate(zip(op.operands, op.consumes, strict=True)):
             handle = self._handles[number]
             if handle.kind == "param":
                 continue
             self._uses.add((id(op), position))
-            state = before[number] if allows_repetition else scope[number]
-            if state.death is not None:
-                self._report(number, state.death, place, is_certain)
+            if (death := before[number].death) is not None:
+                self._report(number, death, place, is_certain)
             if consumes:
                 consume(number, handle.name, scope, place)
 
     def _refuse_fatal(self, op: OutlineOp, scope: Scope) -> None:
         """Record an op that would end the compiler if its handle has payload."""
         message = find_fatal_request(op.name, dict(op.attributes), [self._handles[r].type for r in op.results])
-        if op.name == "transform.alternatives" and any(
-            self._sets_of(n, scope) & self._root for n in op.operands
-        ):
-            message = ALTERNATIVES_ON_ROOT
-        elif op.name == "transform.alternatives" and any(
-            self._sets_of(n, scope) & self._copies for n in op.operands
-        ):
-            message = ALTERNATIVES_ON_COPY
+        if op.name == "transform.alternatives":
+            operands = frozenset().union(*(self._sets_of(n, scope) for n in op.operands))
+            if operands & self._root:
+                message = ALTERNATIVES_ON_ROOT
+            elif operands & self._copies:
+                message = ALTERNATIVES_ON_COPY
         if message is not None:
             self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
 
@@ -199,13 +195,14 @@ class _Interpreter:
                 self._undefined[OpPlace(op.name, op.source or NOWHERE), name] = None
         results: list[State] | None = None
         if self._ops > MOST_OPS:
-            results = None
+            pass
         elif op.name == "transform.match.operation_name":
             self._narrow(op, scope)
         elif op.matchers:
             results = yield self._matching(op, callees, scope)
         elif callees:
-            results = yield self._include(callees[0], op, scope, is_certain)
+            arguments = [State(scope[n].sets) for n in op.operands]
+            results = yield self._call(callees[0], arguments, is_certain)
         elif op.name == "transform.foreach":
             results = yield self._each(op, scope, is_certain)
         elif op.blocks:
@@ -226,20 +223,14 @@ class _Interpreter:
     def _sets_of(self, number: int, scope: Scope) -> SetUnion:
         return _NO_SETS if self._handles[number].kind == "param" else scope[number].sets
 
-    def _include(self, name: str, op: OutlineOp, scope: Scope, is_certain: bool) -> Evaluation:
-        """Interpret a sequence, which sees only its arguments."""
-        arguments = [State(scope[n].sets) for n in op.operands]
-        results = yield self._call(name, arguments, is_certain)
-        return results
-
     def _call(self, name: str, arguments: Sequence[State], is_certain: bool) -> Evaluation:
+        """Interpret a sequence, which sees only its arguments."""
         self.reached.add(name)
         block = self._sequences[name].block
         inner = dict(zip(block.arguments, arguments, strict=False))
         for number in block.arguments[len(arguments) :]:
             inner[number] = State(frozenset({self._store.new()}))
-        results = yield self._block(block, inner, is_certain)
-        return results
+        return (yield self._block(block, inner, is_certain))
 
     def _matching(self, op: OutlineOp, actions: Sequence[str], scope: Scope) -> Evaluation:
         """Interpret matchers on the ops under the first operand, and the actions they are paired with."""
@@ -256,7 +247,13 @@ class _Interpreter:
                     yield self._call(actions[i], matched, False)
             else:
                 live = live_sets(scope)
-                gathered = [self._gather(state, candidate, root, live) for state in matched]
+                # A matcher that returns its candidate returns all of them.
+                gathered = [
+                    State(frozenset({match_under(self._store, root, candidate.kinds, True, live)}))
+                    if state.sets == {candidate}
+                    else state
+                    for state in matched
+                ]
         if not op.callees:
             return gathered
         self._store.change(keeps=False)
@@ -266,12 +263,6 @@ class _Interpreter:
         names = re.findall(r'"([^"]+)"', dict(op.attributes).get("op_names", ""))
         for ops in scope[op.operands[0]].sets:
             ops.kinds = ops.kinds or frozenset(names)
-
-    def _gather(self, state: State, candidate: AbstractSet, root: SetUnion, live: set[AbstractSet]) -> State:
-        """Return the state of a handle to what a matcher returned for all candidates."""
-        if state.sets != {candidate}:
-            return state
-        return State(frozenset({match_under(self._store, root, candidate.kinds, True, live)}))
 
     def _each(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Evaluation:
         """Interpret the body of a loop until the deaths of other iterations reach a fixpoint."""
@@ -355,13 +346,11 @@ class _Interpreter:
         """Return the arguments of alternatives: copies of the ops in the scope, in their place."""
         clones = []
         for number in op.operands:
-            copied = []
-            for ops in self._sets_of(number, scope):
-                clone = self._store.new(ops.kinds)
+            copied = {ops: self._store.new(ops.kinds) for ops in self._sets_of(number, scope)}
+            for ops, clone in copied.items():
                 clone.nestings = ops.enclosing()
-                self._copies.add(clone)
-                copied.append(clone)
-            clones.append(State(frozenset(copied)))
+            self._copies.update(copied.values())
+            clones.append(State(frozenset(copied.values())))
         return clones
 
     def _choose(self, states: Sequence[State]) -> State:

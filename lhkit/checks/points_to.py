@@ -9,8 +9,9 @@ it (may). Sets without a relation are assumed not to alias; otherwise every sche
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lhkit.checks.op_facts import Kinds, is_loop, is_outer, kinds_intersect, kinds_within
@@ -88,42 +89,37 @@ class AbstractSet:
 
     def containers(self) -> list[AbstractSet]:
         """Return the sets that it is or may be nested in, near ones first."""
-        found: dict[AbstractSet, None] = {}
-        waiting: list[AbstractSet] = [self]
-        while waiting:
-            ops = waiting.pop(0)
-            around = [c for i in ops.nestings for c in i.sets] + [c for p in ops.subset_of for c in p]
-            for each in around:
-                if each not in found and each is not self:
-                    waiting.append(each)
-                    found[each] = None
-        lying_in = {c for ops in (self, *found) for i in ops.nestings for c in i.sets}
-        return [c for c in found if c in lying_in]
+
+        def around(ops: AbstractSet) -> list[AbstractSet]:
+            return [c for i in ops.nestings for c in i.sets] + [c for whole in ops.subset_of for c in whole]
+
+        found = list(reachable([self], around))
+        lying_in = {c for ops in found for i in ops.nestings for c in i.sets}
+        return [c for c in found[1:] if c in lying_in]
+
+
+def reachable(
+    start: Iterable[AbstractSet], successors: Callable[[AbstractSet], Iterable[AbstractSet]]
+) -> Iterator[AbstractSet]:
+    """Yield sets and all that are reached from them, breadth first."""
+    waiting = list(start)
+    found = set(waiting)
+    for each in waiting:
+        yield each
+        for other in successors(each):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
 
 
 def supersets(ops: AbstractSet) -> list[AbstractSet]:
     """Return a set and the members of the unions that it is a subset of."""
-    found = {ops: None}
-    waiting = [ops]
-    while waiting:
-        for whole in waiting.pop().subset_of:
-            for each in whole:
-                if each not in found:
-                    found[each] = None
-                    waiting.append(each)
-    return list(found)
+    return list(reachable([ops], lambda c: itertools.chain(*c.subset_of)))
 
 
-def must_subsets(sets: Iterable[AbstractSet]) -> set[AbstractSet]:
+def must_subsets(sets: Iterable[AbstractSet]) -> list[AbstractSet]:
     """Return the sets all of whose ops are certainly in a union."""
-    found = set(sets)
-    waiting = list(found)
-    while waiting:
-        for part in waiting.pop().subsets:
-            if part not in found:
-                found.add(part)
-                waiting.append(part)
-    return found
+    return list(reachable(sets, lambda c: c.subsets))
 
 
 def is_must_subset(ops: AbstractSet, roots: SetUnion) -> bool:
@@ -148,7 +144,7 @@ def _is_covered(ops: AbstractSet, roots: SetUnion, unions_of: Callable[[Abstract
                     reached[each] = [] if each in roots else unions_of(each)
                     waiting.append(each)
     covered = set(roots & reached.keys())
-    # For each union its set and how many of its own are not covered yet; for each set the unions it is in.
+    # For each union its set and the number of its members not covered yet; for each set the unions it is in.
     unions = [(c, u) for c, of_it in reached.items() for u in of_it]
     missing = [len(u) for _, u in unions]
     users: dict[AbstractSet, list[int]] = defaultdict(list)
@@ -179,17 +175,12 @@ def may_alias(a: AbstractSet, b: AbstractSet) -> bool:
 
 def may_be_nested(ops: AbstractSet, root: AbstractSet) -> bool:
     """Return True if there is reason to think that an op of a set is in another set or nested in it."""
-    seen = {ops}
-    waiting = [ops]
-    while waiting:
-        each = waiting.pop()
-        if may_alias(each, root):
-            return True
-        alike = [*supersets(each), *must_subsets([each]), *each.may_aliases]
-        around = {c for x in alike for i in x.nestings for c in i.sets} - seen
-        seen |= around
-        waiting += around
-    return False
+
+    def around(each: AbstractSet) -> set[AbstractSet]:
+        alike = (*supersets(each), *must_subsets([each]), *each.may_aliases)
+        return {c for x in alike for i in x.nestings for c in i.sets}
+
+    return any(may_alias(each, root) for each in reachable([ops], around))
 
 
 @dataclass(frozen=True, slots=True)

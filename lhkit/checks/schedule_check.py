@@ -10,14 +10,14 @@ from typing import Any
 from lhkit.checks.abstract_interpreter import check_outline
 from lhkit.load.loader import as_schedule, schedule_sources
 from lhkit.load.old_spellings import describe_undefined
-from lhkit.model.check_report import CheckReport, FatalUse, Finding
+from lhkit.model.check_report import CheckReport, FatalUse
 from lhkit.model.errors import public
 from lhkit.model.ir_outline import Outline
 from lhkit.model.knob import KnobValue
-from lhkit.model.pass_policy import RefusedPass, how_to_allow
+from lhkit.model.pass_policy import how_to_allow
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
-from lhkit.model.span import excerpt
+from lhkit.model.span import Span, excerpt
 from lhkit.traces.report.trace_text import Line, Piece, Role, plain_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
@@ -91,15 +91,15 @@ def check_lines(report: CheckReport) -> tuple[Line, ...]:
     texts = dict(report.texts)
     lines: list[Line] = []
     for finding in report.findings:
-        lines += [*_finding_lines(finding, texts), ()]
-    for fatal in report.fatal:
-        head: Line = (
-            Piece(f"{fatal.use.source}: "),
-            Piece(f"error: {fatal.use.op}: {fatal.message}", "failed"),
-        )
-        lines += [head, *_excerpt_lines(excerpt(fatal.use.source, texts)), ()]
-    for refused in report.refused:
-        lines += [*_refused_lines(refused, texts), ()]
+        use, death = finding.use.source, finding.invalidated_at.source
+        role: Role = "failed" if finding.severity == "error" else "warning"
+        lines += _lines_at(use, Piece(f"{finding.severity}: {finding.message}", role), texts)
+        if death != use:
+            lines += _lines_at(death, Piece(f"note: {finding.by} is consumed here", "faint"), texts)
+        lines.append(())
+    errors = [(f.use.source, f"{f.use.op}: {f.message}") for f in report.fatal]
+    for place, message in (*errors, *((r.source, r.reason) for r in report.refused)):
+        lines += [*_lines_at(place, Piece(f"error: {message}", "failed"), texts), ()]
     if advice := how_to_allow(r.name for r in report.refused if r.is_registered):
         lines += [(Piece(advice),), ()]
     return (*lines, (Piece(summary(report), "title"),))
@@ -123,22 +123,8 @@ def summary(report: CheckReport) -> str:
     return f"{report.source}: {found} ({looked})"
 
 
-def _finding_lines(finding: Finding, texts: dict[str, str]) -> list[Line]:
-    role: Role = "failed" if finding.severity == "error" else "warning"
-    use, death = finding.use.source, finding.invalidated_at.source
-    lines: list[Line] = [(Piece(f"{use}: "), Piece(f"{finding.severity}: {finding.message}", role))]
-    lines += _excerpt_lines(excerpt(use, texts))
-    if death != use:
-        lines.append((Piece(f"{death}: "), Piece(f"note: {finding.by} is consumed here", "faint")))
-        lines += _excerpt_lines(excerpt(death, texts))
-    return lines
-
-
-def _refused_lines(refused: RefusedPass, texts: dict[str, str]) -> list[Line]:
-    at = f"{refused.source}: " if refused.source else ""
-    lines: list[Line] = [(Piece(at), Piece(f"error: {refused.reason}", "failed"))]
-    return lines + (_excerpt_lines(excerpt(refused.source, texts)) if refused.source else [])
-
-
-def _excerpt_lines(shown: str) -> list[Line]:
-    return [(Piece(line),) for line in shown.splitlines()]
+def _lines_at(place: Span | None, message: Piece, texts: dict[str, str]) -> list[Line]:
+    """Return a message with its place, and the line of the text there."""
+    if place is None:
+        return [(Piece(""), message)]
+    return [(Piece(f"{place}: "), message), *((Piece(line),) for line in excerpt(place, texts).splitlines())]

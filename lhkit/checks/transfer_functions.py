@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lhkit.checks.op_facts import (
@@ -30,6 +30,7 @@ from lhkit.checks.points_to import (
     SetUnion,
     find_overlap,
     is_must_nested,
+    reachable,
     relate_match,
 )
 from lhkit.model.check_report import OpPlace
@@ -109,9 +110,9 @@ class TransferFunction:
 
     def _make(self) -> list[SetUnion]:
         count = len(self._results)
-        made = [self._result(i, self._facts.result(i, count)) for i in range(count)]
-        for i in range(count):
-            fact = self._facts.result(i, count)
+        facts = [self._facts.result(i, count) for i in range(count)]
+        made = [self._result(i, fact) for i, fact in enumerate(facts)]
+        for i, fact in enumerate(facts):
             if fact is not None and fact.relation == "new":
                 self._nest(i, fact, made)
         parts = [c for sets in made for c in sets if self._facts.results[:1] == (ResultFact("part"),)]
@@ -275,15 +276,12 @@ def match_under(
 
 
 def _directly_outward(ops: AbstractSet) -> set[AbstractSet]:
-    """Return the chain of sets each of which directly encloses the one before."""
-    found: set[AbstractSet] = set()
-    waiting = [ops]
-    while waiting:
-        for i in waiting.pop().nestings:
-            if i.is_direct and i.is_certain:
-                waiting += [c for c in i.sets if c not in found]
-                found |= i.sets
-    return found
+    """Return a set and the chain of those each of which directly encloses the one before."""
+
+    def outward(each: AbstractSet) -> Iterator[AbstractSet]:
+        return (c for i in each.nestings if i.is_direct and i.is_certain for c in i.sets)
+
+    return set(reachable([ops], outward))
 
 
 def _directly_around(ops: AbstractSet, kinds: Kinds) -> AbstractSet | None:

@@ -198,7 +198,7 @@ class Handlers:
             raise
 
     def _progress(self, stage: str, module: Any) -> None:
-        # The LLVM dialect is long and nobody's last good IR; constants are not what one looks for.
+        # The LLVM dialect is long and of no use as the last good IR; neither are large constants.
         text = None
         if stage != "jit":
             text = module.operation.get_asm(large_elements_limit=_ELIDED_ELEMENTS)

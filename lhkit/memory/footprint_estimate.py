@@ -7,8 +7,11 @@ followed, and the result is bounded by them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lhkit.memory.live_buffers import LiveRanges
 from lhkit.model.memory_footprint import (
@@ -35,26 +38,93 @@ from lhkit.model.memory_footprint import (
 _MOST_STEPS = 300_000
 _MOST_DEPTH = 60
 _ROUNDS = 8
-_ONE = Range(1, 1)
+_NONE, _ONE, _ANY = Range(0, 0), Range(1, 1), Range(0, None)
 
 
 def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...] | int]) -> Prediction:
     """Return bounds on what a call allocates; nothing is known of trailing arguments that are left out."""
-    machine = _Machine(program)
-    entry = dict(program.functions)[program.entry]
-    values = [machine.argument(a) for a in arguments]
-    values += [machine.argument(None) for _ in entry.arguments[len(values) :]]
-    returned = machine.call(entry, values)
-    return machine.prediction(returned)
+    return _Machine(program).predict(dict(program.functions)[program.entry], arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """A value that is one of several buffers, and its extents where they are known."""
+
+    numbers: frozenset[int]
+    extents: tuple[Number, ...] | None = None
+
+
+# None is a buffer of which nothing is known.
+Value = Number | Buffers | None
+Environment = dict[int, Value]
+
+
+class _Tally(NamedTuple):
+    """Totals so far, named as in `Prediction`."""
+
+    allocations: Range = _NONE
+    total_bytes: Range = _NONE
+    copies: Range = _NONE
+    copied_bytes: Range = _NONE
+    stack_bytes: Range = _NONE
+
+    def plus(self, other: _Tally) -> _Tally:
+        return _Tally(*map(add, self, other))
+
+    def minus(self, earlier: _Tally) -> _Tally:
+        return _Tally(*map(_since, self, earlier))
+
+    def repeated(self, trips: Range) -> _Tally:
+        return _Tally(*(times(each, trips) for each in self))
+
+
+def _since(now: Range, was: Range) -> Range:
+    return Range(now.low - was.low, None if now.high is None or was.high is None else now.high - was.high)
 
 
 @dataclass(slots=True)
-class _Moment:
-    """The abstract state after a number of iterations."""
+class _State:
+    """The heap and the totals at a moment.
 
-    heap: Heap
-    values: list[Value]
-    tally: Tally
+    Attributes:
+        live: Size of each live buffer; one that may live has 0 as its lowest size.
+        peak: The most bytes that lived until now.
+    """
+
+    live: dict[int, Range] = field(default_factory=dict)
+    bytes: Range = _NONE
+    peak: Range = _NONE
+    tally: _Tally = field(default_factory=_Tally)
+
+    def copy(self) -> _State:
+        return dataclasses.replace(self, live=dict(self.live))
+
+    def count(self, **more: Range) -> None:
+        self.tally = self.tally.plus(_Tally(**more))
+
+    def allocate(self, number: int, size: Range) -> None:
+        self.live[number] = size
+        self.bytes = add(self.bytes, size)
+        self.peak = largest(self.peak, self.bytes)
+
+    def free(self, numbers: frozenset[int], *, is_certain: bool) -> None:
+        """Free one of several buffers."""
+        for number in numbers & self.live.keys():
+            if is_certain:
+                del self.live[number]
+            else:
+                self.live[number] = Range(0, self.live[number].high)
+        self.measure()
+
+    def measure(self) -> None:
+        self.bytes = functools.reduce(add, self.live.values(), _NONE)
+
+    def lose_bounds(self) -> None:
+        """Drop upper bounds: live buffers differ by iteration, and the trip count is unknown."""
+        self.live = dict.fromkeys(self.live, _ANY)
+        self.measure()
+        self.peak = Range(self.peak.low, None)
+        self.tally = _Tally(*(Range(each.low, None) for each in self.tally))
 
 
 class _Machine:
@@ -63,15 +133,14 @@ class _Machine:
     def __init__(self, program: MemoryProgram) -> None:
         self._functions = dict(program.functions)
         self._ranges = LiveRanges(program)
-        self._heap = Heap()
-        self._tally = Tally()
+        self._state = _State()
         self._merged: dict[int, frozenset[int]] = {}
         self._count = 0
         self._steps = 0
         self._depth = 0
         self._run: dict[str, Callable[[Instruction, Environment], None]] = {
             "alloc": self._alloc,
-            "stack": self._stack,
+            "stack": self._alloc,
             "free": self._free,
             "copy": self._copy,
             "touch": self._touch,
@@ -79,41 +148,39 @@ class _Machine:
             "while": self._while,
             "branch": self._branch,
             "call": self._call,
-            **EVALUATIONS,
         }
 
-    def argument(self, given: tuple[int, ...] | int | None) -> Value:
-        """Return the value of an argument: a number, or the caller's buffer (of any extents for None)."""
-        if isinstance(given, int):
-            return known(given)
-        return Buffers(frozenset({self._new()}), None if given is None else tuple(known(n) for n in given))
-
-    def call(self, function: Region, values: Sequence[Value]) -> list[Value]:
-        return self._region(function, dict(zip(function.arguments, values, strict=True)))
-
-    def prediction(self, returned: Sequence[Value]) -> Prediction:
+    def predict(self, entry: Region, arguments: Sequence[tuple[int, ...] | int]) -> Prediction:
+        given = itertools.zip_longest(arguments, entry.arguments)
+        returned = self._enter(entry, [self._argument(a) for a, _ in given])
         held = frozenset().union(*(v.numbers for v in returned if isinstance(v, Buffers)))
-        sites, points, loops = self._ranges.found(
-            self._originals(frozenset(self._heap.live)), self._originals(held)
-        )
-        tally, heap = self._tally, self._heap
+        state = self._state
+        sites, points, loops = self._ranges.found(self._originals(frozenset(state.live)), self._originals(held))
         return Prediction(
-            allocations=tally.allocations,
-            total_bytes=tally.total_bytes,
-            peak_bytes=heap.peak,
-            left_bytes=heap.bytes,
-            copies=tally.copies,
-            copied_bytes=tally.copied_bytes,
-            stack_bytes=tally.stack_bytes,
+            **state.tally._asdict(),
+            peak_bytes=state.peak,
+            left_bytes=state.bytes,
             sites=sites,
             points=points,
             loops=loops,
         )
 
+    def _argument(self, given: tuple[int, ...] | int | None) -> Value:
+        """Return the value of an argument: a number, or the caller's buffer (of any extents for None)."""
+        if isinstance(given, int):
+            return known(given)
+        return Buffers(frozenset({self._new()}), None if given is None else tuple(map(known, given)))
+
+    def _enter(self, function: Region, values: Sequence[Value]) -> list[Value]:
+        return self._region(function, dict(zip(function.arguments, values, strict=True)))
+
     def _region(self, region: Region, env: Environment) -> list[Value]:
         for instruction in region.body:
             self._steps += 1
-            self._run[instruction.kind](instruction, env)
+            if (run := self._run.get(instruction.kind)) is not None:
+                run(instruction, env)
+            else:
+                env[instruction.results[0]] = _evaluate(instruction, [env.get(v) for v in instruction.operands])
         return [env.get(v) for v in region.yields]
 
     def _new(self) -> int:
@@ -123,52 +190,34 @@ class _Machine:
     # Memory
 
     def _alloc(self, instruction: Instruction, env: Environment) -> None:
-        size, made = self._made(instruction, env)
-        size = rounded(size, instruction.alignment)
-        self._heap.allocate(made, size)
-        self._tally = self._tally.plus(Tally(allocations=_ONE, total_bytes=size))
-        self._ranges.allocated(instruction, made, size, self._heap.bytes)
-
-    def _stack(self, instruction: Instruction, env: Environment) -> None:
-        size, made = self._made(instruction, env)
-        self._tally = self._tally.plus(Tally(stack_bytes=size))
-        self._ranges.allocated(instruction, made, size, self._heap.bytes)
-
-    def _made(self, instruction: Instruction, env: Environment) -> tuple[Range, int]:
-        given = [number_of(env.get(v)) for v in instruction.operands]
-        size = self._bytes(instruction.number, given)
-        dynamic = iter(given)
-        extents = tuple(next(dynamic) if n is None else known(n) for n in instruction.extents)
-        made = self._new()
-        env[instruction.results[0]] = Buffers(frozenset({made}), extents)
-        return size, made
-
-    @staticmethod
-    def _bytes(number: int, extents: Sequence[Number]) -> Range:
-        size = Range(number, number)
-        for extent in extents:
-            size = times(size, count(extent))
-        return size
+        """Make a buffer, on the heap or on the stack."""
+        given = _numbers(instruction.operands, env)
+        made, size = self._new(), _bytes(instruction.number, given)
+        env[instruction.results[0]] = Buffers(frozenset({made}), _extents(instruction, given))
+        if instruction.kind == "stack":
+            self._state.count(stack_bytes=size)
+        else:
+            size = rounded(size, instruction.alignment)
+            self._state.allocate(made, size)
+            self._state.count(allocations=_ONE, total_bytes=size)
+        self._ranges.allocated(instruction, made, size, self._state.bytes)
 
     def _free(self, instruction: Instruction, env: Environment) -> None:
         buffers = env.get(instruction.operands[0])
-        numbers = buffers.numbers if isinstance(buffers, Buffers) else frozenset(self._heap.live)
-        self._heap.free(numbers if isinstance(buffers, Buffers) else numbers | {0})
-        self._ranges.freed(instruction, self._originals(numbers), self._heap.bytes)
+        is_known = isinstance(buffers, Buffers)
+        numbers = buffers.numbers if isinstance(buffers, Buffers) else frozenset(self._state.live)
+        self._state.free(numbers, is_certain=is_known and len(numbers) == 1)
+        self._ranges.freed(instruction, self._originals(numbers), self._state.bytes)
 
     def _copy(self, instruction: Instruction, env: Environment) -> None:
-        extents = [number_of(env.get(v)) for v in instruction.operands[2:]]
-        size = self._bytes(instruction.number, extents)
-        self._tally = self._tally.plus(Tally(copies=_ONE, copied_bytes=size))
-        self._use(instruction, instruction.operands[:2], env)
+        size = _bytes(instruction.number, _numbers(instruction.operands[2:], env))
+        self._state.count(copies=_ONE, copied_bytes=size)
+        self._touch(instruction, env)
 
     def _touch(self, instruction: Instruction, env: Environment) -> None:
-        self._use(instruction, instruction.operands, env)
-
-    def _use(self, instruction: Instruction, values: Sequence[int], env: Environment) -> None:
-        buffers = [b for b in map(env.get, values) if isinstance(b, Buffers)]
+        buffers = [b for b in map(env.get, instruction.operands) if isinstance(b, Buffers)]
         used = frozenset().union(*(self._originals(b.numbers) for b in buffers))
-        self._ranges.used(instruction, used, self._heap.bytes)
+        self._ranges.used(instruction, used, self._state.bytes)
 
     def _originals(self, numbers: frozenset[int]) -> frozenset[int]:
         while found := numbers & self._merged.keys():
@@ -179,19 +228,16 @@ class _Machine:
 
     def _loop(self, loop: Instruction, env: Environment) -> None:
         (body,) = loop.regions
-        lower, upper, step = (number_of(env.get(v)) for v in loop.operands[:3])
+        lower, upper, step = _numbers(loop.operands[:3], env)
         carried = [env.get(v) for v in loop.operands[3:]]
-        trips = count(compute("ceildivsi", (compute("subi", (upper, lower)), step)))
-        if trips.high == 0:
-            trips = NONE
+        left = trips = count(compute("ceildivsi", (compute("subi", (upper, lower)), step)))
         self._ranges.looped(loop, trips)
-        starts = None if lower.value is None or step.value is None else (lower.value, step.value)
-        left = trips
-        if trips.is_exact and starts is not None:
-            left, carried = self._run_each(body, env, trips.low, starts, carried)
-        if left != NONE:
-            indices = Number(lower.low, None if upper.high is None else upper.high - 1)
-            carried = self._run_some(lambda given: self._iterate(body, env, indices, given), left, carried)
+        if trips.is_exact and lower.value is not None and step.value is not None:
+            indices = range(lower.value, lower.value + trips.low * step.value, step.value)
+            left, carried = self._run_each(body, env, indices, carried)
+        if left != _NONE:
+            index = Number(lower.low, None if upper.high is None else upper.high - 1)
+            carried = self._run_some(lambda given: self._iterate(body, env, index, given), left, carried)
         env.update(zip(loop.results, carried, strict=True))
 
     def _iterate(self, body: Region, env: Environment, index: Number, carried: Sequence[Value]) -> list[Value]:
@@ -199,26 +245,26 @@ class _Machine:
         return self._region(body, env)
 
     def _run_each(
-        self, body: Region, env: Environment, trips: int, starts: tuple[int, int], carried: list[Value]
+        self, body: Region, env: Environment, indices: range, carried: list[Value]
     ) -> tuple[Range, list[Value]]:
         """Run iterations until a fixpoint or the step limit; return how many are left."""
-        varies = self._ranges.uses(body, body.arguments[0])
+        varies = _takes(body, body.arguments[0])
         oldest, seen = self._count, None
-        lower, step = starts
-        for i in range(trips):
+        for i, index in enumerate(indices):
+            left = len(indices) - i
             if self._steps > _MOST_STEPS:
-                return Range(trips - i, trips - i), carried
-            before = self._tally
-            carried = self._iterate(body, env, known(lower + i * step), carried)
+                return Range(left, left), carried
+            before = self._state.tally
+            carried = self._iterate(body, env, known(index), carried)
             if varies:
                 continue
             now = self._signature(carried, oldest)
             if now == seen:
-                rest = trips - i - 1
-                self._tally = self._tally.plus(self._tally.minus(before).repeated(Range(rest, rest)))
+                each = self._state.tally.minus(before)
+                self._state.tally = self._state.tally.plus(each.repeated(Range(left - 1, left - 1)))
                 break
             seen = now
-        return NONE, carried
+        return _NONE, carried
 
     def _signature(self, carried: Sequence[Value], oldest: int) -> object:
         """Return what the next iteration depends on; buffers made in the loop are told apart by their sites."""
@@ -231,7 +277,7 @@ class _Machine:
         values = tuple(
             (frozenset(map(described, v.numbers)), v.extents) if isinstance(v, Buffers) else v for v in carried
         )
-        live = sorted(str((described(n), size.low, size.high)) for n, size in self._heap.live.items())
+        live = sorted(str((described(n), size.low, size.high)) for n, size in self._state.live.items())
         return values, tuple(live)
 
     def _run_some(
@@ -239,35 +285,37 @@ class _Machine:
     ) -> list[Value]:
         """Run iterations until a fixpoint, and join the states at which the loop may end."""
         oldest = self._count
-        moments = [_Moment(self._heap.copy(), carried, self._tally)]
+        moments = [(self._state.copy(), carried)]
         seen = self._signature(carried, oldest)
-        each: Tally | None = None
+        each: _Tally | None = None
         while len(moments) <= _ROUNDS and (trips.high is None or len(moments) <= trips.high):
             carried = run(carried)
             now = self._signature(carried, oldest)
             if now == seen:
                 # From here on all iterations are alike.
-                each = self._tally.minus(moments[-1].tally)
-                moments[-1].heap.peak = between((moments[-1].heap.peak, self._heap.peak))
+                settled, _ = moments[-1]
+                each = self._state.tally.minus(settled.tally)
+                settled.peak = between((settled.peak, self._state.peak))
                 break
-            moments.append(_Moment(self._heap.copy(), carried, self._tally))
+            moments.append((self._state.copy(), carried))
             seen = now
-        is_whole = trips.high is not None and trips.high < len(moments)
-        ends = moments[min(trips.low, len(moments) - 1) : None if trips.high is None else trips.high + 1]
-        self._tally = _tally_of(moments, each or Tally(), trips)
-        self._heap, carried = self._join([m.heap for m in ends], [m.values for m in ends])
-        if each is None and not is_whole:
-            self._lose_bounds()
+        last = len(moments) - 1
+
+        def tally_after(trips: int) -> _Tally:
+            more = max(trips - last, 0)
+            return moments[min(trips, last)][0].tally.plus((each or _Tally()).repeated(Range(more, more)))
+
+        fewest = tally_after(trips.low)
+        if trips.high is None:
+            most = tally_after(last).plus((each or _Tally()).repeated(_ANY))
+        else:
+            most = tally_after(trips.high)
+        carried = self._join(moments[min(trips.low, last) : None if trips.high is None else trips.high + 1])
+        self._state.tally = _hull_of_tallies((fewest, most))
+        if each is None and (trips.high is None or trips.high > last):
+            self._state.lose_bounds()
             return [None if isinstance(v, Buffers) else UNKNOWN for v in carried]
         return carried
-
-    def _lose_bounds(self) -> None:
-        """Drop upper bounds: live buffers differ by iteration, and the trip count is unknown."""
-        heap = self._heap
-        heap.live = {n: Range(0, None) for n in heap.live}
-        heap.measure()
-        heap.peak = Range(heap.peak.low, None)
-        self._tally = self._tally.unbounded()
 
     def _while(self, loop: Instruction, env: Environment) -> None:
         before, after = loop.regions
@@ -282,40 +330,55 @@ class _Machine:
 
         trips = 0
         more, *handed = ask([env.get(v) for v in loop.operands])
-        while number_of(more).value and self._steps <= _MOST_STEPS:
+        while _number(more).value and self._steps <= _MOST_STEPS:
             more, *handed = iterate(handed)
             trips += 1
-        if number_of(more).value == 0:
+        if _number(more).value == 0:
             self._ranges.looped(loop, Range(trips, trips))
         else:
             self._ranges.looped(loop, Range(trips, None))
-            handed = self._run_some(lambda given: iterate(given)[1:], Range(0, None), handed)
+            handed = self._run_some(lambda given: iterate(given)[1:], _ANY, handed)
         env.update(zip(loop.results, handed, strict=True))
 
     def _branch(self, branch: Instruction, env: Environment) -> None:
-        condition = number_of(env.get(branch.operands[0])).value
+        condition = _number(env.get(branch.operands[0])).value
         if condition is not None:
             values = self._region(branch.regions[min(abs(condition), 1)], env)
             env.update(zip(branch.results, values, strict=False))
             return
-        tally, heaps, given, tallies = self._tally, [], [], []
-        start = self._heap
+        start, ends = self._state, []
         for region in branch.regions:
-            self._heap, self._tally = start.copy(), tally
-            given.append(self._region(region, env))
-            heaps.append(self._heap)
-            tallies.append(self._tally)
-        self._tally = Tally.one_of(tallies)
-        width = len(branch.results)
-        self._heap, values = self._join(heaps, [g[:width] for g in given])
-        env.update(zip(branch.results, values, strict=True))
+            self._state = start.copy()
+            values = self._region(region, env)[: len(branch.results)]
+            ends.append((self._state, values))
+        env.update(zip(branch.results, self._join(ends), strict=True))
 
-    def _join(self, heaps: list[Heap], values: list[list[Value]]) -> tuple[Heap, list[Value]]:
-        merged: dict[int, frozenset[int]] = {}
-        joined, one = join(heaps, values, merged, self._count + 1)
-        self._count += len(merged)
-        self._merged |= merged
-        return joined, one
+    def _join(self, ends: Sequence[tuple[_State, list[Value]]]) -> list[Value]:
+        """Go on with the join of several states, and return that of the values at each of them.
+
+        Two buffers that each live at one end only, and are at the same position, become one: each of the
+        ends has exactly one of them.
+        """
+        states, rows = [state for state, _ in ends], [list(values) for _, values in ends]
+        for position in range(len(rows[0])):
+            owned = [_only_here(row[position], s, states) for row, s in zip(rows, states, strict=True)]
+            old = [number for number in owned if number is not None]
+            if len(old) == len(owned) and len(set(old)) > 1:
+                new = self._new()
+                self._merged[new] = frozenset(old)
+                for row, state, number in zip(rows, states, old, strict=True):
+                    state.live[new] = state.live.pop(number)
+                    row[:] = _renamed(row, number, new)
+        self._state = _State(
+            {
+                n: between(s.live.get(n, _NONE) for s in states)
+                for n in itertools.chain(*(s.live for s in states))
+            },
+            peak=between(s.peak for s in states),
+            tally=_hull_of_tallies(s.tally for s in states),
+        )
+        self._state.measure()
+        return [_one_value(column) for column in zip(*rows, strict=True)]
 
     def _call(self, call: Instruction, env: Environment) -> None:
         function = self._functions.get(call.name)
@@ -323,175 +386,50 @@ class _Machine:
             return
         if self._depth == _MOST_DEPTH:
             # A recursion whose end depends on data.
-            self._lose_bounds()
+            self._state.lose_bounds()
             return
         self._depth += 1
-        values = self.call(function, [env.get(v) for v in call.operands])
+        values = self._enter(function, [env.get(v) for v in call.operands])
         self._depth -= 1
         env.update(zip(call.results, values, strict=True))
 
 
-def _tally_of(moments: Sequence[_Moment], each: Tally, trips: Range) -> Tally:
-    """Return what was done after a number of iterations; those after the last moment do ``each``."""
-    last = len(moments) - 1
-    fewest = moments[min(trips.low, last)].tally
-    fewest = fewest.plus(each.repeated(Range(max(trips.low - last, 0), max(trips.low - last, 0))))
-    if trips.high is None:
-        most = moments[last].tally.plus(each.repeated(Range(0, None)))
-    else:
-        more = max(trips.high - last, 0)
-        most = moments[min(trips.high, last)].tally.plus(each.repeated(Range(more, more)))
-    return Tally.one_of((fewest, most))
+def _takes(region: Region, value: int) -> bool:
+    """Return True if something in a region takes a value."""
+    return value in region.yields or any(
+        value in i.operands or any(_takes(r, value) for r in i.regions) for i in region.body
+    )
 
 
-NONE = Range(0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Buffers:
-    """A value that is one of several buffers, and its extents where they are known."""
-
-    numbers: frozenset[int]
-    extents: tuple[Number, ...] | None = None
-
-
-# None is a buffer of which nothing is known.
-Value = Number | Buffers | None
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Totals of allocations and copies so far."""
-
-    allocations: Range = NONE
-    total_bytes: Range = NONE
-    copies: Range = NONE
-    copied_bytes: Range = NONE
-    stack_bytes: Range = NONE
-
-    def plus(self, other: Tally) -> Tally:
-        """Return the sum."""
-        return Tally(*(add(a, b) for a, b in zip(_fields(self), _fields(other), strict=True)))
-
-    def minus(self, earlier: Tally) -> Tally:
-        """Return the difference."""
-        return Tally(*(_since(a, b) for a, b in zip(_fields(self), _fields(earlier), strict=True)))
-
-    def unbounded(self) -> Tally:
-        """Return it without upper bounds."""
-        return Tally(*(Range(each.low, None) for each in _fields(self)))
-
-    def repeated(self, trips: Range) -> Tally:
-        """Return it times a trip count."""
-        return Tally(*(times(each, trips) for each in _fields(self)))
-
-    @staticmethod
-    def one_of(tallies: Sequence[Tally]) -> Tally:
-        """Return the hull of several."""
-        return Tally(*(between(each) for each in zip(*map(_fields, tallies), strict=True)))
-
-
-def _fields(tally: Tally) -> tuple[Range, ...]:
-    return tuple(getattr(tally, f.name) for f in dataclasses.fields(tally))
-
-
-def _since(now: Range, was: Range) -> Range:
-    return Range(now.low - was.low, None if now.high is None or was.high is None else now.high - was.high)
-
-
-@dataclass(slots=True)
-class Heap:
-    """The heap at a moment.
-
-    Attributes:
-        live: Size of each buffer that lives; one that may live has 0 as its lowest size.
-        peak: The most that lived until now.
-    """
-
-    live: dict[int, Range] = field(default_factory=dict)
-    bytes: Range = NONE
-    peak: Range = NONE
-
-    def copy(self) -> Heap:
-        """Return a copy."""
-        return Heap(dict(self.live), self.bytes, self.peak)
-
-    def allocate(self, number: int, size: Range) -> None:
-        """Add a buffer."""
-        self.live[number] = size
-        self.bytes = add(self.bytes, size)
-        self.peak = largest(self.peak, self.bytes)
-
-    def free(self, numbers: frozenset[int]) -> None:
-        """Free one of several buffers."""
-        if len(numbers) == 1:
-            (number,) = numbers
-            self.live.pop(number, None)
-        else:
-            for number in numbers & self.live.keys():
-                self.live[number] = Range(0, self.live[number].high)
-        self.measure()
-
-    def measure(self) -> None:
-        """Sum up the live buffers."""
-        self.bytes = NONE
-        for size in self.live.values():
-            self.bytes = add(self.bytes, size)
-
-
-def join(
-    heaps: Sequence[Heap], values: Sequence[Sequence[Value]], merged: dict[int, frozenset[int]], new: int
-) -> tuple[Heap, list[Value]]:
-    """Join several heaps and the values of each, column by column.
-
-    Two buffers that each live in one moment only, and are at the same position, become one: each of the
-    moments has exactly one of them.
-    """
-    columns = [list(column) for column in zip(*values, strict=True)]
-    for column in columns:
-        owned = [_only_here(v, heap, heaps) for v, heap in zip(column, heaps, strict=True)]
-        if all(o is not None for o in owned) and len(set(owned)) > 1:
-            old = [o for o in owned if o is not None]
-            new_number = new + len(merged)
-            merged[new_number] = frozenset(old)
-            for heap, number in zip(heaps, old, strict=True):
-                heap.live[new_number] = heap.live.pop(number)
-            for k, row in enumerate(values):
-                _rename(columns, k, old[k], new_number, len(row))
-    live = {
-        n: between([h.live.get(n, NONE) for h in heaps])
-        for n in dict.fromkeys(k for h in heaps for k in h.live)
-    }
-    joined = Heap(live, peak=between([h.peak for h in heaps]))
-    joined.measure()
-    return joined, [one_value(column) for column in columns]
-
-
-def _only_here(value: Value, heap: Heap, heaps: Sequence[Heap]) -> int | None:
-    """Return the buffer that a value is for certain, if it lives in this moment and no other."""
+def _only_here(value: Value, state: _State, states: Sequence[_State]) -> int | None:
+    """Return the buffer that a value is for certain, if it lives in this state and no other."""
     if not isinstance(value, Buffers) or len(value.numbers) != 1:
         return None
     (number,) = value.numbers
-    others = [h for h in heaps if h is not heap]
-    return number if number in heap.live and not any(number in h.live for h in others) else None
+    return number if [s for s in states if number in s.live] == [state] else None
 
 
-def _rename(columns: list[list[Value]], row: int, old: int, new: int, count: int) -> None:
-    for k in range(count):
-        value = columns[k][row]
-        if isinstance(value, Buffers) and value.numbers == {old}:
-            columns[k][row] = Buffers(frozenset({new}), value.extents)
+def _renamed(row: Sequence[Value], old: int, new: int) -> list[Value]:
+    return [
+        Buffers(frozenset({new}), v.extents) if isinstance(v, Buffers) and v.numbers == {old} else v
+        for v in row
+    ]
 
 
-def one_value(values: Sequence[Value]) -> Value:
+def _hull_of_tallies(tallies: Iterable[_Tally]) -> _Tally:
+    return _Tally(*map(between, zip(*tallies, strict=True)))
+
+
+def _one_value(values: Sequence[Value]) -> Value:
     """Join values: the hull of numbers, the union of buffers."""
-    if all(isinstance(v, Number) for v in values):
-        return hull([v for v in values if isinstance(v, Number)])
-    if not all(isinstance(v, Buffers) for v in values):
-        return None
+    numbers = [v for v in values if isinstance(v, Number)]
     buffers = [v for v in values if isinstance(v, Buffers)]
+    if len(numbers) == len(values):
+        return hull(numbers)
+    if len(buffers) < len(values):
+        return None
     extents = [b.extents for b in buffers if b.extents is not None]
-    is_known = len(extents) == len(buffers) and len({len(e) for e in extents}) == 1
+    is_known = len(extents) == len(buffers) and len(set(map(len, extents))) == 1
     each = tuple(map(hull, zip(*extents, strict=True))) if is_known else None
     return Buffers(frozenset().union(*(b.numbers for b in buffers)), each)
 
@@ -499,72 +437,53 @@ def one_value(values: Sequence[Value]) -> Value:
 # Transfer functions on values: numbers, and the buffers that a value may alias.
 
 
-Environment = dict[int, Value]
-
-
-def number_of(value: Value) -> Number:
+def _number(value: Value) -> Number:
     """Return a value as a number; nothing is known of others."""
     return value if isinstance(value, Number) else UNKNOWN
 
 
-def _alias(instruction: Instruction, env: Environment) -> None:
-    values = [env.get(v) for v in instruction.operands]
+def _numbers(values: Iterable[int], env: Environment) -> list[Number]:
+    return [_number(env.get(v)) for v in values]
+
+
+def _bytes(number: int, extents: Iterable[Number]) -> Range:
+    return functools.reduce(times, map(count, extents), Range(number, number))
+
+
+def _extents(instruction: Instruction, given: Iterable[Number]) -> tuple[Number, ...]:
+    dynamic: Iterator[Number] = iter(given)
+    return tuple(next(dynamic) if n is None else known(n) for n in instruction.extents)
+
+
+def _evaluate(instruction: Instruction, values: list[Value]) -> Value:
+    """Return the value that an instruction without effects defines."""
+    numbers = [_number(v) for v in values]
+    match instruction.kind, values:
+        case "constant", _:
+            return known(instruction.number)
+        case "compute", _:
+            return compute(instruction.name, numbers)
+        case "compare", [Buffers() as a, Buffers() as b]:
+            return _same_buffer(a, b, instruction.name)
+        case "compare", _:
+            return compare(instruction.name, *numbers)
+        case "extent", [whole, *_]:
+            index = numbers[1].value if instruction.number == -1 else instruction.number
+            extents = (whole.extents if isinstance(whole, Buffers) else None) or ()
+            return extents[index] if index is not None and 0 <= index < len(extents) else Number(0, None)
+    value = values[0]
     if instruction.name == "select":
-        condition, yes, no = values
-        chosen = number_of(condition).value
-        value = one_value((yes, no)) if chosen is None else yes if chosen else no
-    else:
-        value = values[0]
+        _, yes, no = values
+        chosen = numbers[0].value
+        value = _one_value((yes, no)) if chosen is None else yes if chosen else no
     if isinstance(value, Buffers) and instruction.name == "view":
-        sizes = (number_of(v) for v in values[1:])
-        extents = tuple(next(sizes) if n is None else known(n) for n in instruction.extents)
-        value = Buffers(value.numbers, extents or None)
-    env[instruction.results[0]] = value
-
-
-def _extent(instruction: Instruction, env: Environment) -> None:
-    buffers = env.get(instruction.operands[0])
-    index: int | None = instruction.number
-    if index == -1:
-        index = number_of(env.get(instruction.operands[1])).value
-    extents = buffers.extents if isinstance(buffers, Buffers) else None
-    is_there = extents is not None and index is not None and 0 <= index < len(extents)
-    env[instruction.results[0]] = extents[index] if is_there else Number(0, None)  # type: ignore[index]
-
-
-def _constant(instruction: Instruction, env: Environment) -> None:
-    env[instruction.results[0]] = known(instruction.number)
-
-
-def _compare(instruction: Instruction, env: Environment) -> None:
-    a, b = (env.get(v) for v in instruction.operands)
-    if isinstance(a, Buffers) and isinstance(b, Buffers):
-        env[instruction.results[0]] = _same_buffer(a, b, instruction.name)
-    else:
-        env[instruction.results[0]] = compare(instruction.name, number_of(a), number_of(b))
-
-
-def _compute(instruction: Instruction, env: Environment) -> None:
-    operands = [number_of(env.get(v)) for v in instruction.operands]
-    env[instruction.results[0]] = compute(instruction.name, operands)
+        return Buffers(value.numbers, _extents(instruction, numbers[1:]) or None)
+    return value
 
 
 def _same_buffer(a: Buffers, b: Buffers, name: str) -> Number:
     """Return whether two buffers are the same (``eq``), or are not."""
-    if not a.numbers & b.numbers:
-        same: int | None = 0
-    else:
-        same = 1 if len(a.numbers | b.numbers) == 1 else None
-    if same is None or name not in ("eq", "ne"):
+    is_same = a.numbers == b.numbers and len(a.numbers) == 1
+    if name not in ("eq", "ne") or not (is_same or a.numbers.isdisjoint(b.numbers)):
         return Number(0, 1)
-    return known(same if name == "eq" else 1 - same)
-
-
-EVALUATIONS: dict[str, Callable[[Instruction, Environment], None]] = {
-    "alias": _alias,
-    "extent": _extent,
-    "address": _alias,
-    "constant": _constant,
-    "compare": _compare,
-    "compute": _compute,
-}
+    return known(int(is_same == (name == "eq")))

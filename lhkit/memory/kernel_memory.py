@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_bytes, format_range, table_html, table_text
-from lhkit.memory.live_buffers import draw_live_buffers
-from lhkit.model.memory_footprint import BufferSite, Footprint, Range
+from lhkit.memory.live_buffers import draw_live_buffers, find_peak
+from lhkit.model.memory_footprint import BufferSite, Footprint
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
 
@@ -56,12 +56,11 @@ def footprint_table(footprint: Footprint) -> Table:
         for what, expected, counted in footprint.pairs
     ]
     predicted = footprint.predicted
-    more: tuple[tuple[str, Range], ...] = (
-        ("copies", predicted.copies),
-        ("bytes copied", predicted.copied_bytes),
-        ("bytes on the stack", predicted.stack_bytes),
-    )
-    rows += [(what, format_range(expected, _exact), "") for what, expected in more]
+    rows += [
+        ("copies", format_range(predicted.copies, _exact), ""),
+        ("bytes copied", format_range(predicted.copied_bytes, _exact), ""),
+        ("bytes on the stack", format_range(predicted.stack_bytes, _exact), ""),
+    ]
     if footprint.counted is None:
         return Table(("", "predicted"), tuple(row[:2] for row in rows))
     return Table(("", "predicted", "counted"), tuple(rows))
@@ -82,11 +81,9 @@ def footprint_sentences(footprint: Footprint) -> tuple[str, ...]:
         said = "What was counted is what was predicted."
     else:
         said = "What was counted is within the bounds; they are bounds because control depends on data."
-    live = [p.live_bytes for p in predicted.points]
-    most = max((r.low if r.high is None else r.high for r in live), default=0)
+    at, most = find_peak(predicted.points)
     if not most:
         return (said,)
-    at = next(i for i, r in enumerate(live) if most in (r.low, r.high))
     origin = predicted.points[at].origin
     where = f"{origin.label}{f' ({PurePath(origin.file).name}:{origin.line})' if origin.line else ''}"
     there = [s for s in predicted.sites if s.first <= at < s.last and not s.on_stack]

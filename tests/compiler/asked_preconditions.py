@@ -1,4 +1,4 @@
-"""Run in a process of its own: every condition on payload ops, held against what the interpreter does.
+"""Run in a separate process: every condition on payload ops, held against what the interpreter does.
 
 Prints as JSON, for each pair of a transform op and a payload op on which a condition is not met, what it says and
 whether the interpreter failed; and for pairs on which the interpreter failed without a word, their names.

@@ -1,4 +1,4 @@
-"""What the interpreter is asked on the side: in a process of its own, as everything that runs a schedule."""
+"""What the interpreter is asked on the side: in a separate process, as everything that runs a schedule."""
 
 import json
 import subprocess

@@ -7,7 +7,7 @@ import pytest
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import format_bytes, format_range
 from lhkit.memory.kernel_memory import footprint_bundle, footprint_text
-from lhkit.memory.live_buffers import BufferBar, LoopBracket, draw_live_buffers, live_buffers_plot
+from lhkit.memory.live_buffers import BufferBar, buffer_bars, draw_live_buffers, find_peak
 from lhkit.model.memory_footprint import (
     BufferSite,
     Footprint,
@@ -54,34 +54,38 @@ FOOTPRINT = Footprint("@f, <i>s.mlir", PREDICTION, COUNT)
 
 
 def test_what_is_drawn():
-    plot = live_buffers_plot(FOOTPRINT)
-    assert plot.title == "@f, <i>s.mlir: peak 3 KiB"
-    assert plot.bars == (
+    bars, folded = buffer_bars(PREDICTION)
+    assert folded == "" and bars == [
         BufferBar("%<b>init", "1 KiB", "heap", 0, 1, 4),  # held while others are made and used
         BufferBar("%sum", "2 KiB", "heap", 2, 6, 6),
         BufferBar("%small", "16 B", "stack", 2, 4, 4),
-    )
-    assert plot.brackets == (LoopBracket(2, 6, 0, "× 8"), LoopBracket(3, 4, 1, "× at least 0"))
-    assert plot.live_bytes == LIVE and plot.peak == (2, 3072) and plot.folded == ""
-    assert plot.ticks == ((1, "add"), (3, "copy"), (4, "add"), (6, "add"))
+    ]
+    assert find_peak(PREDICTION.points) == (2, 3072)
+    above, below = draw_live_buffers(FOOTPRINT).axes
+    assert above.get_title(loc="left") == "@f, <i>s.mlir: peak 3 KiB"
+    ticks = [
+        (tick, text.get_text()) for tick, text in zip(below.get_xticks(), below.get_xticklabels(), strict=True)
+    ]
+    assert ticks == [(1, "add"), (3, "copy"), (4, "add"), (6, "add")]
+    texts = [text.get_text() for text in below.texts]
+    assert texts == ["1 KiB", "2 KiB", "16 B", "loop × 8", "loop × at least 0"]
 
 
 def test_frees_in_a_row_hold_nothing_and_results_reach_the_end():
     sites = (site("%a", 0, 4, 5, is_returned=True), site("%b", 2, 6, 7))
-    bars = live_buffers_plot(
-        dataclasses.replace(FOOTPRINT, predicted=dataclasses.replace(PREDICTION, sites=sites))
-    ).bars
+    bars, _ = buffer_bars(dataclasses.replace(PREDICTION, sites=sites))
     assert [(b.kind, b.last_use, b.held_to) for b in bars] == [("returned", 5, 5), ("heap", 6, 6)]
 
 
 def test_many_buffers_fold_and_the_largest_stay():
     sites = tuple(site(f"%{i}", 0, 1, 5, size=64 * (i + 1)) for i in range(100))
     points = PREDICTION.points * 20
-    plot = live_buffers_plot(
-        dataclasses.replace(FOOTPRINT, predicted=dataclasses.replace(PREDICTION, sites=sites, points=points))
-    )
-    assert {b.label for b in plot.bars} == {f"%{i}" for i in range(76, 100)}
-    assert plot.folded == "and 76 smaller ones, 183 KiB if all lived at once" and plot.ticks == ()
+    predicted = dataclasses.replace(PREDICTION, sites=sites, points=points)
+    bars, folded = buffer_bars(predicted)
+    assert {b.label for b in bars} == {f"%{i}" for i in range(76, 100)}
+    assert folded == "and 76 smaller ones, 183 KiB if all lived at once"
+    _, below = draw_live_buffers(dataclasses.replace(FOOTPRINT, predicted=predicted)).axes
+    assert not below.get_xticks().size and folded in below.get_xlabel()
 
 
 def test_the_figure_has_hatches_text_and_the_same_bytes_every_time():

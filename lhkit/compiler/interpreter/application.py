@@ -46,14 +46,12 @@ from lhkit.worker.requests import Application, Source
 
 # Arguments of an entry beyond the root, bound to what the payload holds.
 
-
 _OP_HANDLE = re.compile(r"!transform\.(any_op|op<.*>)")
-_ANY_VALUE = "!transform.any_value"
 _INTEGERS = re.compile(r"#-?\d+(;-?\d+)*")
 
 
 def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> list[Any]:
-    """Give the trailing arguments of an entry their payload ops, in place; return what stands for each.
+    """Give the trailing arguments of an entry their payload ops, in place; return the values that replace them.
 
     The i-th argument after the root becomes what the i-th binding says: a handle to all payload ops of a
     name, with ``^`` before the name a handle to all their results, with ``#`` integers (``#8;16``). It is made
@@ -64,40 +62,37 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
         UsageError: No root, more or fewer names than arguments after it, or one that cannot be bound so.
     """
     types = list(function_type(entry).inputs)
-    name, trailing = symbol_name(entry), types[1:]
+
+    def refuse(location: Any, problem: str, advice: str) -> UsageError:
+        place = span_of(location)
+        at = None if place is None else Places([source]).known(place)
+        message = f"@{symbol_name(entry)} of {source.name} {problem}"
+        return usage_error(message, advice, at=at, text=source.content.decode(errors="replace"))
+
     root = types[0] if types else "no argument"
     if not _OP_HANDLE.fullmatch(str(root)):
-        raise _refusal(
-            entry.location,
-            source,
-            f"@{name} of {source.name} takes {root} where the payload's root goes",
-            "The first argument of an entry is a handle to ops: %root: !transform.any_op.",
-        )
-    if len(trailing) != len(bind):
-        usage = " ".join("--bind OPNAME" for _ in trailing) or "no --bind"
-        raise _refusal(
-            entry.location,
-            source,
-            f"@{name} of {source.name} takes {len(trailing)} arguments after the root, "
-            f"and {len(bind)} are bound",
-            f"Give {usage} (bind=[…] in Python): one for each argument, in order.",
-        )
+        advice = "The first argument of an entry is a handle to ops: %root: !transform.any_op."
+        raise refuse(entry.location, f"takes {root} where the payload's root goes", advice)
+    if len(types) != len(bind) + 1:
+        problem = f"takes {len(types) - 1} arguments after the root, and {len(bind)} are bound"
+        usage = " ".join("--bind OPNAME" for _ in types[1:]) or "no --bind"
+        advice = f"Give {usage} (bind=[…] in Python): one for each argument, in order."
+        raise refuse(entry.location, problem, advice)
     if not bind:
         return []
     block = entry.regions[0].blocks[0]
-    for argument, binding in zip(list(block.arguments)[1:], bind, strict=True):
+    trailing = list(block.arguments)[1:]
+    for argument, binding in zip(trailing, bind, strict=True):
         if not _takes(argument.type, binding):
-            raise _refusal(
+            raise refuse(
                 argument.location,
-                source,
-                f"@{name} of {source.name} has an argument of type {argument.type}, "
-                f"to which {binding!r} cannot be bound",
+                f"has an argument of type {argument.type}, to which {binding!r} cannot be bound",
                 "OPNAME binds payload ops to an op handle, ^OPNAME their results to a value handle, "
                 "#1;2;3 integers to a parameter.",
             )
     made = []
     with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
-        for argument, binding in zip(list(block.arguments)[1:], bind, strict=True):
+        for argument, binding in zip(trailing, bind, strict=True):
             made.append(_bound(block.arguments[0], binding, argument.type))
             argument.replace_all_uses_with(made[-1])
     for i in reversed(range(1, len(types))):
@@ -109,55 +104,37 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
     return made
 
 
-def _refusal(location: Any, source: Source, message: str, advice: str) -> UsageError:
-    place = span_of(location)
-    at = None if place is None else Places([source]).known(place)
-    return usage_error(message, advice, at=at, text=source.content.decode(errors="replace"))
-
-
 def _takes(type_: Any, binding: str) -> bool:
     """Return True if an argument of that type can be bound so."""
     text = str(type_)
     if binding.startswith("#"):
         return _INTEGERS.fullmatch(binding) is not None and text.startswith("!transform.param<")
-    return text == _ANY_VALUE if binding.startswith("^") else _OP_HANDLE.fullmatch(text) is not None
+    return text == "!transform.any_value" if binding.startswith("^") else bool(_OP_HANDLE.fullmatch(text))
 
 
 def _bound(root: Any, binding: str, type_: Any) -> Any:
+    """Return the value of a binding: payload ops under the root, their results, or integers."""
     if binding.startswith("#"):
-        return _integers([int(n) for n in binding[1:].split(";")], type_)
+        i64 = ir.IntegerType.get_signless(64)
+        numbers = [ir.IntegerAttr.get(i64, int(n)) for n in binding[1:].split(";")]
+        each = [_created("transform.param.constant", type_, value=n) for n in numbers]
+        return _created("transform.merge_handles", type_, *each)
     if not binding.startswith("^"):
-        return _match(root, binding, type_)
-    return _results(_match(root, binding[1:], ir.Type.parse("!transform.any_op")), type_)
+        return _created("transform.structured.match", type_, root, **match_attributes(binding))
+    any_op = ir.Type.parse("!transform.any_op")
+    matched = _created("transform.structured.match", any_op, root, **match_attributes(binding[1:]))
+    all_results = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
+    return _created("transform.get_result", type_, matched, **all_results)
 
 
-def _results(matched: Any, type_: Any) -> Any:
-    """Return a value handle to all results of the payload ops of a handle."""
-    attributes = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
-    get = ir.Operation.create("transform.get_result", [type_], [matched], attributes)
-    return get.results[0]
-
-
-def _integers(numbers: Sequence[int], type_: Any) -> Any:
-    i64 = ir.IntegerType.get_signless(64)
-    each = [
-        ir.Operation.create(
-            "transform.param.constant", results=[type_], attributes={"value": ir.IntegerAttr.get(i64, n)}
-        ).results[0]
-        for n in numbers
-    ]
-    return ir.Operation.create("transform.merge_handles", results=[type_], operands=each).results[0]
-
-
-def _match(root: Any, op_name: str, type_: Any) -> Any:
-    """Return a handle to all payload ops of a name."""
-    attributes = match_attributes(op_name)
-    match = ir.Operation.create("transform.structured.match", [type_], [root], attributes)
-    return match.results[0]
+def _created(name: str, type_: Any, *operands: Any, **attributes: Any) -> Any:
+    return ir.Operation.create(name, [type_], operands, attributes).results[0]
 
 
 _READ_ONLY = "transform.readonly"
 _PROBE_ENTRY = "__lhkit_suppress"
+# The module of a schedule, the home of the sequences in it, and the entry; these do not keep the module alive.
+Prepared = tuple[Any, Any, Any]
 
 
 def parse_payload(source: Source) -> Any:
@@ -172,30 +149,28 @@ def strip_sequences(module: Any) -> None:
     for op in sequence_ops(module):
         op.erase()
     for op in [o.operation for o in module.body.operations]:
-        if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes and _is_empty(op):
+        is_empty = op.name == "builtin.module" and not list(op.regions[0].blocks[0].operations)
+        if is_empty and SEQUENCE_MARK in op.attributes:
             op.erase()
     if SEQUENCE_MARK in module.operation.attributes:
         del module.operation.attributes[SEQUENCE_MARK]
 
 
-def _is_empty(module_op: Any) -> bool:
-    return not list(module_op.regions[0].blocks[0].operations)
-
-
-def apply_schedule(payload: Any, payload_source: Source, application: Application) -> None:
+def apply_schedule(
+    payload: Any, payload_source: Source, application: Application, prepared: Prepared | None = None
+) -> None:
     """Apply a schedule to a payload module, in place; the result is verified.
+
+    Args:
+        payload: The module.
+        payload_source: Its source.
+        application: The schedule.
+        prepared: What `prepare_application` returned for it in the module's context, to be applied again.
 
     Raises:
         ScheduleError: It does not parse, verify or apply, or leaves a payload that does not verify.
     """
-    apply_prepared(payload, payload_source, application, prepare_application(application))
-
-
-def apply_prepared(
-    payload: Any, payload_source: Source, application: Application, prepared: tuple[Any, Any, Any]
-) -> None:
-    """Do what `apply_schedule` does with a schedule that `prepare_application` returned, in its context."""
-    _module, home, entry = prepared
+    _module, home, entry = prepared or prepare_application(application)
     sources = (payload_source, *application.sources)
     forget_failures()
     try:
@@ -210,11 +185,8 @@ def apply_prepared(
         raise error_for(failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")) from None
 
 
-def prepare_application(application: Application) -> tuple[Any, Any, Any]:
-    """Return (module, home of the sequences in it, entry) of a schedule with knobs and bindings in place.
-
-    The module has to be kept as long as the others are in use: they do not keep it alive.
-    """
+def prepare_application(application: Application) -> Prepared:
+    """Return a schedule with knobs and bindings in place."""
     module = prepare_module(application)
     entry = find_entry(module, application.entry)
     bind_trailing_arguments(entry, application.bind, application.sources[0])
@@ -310,7 +282,6 @@ def apply_by_pass(
         files = [Path(folder) / f"{source.label}.mlir" for source in schedules]
         for file, source in zip(files, schedules, strict=True):
             file.write_bytes(source.content)
-        for source in schedules:
             check_passes(parse_module(source), [source], allowed_passes)
         options = [f"entry-point={symbol}"]
         options += [f"debug-bind-trailing-args={','.join(bind)}"] if bind else []
@@ -350,11 +321,10 @@ def check_passes(module: Any, sources: Sequence[Source], allowed: Collection[str
     """
     refused = list(_refused(module.operation, allowed))
     if refused:
-        found = tuple([Diagnostic("error", reason, span_of(op.location)) for op, _, reason, _ in refused])
-        message = f"{sources[0].name} runs a pass that is not allowed"
-        registered = [name for _, name, _, is_registered in refused if is_registered]
-        if not registered:
-            message = f"{sources[0].name} runs a pass that does not exist"
+        found = tuple(Diagnostic("error", r.reason, r.source) for r in refused)
+        registered = [r.name for r in refused if r.is_registered]
+        flaw = "is not allowed" if registered else "does not exist"
+        message = f"{sources[0].name} runs a pass that {flaw}"
         advice = how_to_allow(registered)
         raise error_for(
             failure_in(sources, "schedule-verify", message, found, stage="verify", advice=advice)
@@ -366,23 +336,23 @@ def refused_passes(
 ) -> tuple[RefusedPass, ...]:
     """Return the steps of a module, in order, that run a pass which is not allowed."""
     places = Places(sources)
-    found = []
-    for op, name, reason, is_registered in _refused(module.operation, allowed):
-        span = span_of(op.location)
-        place = None if span is None else places.known(span)
-        found.append(RefusedPass(name, place, reason, is_registered))
-    return tuple(found)
+    return tuple(
+        dataclasses.replace(r, source=r.source and places.known(r.source))
+        for r in _refused(module.operation, allowed)
+    )
 
 
-def _refused(operation: Any, allowed: Collection[str]) -> Iterator[tuple[Any, str, str, bool]]:
-    """Yield (op, name of the pass, why it is refused, whether there is such a pass)."""
+def _refused(operation: Any, allowed: Collection[str]) -> Iterator[RefusedPass]:
+    """Yield the refused steps with their places as the compiler says them."""
     for op in walk(operation):
         if op.name == APPLY_PASS:
             name = ir.StringAttr(op.attributes["pass_name"]).value
             reason = refusal_of(name, _options(op), allowed)
             if reason is not None:
                 is_there = name in ALLOWED_PASSES or name in REFUSED_PASSES or _is_registered(name, op.context)
-                yield op, name, reason if is_there else no_such_pass(name), is_there
+                yield RefusedPass(
+                    name, span_of(op.location), reason if is_there else no_such_pass(name), is_there
+                )
 
 
 def _is_registered(name: str, context: Any) -> bool:

@@ -36,13 +36,13 @@ class Effects:
 def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
     """Return the effects of each op.
 
-    An op stands in a sequence of ``home``, or in another module whose symbols ``home`` has. Handles that a
+    An op is in a sequence of ``home``, or in another module whose symbols ``home`` has. Handles that a
     nested region captures are not operands; the ops inside have effects of their own.
     """
     with ir.Location.unknown():
         copy = home.clone().operation
         modules, copies = _modules(home), _modules(copy)
-        # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
+        # Includes need the declarations of their targets; the pass refuses bodies that have marks already.
         _leave_declarations(copy.regions[0].blocks[0])
         # The symbols in an op are those of the module around it.
         around = [module_around(op) for op in ops]
@@ -99,10 +99,8 @@ def _declare(sequence: Any) -> None:
     ir.Operation.create(sequence.name, attributes=attributes, regions=1, ip=ir.InsertionPoint(sequence))
 
 
-def _scratch_sequence(op: Any, name: str, block: Any) -> Any:
-    captured = _captured(op)
-    operands = list(op.operands)
-    types = [v.type for v in (*operands, *captured)]
+def add_sequence(name: str, types: Sequence[Any], block: Any) -> Any:
+    """Add a private named sequence to a block of a module; its body has no terminator yet."""
     sequence = ir.Operation.create(
         "transform.named_sequence",
         attributes={
@@ -113,7 +111,15 @@ def _scratch_sequence(op: Any, name: str, block: Any) -> Any:
         regions=1,
         ip=ir.InsertionPoint(block),
     )
-    body = sequence.regions[0].blocks.append(*types)
+    sequence.regions[0].blocks.append(*types)
+    return sequence
+
+
+def _scratch_sequence(op: Any, name: str, block: Any) -> Any:
+    captured = _captured(op)
+    operands = list(op.operands)
+    sequence = add_sequence(name, [v.type for v in (*operands, *captured)], block)
+    body = sequence.regions[0].blocks[0]
     clone = op.clone(ip=ir.InsertionPoint(body)).operation
     for i in range(len(operands)):
         clone.operands[i] = body.arguments[i]

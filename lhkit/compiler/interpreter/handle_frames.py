@@ -41,6 +41,11 @@ class Handle:
     # ``iteration`` or ``step``: what has erased a payload op whose address the interpreter still has.
     erased_by: str = ""
 
+    @property
+    def lists_ops(self) -> bool:
+        """True if the interpreter has payload ops for it and may be asked for them."""
+        return self.state == "live" and self.planned.kind == "op" and not self.is_lost
+
     def change(self) -> HandleChange:
         """Return its state as the trace records it."""
         return HandleChange(self.id, self.state, self.payload if self.state == "live" else ())
@@ -95,7 +100,7 @@ class Running:
 class Frame:
     """One execution of a block.
 
-    ``goes_on`` is true where a failing op does not end it, and nobody else tells of the failure.
+    ``goes_on`` is true where a failing op does not end it, and the failure is not reported elsewhere.
     """
 
     block: PlannedBlock
@@ -164,12 +169,9 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
     around = owner.owner.operation
     op = address(around)
     roots = tuple(address(o.operation) for o in owner.operations)
-    for r, region in enumerate(around.regions):
-        for b, block in enumerate(region.blocks):
-            if block == owner:
-                reference = ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number)
-                return reference, op, roots
-    raise AssertionError("a block argument's block is in its op")  # pragma: no cover
+    blocks = ((r, b, block) for r, region in enumerate(around.regions) for b, block in enumerate(region.blocks))
+    r, b = next((r, b) for r, b, block in blocks if block == owner)
+    return ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number), op, roots
 
 
 def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] = ()) -> list[Any]:
@@ -183,9 +185,7 @@ def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] =
         # A step consumed the handle to a copy, and may have given another to what is in it.
         handles = [h for f in frames[first:] for h in f.handles.values()]
         values = [p.value for p in given if p.kind == "op"]
-    values += [
-        h.planned.value for h in handles if h.state == "live" and h.planned.kind == "op" and not h.is_lost
-    ]
+    values += [h.planned.value for h in handles if h.lists_ops]
     tops = [_top(op) for value in values for op in state.get_payload_ops(value)]
     return list({address(top.operation): top for top in tops}.values())
 
@@ -223,20 +223,15 @@ def keeping_addresses(
         (handle, identify(handle, identities))
         for frame in frames
         for handle in frame.handles.values()
-        if handle.id not in inner
-        and handle.state == "live"
-        and handle.planned.kind == "op"
-        and not handle.is_lost
-        and any(map(is_inside, handle.points_to.ops))
+        if handle.id not in inner and handle.lists_ops and any(map(is_inside, handle.points_to.ops))
     ]
 
 
 def is_erased(loop: Running | None, operand: int, iteration: int | None, identities: Identities) -> bool:
     """Return True for an iteration over an op that one before has erased: the state may not be asked for it."""
-    if loop is None or iteration is None or operand >= len(loop.targets):
-        return False
-    targets = loop.targets[operand]  # none for parameters
-    if iteration >= len(targets):
+    # There are no targets for parameters.
+    targets = loop.targets[operand] if loop is not None and operand < len(loop.targets) else []
+    if iteration is None or iteration >= len(targets):
         return False
     at, known_as = targets[iteration]
     return identities.id_at(at) != known_as

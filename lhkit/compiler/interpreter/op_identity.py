@@ -64,14 +64,18 @@ class _Known:
     hash: int
 
 
-@dataclass(slots=True)
-class _Sight:
-    """The payload at a moment: its ops in order, with address, parent's address and hash of each."""
+def ops_under(roots: Sequence[Any]) -> list[Any]:
+    """Return the roots and all ops in them, outer before inner, in order."""
+    ops: list[Any] = []
+    keep, go_on = ops.append, ir.WalkResult.ADVANCE
 
-    ops: list[Any]
-    addresses: list[int]
-    parents: list[int | None]
-    hashes: list[int]
+    def visit(op: Any) -> Any:
+        keep(op)
+        return go_on
+
+    for root in roots:
+        root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return ops
 
 
 class Identities:
@@ -95,9 +99,9 @@ class Identities:
         known = self._known.get(at)
         return known.parent if known else None
 
-    def id_at(self, at: int) -> str | None:
+    def id_at(self, at: int | None) -> str | None:
         """Return the id of the op at an address that the last look saw there."""
-        known = self._known.get(at)
+        known = None if at is None else self._known.get(at)
         return known.id if known else None
 
     def in_order(self, first: Any) -> list[str]:
@@ -107,23 +111,7 @@ class Identities:
 
     def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
         """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""
-        sight = self._see(roots)
-        if (sight.addresses, sight.parents, sight.hashes) == self._last:
-            return None
-        delta, made = self._update(sight)
-        self._last = sight.addresses, sight.parents, sight.hashes
-        return delta, made
-
-    def _see(self, roots: Sequence[Any]) -> _Sight:
-        ops: list[Any] = []
-        keep, go_on = ops.append, ir.WalkResult.ADVANCE
-
-        def visit(op: Any) -> Any:
-            keep(op)
-            return go_on
-
-        for root in roots:
-            root.walk(visit, ir.WalkOrder.PRE_ORDER)
+        ops = ops_under(roots)
         found = addresses(ops)
         around = [op.parent for op in ops]
         there = iter(addresses([p for p in around if p is not None]))
@@ -133,22 +121,25 @@ class Identities:
             for i, at in enumerate(found):
                 if at in self._branching:
                     hashes[i] = _hash_with_successors(ops[i])
-        return _Sight(ops, found, parents, hashes)
+        if (found, parents, hashes) == self._last:
+            return None
+        self._last = found, parents, hashes
+        return self._update(ops)
 
-    def _update(self, sight: _Sight) -> tuple[PayloadDelta, list[NewOp]]:
+    def _update(self, ops: list[Any]) -> tuple[PayloadDelta, list[NewOp]]:
+        found, parents, hashes = self._last
         before = self._known
         self._known = now = dict[int, _Known]()
         made: list[NewOp] = []
         changed: list[str] = []
         moved: list[str] = []
-        seen = zip(sight.ops, sight.addresses, sight.parents, sight.hashes, strict=True)
-        for i, (op, at, parent, hash_) in enumerate(seen):
+        for i, (op, at, parent, hash_) in enumerate(zip(ops, found, parents, hashes, strict=True)):
             known = before.get(at)
             if known is None or (known.hash != hash_ and not self._is_same(op, known)):
                 now[at] = known = _Known(f"o{self._count}", op.name, parent, 0)
                 self._count += 1
                 made.append(self._tag(op, known))
-                sight.hashes[i] = known.hash = self._hash(op, at)
+                hashes[i] = known.hash = self._hash(op, at)
                 continue
             now[at] = known
             if known.hash != hash_:
@@ -159,15 +150,15 @@ class Identities:
                 known.parent = parent
         erased = [k.id for at, k in before.items() if now.get(at) is not k]
         if erased and made:
-            all_changed = self._rewired(sight, before).union(changed)
+            all_changed = self._rewired(ops, before).union(changed)
             changed = [known.id for known in now.values() if known.id in all_changed]
         moved += self._reordered(before, now, set(moved))
         return PayloadDelta(tuple([o[0] for o in made]), tuple(erased), tuple(changed), tuple(moved)), made
 
-    def _rewired(self, sight: _Sight, before: dict[int, _Known]) -> set[str]:
+    def _rewired(self, ops: list[Any], before: dict[int, _Known]) -> set[str]:
         """Return the kept ops that read results of new ops: those may lie at the addresses of erased ones."""
         now, found = self._known, set[str]()
-        for op, at in zip(sight.ops, sight.addresses, strict=True):
+        for op, at in zip(ops, self._last[0], strict=True):
             if now[at] is not before.get(at):
                 users = addresses([use.owner for result in op.results for use in result.uses])
                 found.update(now[u].id for u in users if u in now and now[u] is before.get(u))

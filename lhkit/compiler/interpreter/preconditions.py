@@ -5,18 +5,22 @@ Each condition is certain: where it says that a step fails, the interpreter fail
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.interpreter.handle_frames import Handle
 from lhkit.compiler.interpreter.probes import PlannedOp
-from lhkit.compiler.interpreter.refused_steps import fatal_request_of, requested_sizes, unrolled_copies
+from lhkit.compiler.interpreter.refused_steps import (
+    fatal_request_of,
+    integer_of,
+    requested_sizes,
+    unrolled_copies,
+)
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.extents import static_shape
 from lhkit.compiler.ir.parsing import span_of
 from lhkit.model.errors import Diagnostic
 from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, too_many_copies
-from lhkit.model.trace_record import ParamReference
 
 # Asked of a transform op and of one payload op of its first operand; None where nothing is wrong.
 Condition = Callable[[Any, Any], str | None]
@@ -34,11 +38,7 @@ _UNTILED_OPS = (
     "tensor.insert_slice",
 )
 _LOOPS = ("scf.for", "affine.for")
-
-
-def has_preconditions(op: str) -> bool:
-    """Return True for a transform op, by name, that conditions are known of."""
-    return op.removeprefix("transform.") in CONDITIONS
+_MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 
 
 def unmet_preconditions(op: Any, targets: Sequence[Any]) -> tuple[Diagnostic, ...]:
@@ -51,21 +51,15 @@ def unmet_preconditions(op: Any, targets: Sequence[Any]) -> tuple[Diagnostic, ..
     Returns:
         An error for each different complaint, at the transform op, with the first payload op as a note.
     """
-    found: dict[str, Diagnostic] = {}
-    for target, said in _unmet(op, targets[:_MOST_TARGETS]):
-        if said not in found:
-            about = Diagnostic("note", f"the {target.name} that it is for", span_of(target.location))
-            found[said] = Diagnostic("error", said, span_of(op.location), (about,))
-    return tuple(found.values())
-
-
-def _unmet(op: Any, targets: Sequence[Any]) -> Iterator[tuple[Any, str]]:
     name = op.name.removeprefix("transform.")
-    for target in targets:
-        for condition in CONDITIONS.get(name, ()):
-            if (said := condition(op, target)) is not None:
-                yield target, f"{name} {said}"
-                break
+    found: dict[str, Diagnostic] = {}
+    for target in targets[:_MOST_TARGETS]:
+        complaints = (condition(op, target) for condition in CONDITIONS.get(op.name, ()))
+        said = next(filter(None, complaints), None)
+        if said is not None and said not in found:
+            about = Diagnostic("note", f"the {target.name} that it is for", span_of(target.location))
+            found[said] = Diagnostic("error", f"{name} {said}", span_of(op.location), (about,))
+    return tuple(found.values())
 
 
 def _is_structured(op: Any) -> bool:
@@ -80,50 +74,45 @@ def _shaped(op: Any) -> list[Any]:
     return [v.type for v in (*op.operands, *op.results) if isinstance(v.type, ir.ShapedType)]
 
 
-def tileable(_op: Any, target: Any) -> str | None:
-    """Complain about an op without a tiling interface."""
-    dialect = target.name.partition(".")[0]
-    if dialect in _UNTILED_DIALECTS or target.name in _UNTILED_OPS:
-        return f"takes ops that can be tiled, such as those of linalg; {target.name} cannot"
-    return None
+def _takes(fits: Callable[[Any], bool], complaint: str) -> Condition:
+    """Return the condition that a payload op fits; ``{name}`` in the complaint is replaced by its name."""
+    return lambda _op, target: None if fits(target) else complaint.format(name=target.name)
 
 
-def on_tensors(_op: Any, target: Any) -> str | None:
-    """Complain about an op on memrefs."""
-    if any(isinstance(v.type, ir.MemRefType) for v in target.operands):
-        return f"takes tensors; this {target.name} is on memrefs"
-    return None
+def _is_tileable(op: Any) -> bool:
+    return op.name.partition(".")[0] not in _UNTILED_DIALECTS and op.name not in _UNTILED_OPS
 
 
-def on_memrefs(_op: Any, target: Any) -> str | None:
-    """Complain about an op on tensors."""
-    if any(isinstance(t, ir.RankedTensorType) for t in _shaped(target)):
-        return f"takes memrefs; this {target.name} is on tensors: bufferize first"
-    return None
+def _is_on_tensors(op: Any) -> bool:
+    return not any(isinstance(v.type, ir.MemRefType) for v in op.operands)
 
 
-def structured(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is not a structured op of linalg."""
-    if not _is_structured(target):
-        return f"takes structured ops of linalg; {target.name} is none"
-    return None
+def _is_on_memrefs(op: Any) -> bool:
+    return not any(isinstance(t, ir.RankedTensorType) for t in _shaped(op))
 
 
-def generic(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is not linalg.generic."""
-    if target.name != "linalg.generic":
-        return f"takes linalg.generic; this is {target.name}: transform.structured.generalize makes one of it"
-    return None
+def _may_reduce(op: Any) -> bool:
+    kinds = _iterators(op)
+    return kinds is None or "reduction" in kinds
 
 
-def loop(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is not a loop."""
-    return None if target.name in _LOOPS else f"takes loops (scf.for); this is {target.name}"
+def _may_be_convolution(op: Any) -> bool:
+    return _is_structured(op) and ("conv" in op.name or op.name == "linalg.generic")
 
 
-def for_loop(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is not scf.for."""
-    return None if target.name == "scf.for" else f"takes scf.for; this is {target.name}"
+tileable = _takes(_is_tileable, "takes ops that can be tiled, such as those of linalg; {name} cannot")
+on_tensors = _takes(_is_on_tensors, "takes tensors; this {name} is on memrefs")
+on_memrefs = _takes(_is_on_memrefs, "takes memrefs; this {name} is on tensors: bufferize first")
+structured = _takes(_is_structured, "takes structured ops of linalg; {name} is none")
+generic = _takes(
+    lambda op: op.name == "linalg.generic",
+    "takes linalg.generic; this is {name}: transform.structured.generalize makes one of it",
+)
+loop = _takes(lambda op: op.name in _LOOPS, "takes loops (scf.for); this is {name}")
+for_loop = _takes(lambda op: op.name == "scf.for", "takes scf.for; this is {name}")
+matmul = _takes(lambda op: op.name in _MATMULS, "takes linalg.matmul and linalg.batch_matmul; this is {name}")
+convolution = _takes(_may_be_convolution, "takes convolutions; this is {name}")
+reduces = _takes(_may_reduce, "takes ops with a reduction; all loops of this {name} are parallel")
 
 
 def enough_loops(op: Any, target: Any) -> str | None:
@@ -147,14 +136,6 @@ def static_or_sized(op: Any, target: Any) -> str | None:
     if any(None in static_shape(t) for t in _shaped(target)):
         unknown = f"this {target.name} has extents that are not known (?)"
         return f"takes static shapes; {unknown}: give vector_sizes, or tile it"
-    return None
-
-
-def reduces(_op: Any, target: Any) -> str | None:
-    """Complain about an op whose loops are all parallel."""
-    kinds = _iterators(target)
-    if kinds is not None and "reduction" not in kinds:
-        return f"takes ops with a reduction; all loops of this {target.name} are parallel"
     return None
 
 
@@ -186,7 +167,7 @@ def has_result(op: Any, target: Any) -> str | None:
     number = max(asked, default=-1)
     if number < count or "is_inverted" in op.attributes or "is_all" in op.attributes:
         return None
-    why = " because it is on memrefs" if count == 0 and on_tensors(op, target) else ""
+    why = " because it is on memrefs" if count == 0 and not _is_on_tensors(target) else ""
     return f"asks for result {number}; this {target.name} has {_counted(count, 'result')}{why}"
 
 
@@ -198,7 +179,7 @@ def _iterators(op: Any) -> list[str] | None:
     """Return the kinds of the loops of a structured op, None where its text does not say them."""
     if op.name == "linalg.generic":
         return ["reduction" if "reduction" in str(k) else "parallel" for k in op.attributes["iterator_types"]]
-    return {"linalg.fill": ["parallel"], "linalg.copy": ["parallel"], "linalg.add": ["parallel"]}.get(op.name)
+    return ["parallel"] if op.name in ("linalg.fill", "linalg.copy", "linalg.add") else None
 
 
 def _rank(op: Any) -> int | None:
@@ -206,7 +187,7 @@ def _rank(op: Any) -> int | None:
     if op.name == "linalg.generic":
         return len(list(op.attributes["iterator_types"]))
     if op.name in ("linalg.fill", "linalg.copy", "linalg.add", "linalg.max", "linalg.mul", "linalg.exp"):
-        return len(static_shape(op.operands[len(op.operands) - 1].type))
+        return len(static_shape(list(op.operands)[-1].type))
     return {
         "linalg.matmul": 3,
         "linalg.batch_matmul": 4,
@@ -233,49 +214,30 @@ def fitting_padding_values(op: Any, target: Any) -> str | None:
     return None
 
 
-_MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-
-
-def matmul(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is not a product of matrices."""
-    return (
-        None
-        if target.name in _MATMULS
-        else f"takes linalg.matmul and linalg.batch_matmul; this is {target.name}"
-    )
-
-
-def convolution(_op: Any, target: Any) -> str | None:
-    """Complain about an op that is no convolution."""
-    if _is_structured(target) and ("conv" in target.name or target.name == "linalg.generic"):
-        return None
-    return f"takes convolutions; this is {target.name}"
-
-
 CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
-    "structured.fuse": (tileable, on_tensors),
-    "structured.tile_using_for": (tileable, enough_loops),
-    "structured.tile_using_forall": (tileable,),
-    "structured.tile_reduction_using_for": (structured, reduces, on_tensors, one_result),
-    "structured.tile_reduction_using_forall": (structured, reduces, on_tensors, one_result),
-    "structured.fuse_into_containing_op": (tileable,),
-    "structured.pad": (structured, on_tensors, fitting_padding_values),
-    "structured.pack": (structured, on_tensors),
-    "structured.promote": (structured, on_memrefs),
-    "structured.generalize": (structured,),
-    "structured.interchange": (generic,),
-    "structured.split_reduction": (structured, reduces, on_tensors),
-    "structured.transpose_matmul": (matmul, on_tensors),
-    "structured.convert_conv2d_to_img2col": (convolution, on_tensors),
-    "structured.transpose_conv2d": (convolution,),
-    "structured.vectorize": (static_or_sized,),
-    "get_producer_of_operand": (operand_with_producer,),
-    "get_consumers_of_result": (has_result,),
-    "get_result": (has_result,),
-    "loop.unroll": (loop,),
-    "loop.peel": (for_loop,),
-    "loop.pipeline": (for_loop,),
-    "loop.coalesce": (loop,),
+    "transform.structured.fuse": (tileable, on_tensors),
+    "transform.structured.tile_using_for": (tileable, enough_loops),
+    "transform.structured.tile_using_forall": (tileable,),
+    "transform.structured.tile_reduction_using_for": (structured, reduces, on_tensors, one_result),
+    "transform.structured.tile_reduction_using_forall": (structured, reduces, on_tensors, one_result),
+    "transform.structured.fuse_into_containing_op": (tileable,),
+    "transform.structured.pad": (structured, on_tensors, fitting_padding_values),
+    "transform.structured.pack": (structured, on_tensors),
+    "transform.structured.promote": (structured, on_memrefs),
+    "transform.structured.generalize": (structured,),
+    "transform.structured.interchange": (generic,),
+    "transform.structured.split_reduction": (structured, reduces, on_tensors),
+    "transform.structured.transpose_matmul": (matmul, on_tensors),
+    "transform.structured.convert_conv2d_to_img2col": (convolution, on_tensors),
+    "transform.structured.transpose_conv2d": (convolution,),
+    "transform.structured.vectorize": (static_or_sized,),
+    "transform.get_producer_of_operand": (operand_with_producer,),
+    "transform.get_consumers_of_result": (has_result,),
+    "transform.get_result": (has_result,),
+    "transform.loop.unroll": (loop,),
+    "transform.loop.peel": (for_loop,),
+    "transform.loop.pipeline": (for_loop,),
+    "transform.loop.coalesce": (loop,),
 }
 
 
@@ -292,7 +254,8 @@ def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: A
     if not handles or handles[0].state != "live":
         return None
     if op.name in _TAKES_PARAMETERS and len(handles) > 1:
-        return fatal_request_of(op.op, [n for h in handles[1:] for n in _integers(h)])
+        given = [integer_of(reference) for h in handles[1:] for reference in h.payload]
+        return fatal_request_of(op.op, [n for n in given if n is not None])
     if op.fatal is not None:
         return op.fatal
     if op.name == "transform.alternatives":
@@ -303,8 +266,3 @@ def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: A
         loops = [o.operation for o in state.get_payload_ops(handles[0].planned.value)]
         return too_many_copies(max((unrolled_copies(o, factor) for o in loops), default=0))
     return None
-
-
-def _integers(handle: Handle) -> list[int]:
-    texts = [r.param.partition(" ")[0] for r in handle.payload if isinstance(r, ParamReference)]
-    return [int(text) for text in texts if text.lstrip("-").isdigit()]

@@ -16,7 +16,7 @@ from lhkit.compiler.ir.schedule_modules import referred_sequences, sequence_ops,
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleKind
 
-# A dialect of its own: the ops that people write are in others, and one can be loaded only once.
+# A separate dialect: the ops that people write are in others, and one can be loaded only once.
 PROBE = "lhkit_trace.probe"
 GIVEN = "lhkit_trace.given"
 _DIALECT = """irdl.dialect @lhkit_trace {
@@ -40,29 +40,27 @@ _transform: Any = host_module("dialects.transform")
 expect_dialect("lhkit_trace")
 
 
-class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]
+class _Op(_transform.TransformOpInterface):  # type: ignore[misc]
+    @staticmethod
+    def allow_repeated_handle_operands(_op: Any) -> bool:
+        return False
+
+
+class _Apply(_Op):
     @staticmethod
     def apply(op: Any, _rewriter: Any, _results: Any, state: Any) -> Any:
         go_on = _listeners[-1](ir.IntegerAttr(op.attributes["number"]).value, state)
         result = _transform.DiagnosedSilenceableFailure
         return result.Success if go_on else result.DefiniteFailure
 
-    @staticmethod
-    def allow_repeated_handle_operands(_op: Any) -> bool:
-        return False
 
-
-class _Give(_transform.TransformOpInterface):  # type: ignore[misc]
+class _Give(_Op):
     @staticmethod
     def apply(op: Any, _rewriter: Any, results: Any, _state: Any) -> Any:
         handle, payload = op.results[0], list(next(_given[-1]))
         give = {"op": results.set_ops, "value": results.set_values, "param": results.set_params}
         give[kind_of(handle.type)](handle, payload)
         return _transform.DiagnosedSilenceableFailure.Success
-
-    @staticmethod
-    def allow_repeated_handle_operands(_op: Any) -> bool:
-        return False
 
 
 class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
@@ -161,9 +159,9 @@ class PlannedOp:
         tries: True if it enters its blocks in turn, each on a copy of its operand, until one succeeds.
         loops: True if it enters its block or callees once for each payload op.
         asked: The sizes that it asks for, if it does.
-        blocks: Its blocks of steps, one a region.
         only_reads: True if it cannot change the payload.
         fatal: What in its attributes ends the process once it has payload; see `lhkit.model.fatal_attributes`.
+        blocks: Its blocks of steps, one a region.
     """
 
     op: Any
@@ -176,10 +174,10 @@ class PlannedOp:
     collects: bool
     tries: bool
     loops: bool
-    asked: RequestedSizes | None = None
+    asked: RequestedSizes | None
+    only_reads: bool
+    fatal: str | None
     blocks: list[PlannedBlock] = field(default_factory=list)
-    only_reads: bool = False
-    fatal: str | None = None
 
 
 @dataclass(slots=True)
@@ -208,7 +206,7 @@ class PlannedBlock:
 
 
 class Plan:
-    """The blocks of a schedule module by number, and which block and gap each probe stands for."""
+    """The blocks of a schedule module by number, and the block and gap of each probe."""
 
     def __init__(
         self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()
@@ -230,18 +228,10 @@ class Plan:
         sequences = stepping_sequences(home)
         ops = [op for sequence in sequences for op in steps_in(sequence)]
         self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
-        gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
-            name = sequence_path(sequence)
-            block = sequence.regions[0].blocks[0]
-            self._block(block, f"@{name}", None, 0, gaps)
-        for number, (op, planned, index) in enumerate(gaps):
-            insert_probe(op, number)
-            self.probes.append((planned, index))
+            self._block(sequence.regions[0].blocks[0], f"@{sequence_path(sequence)}", None, 0)
 
-    def _block(
-        self, block: Any, sequence: str, owner: PlannedOp | None, region: int, gaps: list[Any]
-    ) -> PlannedBlock:
+    def _block(self, block: Any, sequence: str, owner: PlannedOp | None, region: int) -> PlannedBlock:
         arguments = [self._value(a, self._names.argument(a)) for a in block.arguments]
         planned = PlannedBlock(len(self.blocks), sequence, arguments, [], [], owner is None, region, owner)
         self.blocks.append(planned)
@@ -250,36 +240,38 @@ class Plan:
         if owner is None and any(o in self._unseen for o in ops):
             planned.arguments += [self._value(value, name) for value, name in self._bound]
         for i, op in enumerate(seen):
-            gaps.append((op, planned, i))
-            planned.ops.append(self._op(op, sequence, gaps))
-        gaps.append((ops[-1], planned, len(seen)))
+            self._probe(op, planned, i)
+            planned.ops.append(self._op(op, sequence))
+        self._probe(ops[-1], planned, len(seen))
         planned.yielded = [self._values[v] for v in ops[-1].operands]
         return planned
 
-    def _op(self, op: Any, sequence: str, gaps: list[Any]) -> PlannedOp:
+    def _probe(self, op: Any, block: PlannedBlock, at: int) -> None:
+        insert_probe(op, len(self.probes))
+        self.probes.append((block, at))
+
+    def _op(self, op: Any, sequence: str) -> PlannedOp:
         effects = self._effects[op]
         operands = [(self._values[v], c) for v, c in zip(op.operands, effects.consumed, strict=True)]
         names = self._names.results(op)
-        results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
-        source = self._names.place(op.location)
         callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
             op,
             op.name,
-            source,
+            self._names.place(op.location),
             operands,
-            results,
+            [self._value(r, n) for r, n in zip(op.results, names, strict=True)],
             callees,
             suppresses=_suppresses(op),
             collects="actions" in op.attributes,
             tries=op.name == "transform.alternatives",
             loops=op.name in _LOOPS,
             asked=requested_sizes(op),
+            only_reads=effects.only_reads and not callees,
+            fatal=fatal_request_of(op),
         )
-        planned.only_reads = effects.only_reads and not callees
-        planned.fatal = fatal_request_of(op)
         for i, block in stepping_blocks(op):
-            planned.blocks.append(self._block(block, sequence, planned, i, gaps))
+            planned.blocks.append(self._block(block, sequence, planned, i))
         return planned
 
     def _value(self, value: Any, name: str) -> PlannedValue:

@@ -30,12 +30,11 @@ def unrolled_copies(loop: Any, factor: int) -> int:
     """Return how often the ops of a loop's body are copied by an unrolling."""
     if loop.name != "scf.for":
         return 0
-    trips = factor
-    bounds = [_constant(v) for v in list(loop.operands)[:3]]
-    if None not in bounds:
-        lower, upper, step = (b for b in bounds if b is not None)
-        trips = min(factor, max(0, -(-(upper - lower) // step)) if step > 0 else factor)
-    return trips
+    constants = [_constant(v) for v in list(loop.operands)[:3]]
+    match constants:
+        case [int(lower), int(upper), int(step)] if step > 0:
+            return min(factor, max(0, -(-(upper - lower) // step)))
+    return factor
 
 
 def _constant(value: Any) -> int | None:
@@ -128,14 +127,14 @@ def size_suspicions(asked: RequestedSizes, payloads: _Payloads, targets: Sequenc
 
 def _sizes_for(asked: RequestedSizes, payloads: _Payloads, target: int) -> tuple[int | None, ...]:
     """Return the sizes for one target, None where a size is not known."""
-    dynamic = iter([_parameter(payloads[at], target) for at in asked.operands if at < len(payloads)])
+    given = [payloads[at] for at in asked.operands if at < len(payloads)]
+    of_target = [p[target] if 1 < len(p) > target else p[0] if p else None for p in given]
+    dynamic = iter([None if r is None else integer_of(r) for r in of_target])
     return tuple(next(dynamic, None) if n is None else n for n in asked.sizes)
 
 
-def _parameter(payload: tuple[Reference, ...], target: int) -> int | None:
-    if not payload:
-        return None
-    reference = payload[target] if 1 < len(payload) > target else payload[0]
+def integer_of(reference: Reference) -> int | None:
+    """Return the integer that a parameter holds, None if it holds none."""
     text = reference.param.partition(" ")[0] if isinstance(reference, ParamReference) else ""
     return int(text) if text.lstrip("-").isdigit() else None
 

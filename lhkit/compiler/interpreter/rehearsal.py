@@ -12,9 +12,9 @@ from typing import Any
 from lhkit.compiler.extension.own_op_failures import blame_own_op, failures_set_aside
 from lhkit.compiler.extension.own_op_registry import find_definition
 from lhkit.compiler.interpreter.application import parse_payload, prepare_application
-from lhkit.compiler.interpreter.effects import module_around
+from lhkit.compiler.interpreter.effects import add_sequence, module_around
 from lhkit.compiler.interpreter.handle_frames import Frame, Handle, Running, clone_roots
-from lhkit.compiler.interpreter.op_identity import address
+from lhkit.compiler.interpreter.op_identity import address, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, PROBE, giving, insert_probe, kind_of, listening
 from lhkit.compiler.interpreter.refused_steps import extents_of
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
@@ -59,30 +59,6 @@ def takes_repeated_handles(op: Any, consumed: int, home: Any) -> bool:
     if form not in _repeats:
         _repeats[form] = _ask_for_repeats(op, consumed, home)
     return _repeats[form]
-
-
-def rehearse(
-    op: Any, home: Any, payload: Any, handles: Sequence[Given], later: Sequence[Any]
-) -> tuple[Diagnostic, ...] | None:
-    """Apply a copy of an op to a payload; return why it fails, or None if it succeeds.
-
-    Args:
-        op: The op.
-        home: The module of the schedule's sequences; as before when this returns.
-        payload: The root of the payload; it is changed.
-        handles: The handles that the op, or an op after it, may use; those of the op are among them.
-        later: The values of the handles that ops after it use.
-    """
-    with _scratch(op, [v for v, _ in handles]) as (sequence, block, given):
-        _put(op, block, given)
-        # Nothing gets here. The interpreter tracks the payload of handles that have uses to come.
-        uses = [given[v] for v in later]
-        ir.Operation.create(PROBE, operands=uses, ip=ir.InsertionPoint.at_block_terminator(block))
-        problems = _apply(sequence, home, payload, [p for _, p in handles])
-        if problems is None:
-            return None
-        texts = {str(r.owner): _as_printed(v) for v, r in given.items()}
-        return tuple(_with_texts(p, texts) for p in problems)
 
 
 def _as_printed(value: Any) -> str:
@@ -139,19 +115,10 @@ def _put(op: Any, block: Any, results: Mapping[Any, Any]) -> Any:
 def _scratch(op: Any, values: Sequence[Any]) -> Iterator[tuple[Any, Any, dict[Any, Any]]]:
     """Put a sequence beside that of an op, for a while; its block begins with handles that stand for values."""
     with op.context, ir.Location.unknown():
-        root = ir.Type.parse("!transform.any_op")
-        sequence = ir.Operation.create(
-            "transform.named_sequence",
-            attributes={
-                "sym_name": ir.StringAttr.get(_SCRATCH),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get([root], [])),
-            },
-            regions=1,
-            ip=ir.InsertionPoint(module_around(op).regions[0].blocks[0]),
-        )
+        block = module_around(op).regions[0].blocks[0]
+        sequence = add_sequence(_SCRATCH, [ir.Type.parse("!transform.any_op")], block)
         try:
-            block = sequence.regions[0].blocks.append(root)
+            block = sequence.regions[0].blocks[0]
             at = ir.InsertionPoint(block)
             ops = {v: ir.Operation.create(GIVEN, results=[v.type], ip=at) for v in dict.fromkeys(values)}
             yield sequence, block, {v: op.results[0] for v, op in ops.items()}
@@ -283,12 +250,21 @@ def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -
     shelter = ir.Module.create(ir.Location.unknown(root.context))
     for each in owners[1:]:
         shelter.body.append(each)
-    pairs = (zip(_all_ops(a), _all_ops(b), strict=True) for a, b in zip(roots, owners, strict=True))
-    copies = {address(op): copy for each in pairs for op, copy in each}
+    pairs = zip(ops_under(roots), ops_under(owners), strict=True)
+    copies = {address(op): copy for op, copy in pairs}
     handles = [(h, f) for f in frames for h in f.handles.values() if h.state != "invalid"]
     given = [_counterpart(h, state, copies) for h, _ in handles]
     later = [h.planned.value for h, f in handles if _has_use_to_come(h, f)]
-    return rehearse(op, home, owners[0], given, later)
+    with _scratch(op, [v for v, _ in given]) as (sequence, block, results):
+        _put(op, block, results)
+        # Nothing gets here. The interpreter tracks the payload of handles that have uses to come.
+        uses = [results[v] for v in later]
+        ir.Operation.create(PROBE, operands=uses, ip=ir.InsertionPoint.at_block_terminator(block))
+        problems = _apply(sequence, home, owners[0], [p for _, p in given])
+        if problems is None:
+            return None
+        texts = {str(r.owner): _as_printed(v) for v, r in results.items()}
+        return tuple(_with_texts(p, texts) for p in problems)
 
 
 def rollback_note(frame: Frame, failed: Running) -> Diagnostic:
@@ -318,17 +294,6 @@ def with_alternatives(
         taken += ", which is empty and leaves the payload as it was"
     sentence = "; ".join([taken, *(d.message for d in failed)])
     return (*said, Diagnostic("note", sentence, running.op.source))
-
-
-def _all_ops(root: Any) -> list[Any]:
-    ops: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        ops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return ops
 
 
 def _counterpart(handle: Handle, state: Any, copies: dict[int, Any]) -> Given:

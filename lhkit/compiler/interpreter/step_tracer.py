@@ -27,7 +27,7 @@ from lhkit.compiler.interpreter.handle_frames import (
     lookup,
 )
 from lhkit.compiler.interpreter.op_identity import address
-from lhkit.compiler.interpreter.preconditions import find_fatal_use, has_preconditions, unmet_preconditions
+from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
 from lhkit.compiler.interpreter.rehearsal import (
@@ -43,10 +43,11 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
 from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.compiler.ir.schedule_modules import find_entry, home_of
+from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
+from lhkit.model.trace_json import handle_to_json, step_to_json
 from lhkit.model.trace_record import (
-    Elision,
     HandleChange,
     HandleRecord,
     Invalidation,
@@ -77,7 +78,9 @@ class Tracer:
 
     def __init__(
         self,
+        context: Any,
         root: Any,
+        home: Any,
         plan: Plan,
         names: Names,
         journal: Journal,
@@ -85,40 +88,40 @@ class Tracer:
         *,
         is_thorough: bool = False,
     ) -> None:
-        self._root, self._plan, self._journal, self._sources = root, plan, journal, sources
-        # Whether to look for failures that make an op around them fail later; those that nobody hears
-        # of are always looked for.
+        self._context, self._root, self._home = context, root, home
+        self._plan, self._journal, self._sources = plan, journal, sources
+        # Whether to look also for failures that make an op around them fail later, not only for those that
+        # are reported nowhere.
         self._is_thorough = is_thorough
         self._is_vague = False
-        self._home: Any = None
         self._hearing = Hearing(sources)
         self._frames: list[Frame] = []
         self._watch = Watch(root, names, journal)
         self._identities = self._watch.identities
         self._steps = 0
         self._handles = 0
-        self._context: Any = None
         # Why a probe stopped the run.
         self._stopped: Failure | None = None
 
-    def run(
-        self, context: Any, entry: Any, home: Any, payload_source: Source, application: Application
-    ) -> Ending:
+    def run(self, entry: Any, payload_source: Source, application: Application) -> Ending:
         """Apply the schedule."""
-        self._context, self._home = context, home
-        self._journal.blocks(self._plan.blocks)
+        # The ops of every block, for those that never run.
+        blocks = [[[o.name, to_json(o.source)] for o in b.ops] for b in self._plan.blocks]
+        self._journal.write("blocks", blocks)
         self._watch.look(-1)
         self._watch.snapshot(-1)
         forget_failures()
         try:
             with listening(self._probe):
-                interpreter.apply_named_sequence(self._root, entry, home)
+                interpreter.apply_named_sequence(self._root, entry, self._home)
         except (ValueError, ir.MLIRError) as error:
             self._hearing.stop()  # what is asked of the compiler from here on is not a step's
             failure = self._stopped
             if failure is None:
                 failure = application_error(error, payload_source, application).failure
-                failure = self._with_what_was_heard(failure)
+                # Its own diagnostics may be remarks of steps before.
+                errors = tuple(d for d in self._hearing.said() if d.severity == "error")
+                failure = dataclasses.replace(failure, diagnostics=errors or failure.diagnostics)
             return self._fail(failure)
         finally:
             self._hearing.stop()
@@ -138,11 +141,6 @@ class Tracer:
                 return False
         self._frames[-1].at = at
         return at == len(block.ops) or self._begin(state)
-
-    def _with_what_was_heard(self, failure: Failure) -> Failure:
-        """Return a failure with the errors of its step; its own may be remarks of steps before."""
-        errors = tuple([d for d in self._hearing.said() if d.severity == "error"])
-        return dataclasses.replace(failure, diagnostics=errors) if errors else failure
 
     def _unwind(self, wanted: Any) -> None:
         """Leave blocks until the innermost is as wanted; one that had not come to its end has failed."""
@@ -199,32 +197,25 @@ class Tracer:
             handle.is_lost = is_erased(parent, number, iteration, self._identities)
             handle.erased_by = "iteration" if handle.is_lost and argument.kind == "op" else ""
             if not handle.is_lost:
-                self._ask(state, handle)
+                ask(state, handle, self._identities)
         self._take_clones(frame, state, parent)
         # The first step inside says what the handles are that begin with the block.
         frame.news = [h.change() for h in frame.handles.values()]
 
     def _mutes(self, outer: Frame | None, parent: Running | None, iteration: int | None) -> bool:
         """Return True if a frame is not recorded: the middle of a long loop."""
-        if outer is None or parent is None:
-            return False
-        if outer.is_muted:
-            return True
-        if iteration is None:
-            return False
-        half = MOST_ITERATIONS // 2
-        total = parent.iterations
-        if total is None:
+        if outer is None or outer.is_muted or parent is None or iteration is None:
+            return outer is not None and outer.is_muted
+        if parent.iterations is None:
             return iteration >= MOST_ITERATIONS
-        return total > MOST_ITERATIONS and half <= iteration < total - half
+        half = MOST_ITERATIONS // 2
+        return half <= iteration < parent.iterations - half
 
     def _take_clones(self, frame: Frame, state: Any, parent: Running | None) -> None:
         """Look for payload ops outside the payload: alternatives work on clones."""
         for handle in frame.handles.values():
-            if handle.planned.kind != "op" or handle.is_lost:
-                continue
-            ops = state.get_payload_ops(handle.planned.value)
-            if any(self._watch.is_outside(o) for o in ops):
+            ops = state.get_payload_ops(handle.planned.value) if handle.lists_ops else ()
+            if any(op.parent is None and op != self._root for op in ops):
                 frame.clones.append(handle)
         if frame.clones and parent is not None:
             delta = self._watch.look(parent.index, state, self._frames)
@@ -232,7 +223,7 @@ class Tracer:
                 parent.deltas.append(delta)
             for handle in frame.handles.values():
                 if not handle.is_lost:
-                    self._ask(state, handle)
+                    ask(state, handle, self._identities)
 
     def _begin(self, state: Any) -> bool:
         """Judge the next op of the innermost block before it runs; False if it would end the process."""
@@ -310,7 +301,7 @@ class Tracer:
             elif running.verdict.repeated is not None:
                 handle.is_lost = True  # it was refused before it had results, even empty ones
             else:
-                self._ask(state, handle)
+                ask(state, handle, self._identities)
         running.changes += [h.change() for h in running.results]
         failed = running.last_was_left or running.fails_silently
         self._end(frame, running, "suppressed" if failed else "ok", now, self._hearing.said())
@@ -326,11 +317,8 @@ class Tracer:
         if not frame.is_muted:
             path = frame.path
             record = HandleRecord(handle.id, planned.name, planned.kind, frame.block.sequence, path, defined_by)
-            self._journal.handle(record)
+            self._journal.write("handle", record.id, handle_to_json(record))
         return handle
-
-    def _ask(self, state: Any, handle: Handle) -> None:
-        ask(state, handle, self._identities)
 
     def _ask_all(self, state: Any) -> list[HandleChange]:
         """Update every valid handle after the payload has changed; return those that changed."""
@@ -340,11 +328,12 @@ class Tracer:
                 if handle.state == "invalid" or handle.planned.kind == "param" or handle.is_lost:
                     continue
                 before = (handle.state, handle.payload)
-                if self._has_lost_values(handle):
+                values_of = handle.points_to.ops if handle.points_to.is_value else ()
+                if any(self._identities.id_at(op) is None for op in values_of):
                     handle.is_lost, handle.state, handle.payload = True, "empty", ()
                     handle.points_to = dataclasses.replace(handle.points_to, ops=(), values=(), roots=())
                 else:
-                    self._ask(state, handle)
+                    ask(state, handle, self._identities)
                 if before != (handle.state, handle.payload) and not frame.is_muted:
                     changes.append(handle.change())
         return changes
@@ -355,10 +344,6 @@ class Tracer:
         for handle in erased:
             handle.is_lost, handle.state, handle.payload, handle.erased_by = True, "empty", (), "step"
         return [handle.change() for handle in erased if not self._frames[-1].is_muted]
-
-    def _has_lost_values(self, handle: Handle) -> bool:
-        points_to = handle.points_to
-        return points_to.is_value and any(self._identities.id_at(o) is None for o in points_to.ops)
 
     def _fail(self, failure: Failure) -> Ending:
         """Record which of the ops that are running failed, and with it those around it."""
@@ -404,7 +389,7 @@ class Tracer:
 
     def _unmet(self, running: Running) -> tuple[Diagnostic, ...]:
         """Return what the step needs and its payload ops, those that are still there, do not have."""
-        if not running.uses or not has_preconditions(running.op.name) or running.verdict.is_refused:
+        if not running.uses or running.op.name not in CONDITIONS or running.verdict.is_refused:
             return ()
         wanted = dict.fromkeys(running.uses[0][0].points_to.ops)
         present = {at: op for op in walk(self._root) if (at := address(op)) in wanted}
@@ -424,8 +409,10 @@ class Tracer:
             if running.verdict.is_refused:
                 running.warnings.append(defect(False))
             running.warnings += suspicions(running, delta)
-            if running.op.loops:
-                self._elide(running)
+            if running.op.loops and running.entered > MOST_ITERATIONS:
+                first = MOST_ITERATIONS if running.iterations is None else MOST_ITERATIONS // 2
+                left = 0 if running.iterations is None else first
+                self._journal.write("elided", running.index, first, running.entered - 1 - left)
         # Who lists an op twice is refused after the interpreter has taken note of the deaths.
         goes_on = status == "suppressed" and running.verdict.invalid is None
         dead = running.invalidated if goes_on or not running.verdict.is_refused else ()
@@ -439,21 +426,12 @@ class Tracer:
             diagnostics=heard,
             time_ns=now - running.started_ns,
         )
-        self._journal.end(step)
-
-    def _elide(self, running: Running) -> None:
-        ran, total = running.entered, running.iterations
-        first = MOST_ITERATIONS if total is None else MOST_ITERATIONS // 2
-        last = ran - 1 if total is None else ran - 1 - first
-        if ran > MOST_ITERATIONS:
-            self._journal.elided(Elision(running.index, first, last))
+        self._journal.write("step", step_to_json(step))
 
     def _invalidated(self, verdict: Verdict) -> tuple[Invalidation, ...]:
-        def op_id(at: Any) -> str | None:
-            return None if at is None else self._identities.id_at(at)
-
+        id_at = self._identities.id_at
         return tuple(
-            Invalidation(d.handle, d.cause, d.by, op_id(d.payload_op), op_id(d.ancestor))
+            Invalidation(d.handle, d.cause, d.by, id_at(d.payload_op), id_at(d.ancestor))
             for d in verdict.deaths
         )
 
@@ -495,29 +473,25 @@ def _run(payload_source: Source, application: Application, journal_path: Path, *
         load_probe(context)
         payload = parse_payload(payload_source)
         names = Names(sources)
-        # The module is kept here: what is in it does not keep it alive.
-        _module, home, entry, plan = _plan(application, names)
+        module = prepare_module(application)
+        entry = find_entry(module, application.entry)
+        block = entry.regions[0].blocks[0]
+        written = [names.argument(a) for a in block.arguments][1:]
+        count = len(block.operations)
+        values = bind_trailing_arguments(entry, application.bind, application.sources[0])
+        # The ops that bind come first and are not the author's steps.
+        unseen = [o.operation for o in block.operations][: len(block.operations) - count]
+        home = home_of(entry)
+        plan = Plan(home, names, unseen, list(zip(values, written, strict=True)))
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            tracer = Tracer(payload.operation, plan, names, journal, sources, is_thorough=is_thorough)
-            return tracer.run(context, entry, home, payload_source, application)
+            root = payload.operation
+            tracer = Tracer(context, root, home, plan, names, journal, sources, is_thorough=is_thorough)
+            return tracer.run(entry, payload_source, application)
         finally:
             journal.close()
             if was_enabled:
                 gc.enable()
-
-
-def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
-    module = prepare_module(application)
-    entry = find_entry(module, application.entry)
-    block = entry.regions[0].blocks[0]
-    written = [names.argument(a) for a in block.arguments][1:]
-    count = len(block.operations)
-    values = bind_trailing_arguments(entry, application.bind, application.sources[0])
-    # The ops that bind stand first and are nobody's steps.
-    unseen = [o.operation for o in block.operations][: len(block.operations) - count]
-    home = home_of(entry)
-    return module, home, entry, Plan(home, names, unseen, list(zip(values, written, strict=True)))

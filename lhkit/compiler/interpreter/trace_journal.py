@@ -10,16 +10,15 @@ from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import is_empty_diagnostic
 from lhkit.compiler.interpreter.handle_frames import Frame, clone_roots
-from lhkit.compiler.interpreter.op_identity import Identities, NewOp
+from lhkit.compiler.interpreter.op_identity import Identities
 from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedValue
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, ir
 from lhkit.compiler.ir.parsing import Places, convert, from_structured
 from lhkit.model.bindings_host import host_version
-from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic
-from lhkit.model.trace_json import find_edits, handle_to_json, snapshot_to_json, step_to_json, written_order
-from lhkit.model.trace_record import Elision, HandleRecord, PayloadDelta, Snapshot, TraceStep
+from lhkit.model.trace_json import find_edits, snapshot_to_json, step_to_json, written_order
+from lhkit.model.trace_record import PayloadDelta, Snapshot, TraceStep
 from lhkit.worker.requests import Source
 
 # An encoder of one's own: json.dumps would look for circles, and writes spaces.
@@ -37,61 +36,35 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
-        self._last: tuple[int, list[str]] | None = None
-        self._write("toolchain", HOST, host_version(HOST))
+        # The step of the last snapshot, and its lines.
+        self._last: tuple[int | None, list[str]] = (None, [])
+        self.write("toolchain", HOST, host_version(HOST))
 
     def close(self) -> None:
         """Write what is left."""
         self._file.close()
 
-    def blocks(self, blocks: Sequence[PlannedBlock]) -> None:
-        """Record the ops of every block, for those that never run."""
-        self._write("blocks", [[[o.name, to_json(o.source)] for o in b.ops] for b in blocks])
-
-    def handle(self, record: HandleRecord) -> None:
-        """Record a new handle."""
-        self._write("handle", record.id, handle_to_json(record))
-
-    def ops(self, step: int, made: Sequence[NewOp]) -> None:
-        """Record the payload ops that a step made, -1 for those of the payload as given."""
-        if made:
-            ids, names, parents, origins, sources = zip(*made, strict=True)
-            places = [None if s is None else (s.file, s.line, s.column) for s in sources]
-            self._write("ops", step, ids, names, parents, origins, places)
+    def write(self, *parts: Any) -> None:
+        """Write a line: its kind, and what that has."""
+        self._file.write(_encode(parts) + "\n")
 
     def begin(self, step: TraceStep, block: PlannedBlock, at: int) -> None:
         """Record that a step begins, and what would come after it in its block; nothing is buffered."""
-        self._write("begin", step_to_json(step), block.number, at)
+        self.write("begin", step_to_json(step), block.number, at)
         self._file.flush()
-
-    def end(self, step: TraceStep) -> None:
-        """Record a step that has ended."""
-        self._write("step", step_to_json(step))
-
-    def elided(self, elision: Elision) -> None:
-        """Record iterations that are not recorded."""
-        self._write("elided", elision.parent, elision.first, elision.last)
 
     def snapshot(self, step: int, text: str | None, ops: str | None = None) -> None:
         """Record the payload after a step, and its ops in order; None if it is as before."""
-        if self._last is None:
-            lines = (text or "").split("\n")
-            snapshot = Snapshot(step, text or "", ops=ops)
-        elif text is None:
-            lines = self._last[1]
-            snapshot = Snapshot(step, None, self._last[0], ())
+        before, lines = self._last
+        if text is None:
+            snapshot = Snapshot(step, None, before, ())
         else:
-            lines = text.split("\n")
-            edits = find_edits(self._last[1], lines)
-            if sum(len(e.lines) for e in edits) > len(lines) // 2:
-                snapshot = Snapshot(step, text, ops=ops)
-            else:
-                snapshot = Snapshot(step, None, self._last[0], edits, ops)
+            known, lines = lines, text.split("\n")
+            edits = find_edits(known, lines)
+            is_delta = sum(len(e.lines) for e in edits) <= len(lines) // 2
+            snapshot = Snapshot(step, None, before, edits, ops) if is_delta else Snapshot(step, text, ops=ops)
         self._last = (step, lines)
-        self._write("snapshot", snapshot_to_json(snapshot))
-
-    def _write(self, *parts: Any) -> None:
-        self._file.write(_encode(parts) + "\n")
+        self.write("snapshot", snapshot_to_json(snapshot))
 
 
 # Looking at the payload while a schedule runs: what changed, whether it verifies, how it reads.
@@ -134,13 +107,12 @@ class Watch:
         if seen is None:
             return None
         delta, made = seen
-        self._journal.ops(step, made)
+        if made:
+            ids, op_names, parents, origins, sources = zip(*made, strict=True)
+            places = [None if p is None else (p.file, p.line, p.column) for p in sources]
+            self._journal.write("ops", step, ids, op_names, parents, origins, places)
         self._unprinted = True
         return delta
-
-    def is_outside(self, op: Any) -> bool:
-        """Return True for an op that is neither in the payload nor its root."""
-        return op.parent is None and op != self._root
 
     def find_problem(self) -> tuple[Diagnostic, ...] | None:
         """Return why the payload does not verify, or None if it does."""

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
-from lhkit.compiler.interpreter.application import apply_prepared, prepare_application
+from lhkit.compiler.interpreter.application import apply_schedule, prepare_application
 from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_modules import set_knobs
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, unscheduled
@@ -119,7 +119,7 @@ class VariantBench:
             recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
             module, function = unscheduled(recipe)
             set_knobs(self._prepared[0], knobs)
-            apply_prepared(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
+            apply_schedule(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
             # One program on different numbers of threads is several.
             program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
             sha256 = hashlib.sha256(program.encode()).hexdigest()

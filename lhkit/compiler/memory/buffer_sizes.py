@@ -16,7 +16,7 @@ _BITS = {"f8": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "f80"
 _DESCRIPTOR_BYTES = 8
 # What aligned allocations have at least, if nothing else is asked for.
 _LEAST_ALIGNMENT = 16
-# What may leave an op out that stands in it.
+# Ops whose body may not run.
 _CONDITIONAL = ("scf.if", "scf.index_switch", "scf.while")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.functions import function_ops, symbol_name
+from lhkit.compiler.ir.functions import called_by, function_ops, symbol_name
 from lhkit.compiler.ir.parsing import span_of, walk
 from lhkit.compiler.lowering.legalization import is_bufferization_copy
 from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
@@ -58,6 +58,7 @@ class Origins:
 # Dead-code elimination for memory programs.
 
 _EFFECTS = ("alloc", "stack", "free", "copy")
+_KEPT = (*_EFFECTS, "touch", "call")
 _NESTED = ("loop", "while", "branch")
 _VIEWS = (
     *("memref.subview", "memref.reinterpret_cast", "memref.expand_shape", "memref.collapse_shape"),
@@ -110,10 +111,16 @@ def _has_effect(body: Iterable[Instruction], working: Iterable[str]) -> bool:
 
 
 def _collapse(region: Region, working: frozenset[str]) -> Region:
+    """Return a region without nests that only compute; uses by one op that follow one another become one."""
     body: list[Instruction] = []
-    for instruction in region.body:
-        body += _collapsed(instruction, working)
-    return dataclasses.replace(region, body=tuple(_merged(body)))
+    for instruction in (c for i in region.body for c in _collapsed(i, working)):
+        last = body[-1] if body else None
+        if last is not None and last.kind == instruction.kind == "touch" and last.origin == instruction.origin:
+            used = dict.fromkeys((*last.operands, *instruction.operands))
+            body[-1] = dataclasses.replace(last, operands=tuple(used))
+        else:
+            body.append(instruction)
+    return dataclasses.replace(region, body=tuple(body))
 
 
 def _collapsed(instruction: Instruction, working: frozenset[str]) -> list[Instruction]:
@@ -131,19 +138,6 @@ def _collapsed(instruction: Instruction, working: frozenset[str]) -> list[Instru
     return [*views, Instruction("touch", tuple(used), origin=origin)] if used else []
 
 
-def _merged(body: Sequence[Instruction]) -> list[Instruction]:
-    """Return instructions with uses by one op that stand in a row as one."""
-    merged: list[Instruction] = []
-    for instruction in body:
-        last = merged[-1] if merged else None
-        if last is not None and last.kind == instruction.kind == "touch" and last.origin == instruction.origin:
-            used = dict.fromkeys((*last.operands, *instruction.operands))
-            merged[-1] = dataclasses.replace(last, operands=tuple(used))
-        else:
-            merged.append(instruction)
-    return merged
-
-
 def _need(region: Region, needed: set[int]) -> None:
     """Add the values that decide something, from the end on, so that chains take one round."""
     for i in reversed(region.body):
@@ -151,7 +145,7 @@ def _need(region: Region, needed: set[int]) -> None:
             _CARRYING[i.kind](i, needed)
             for inner in i.regions:
                 _need(inner, needed)
-        elif i.kind in (*_EFFECTS, "touch", "call") or needed.intersection(i.results):
+        elif i.kind in _KEPT or needed.intersection(i.results):
             needed.update(i.operands)
 
 
@@ -188,26 +182,23 @@ _CARRYING = {"loop": _need_loop, "while": _need_while, "branch": _need_branch}
 
 def _without(region: Region, needed: set[int]) -> Region:
     """Return a region without arithmetic that nothing needs; values that are carried stay, for their places."""
-    body = []
-    for i in region.body:
-        if i.kind in (*_EFFECTS, "touch", "call"):
-            body.append(i)
-        elif i.kind in _NESTED:
-            body.append(dataclasses.replace(i, regions=tuple(_without(r, needed) for r in i.regions)))
-        elif needed.intersection(i.results):
-            body.append(i)
-    return dataclasses.replace(region, body=tuple(body))
+    kept = (
+        dataclasses.replace(i, regions=tuple(_without(r, needed) for r in i.regions))
+        for i in region.body
+        if i.kind in _KEPT or i.kind in _NESTED or needed.intersection(i.results)
+    )
+    return dataclasses.replace(region, body=tuple(kept))
 
 
 def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
     """Return what a buffered module does with memory."""
     origins = Origins(sources)
-    functions = []
-    for function in function_ops(module):
-        if function.regions[0].blocks:
-            slicer = _Slicer(origins)
-            functions.append((symbol_name(function), slicer.function(function)))
-    return MemoryProgram(entry, prune(tuple(functions)), origins.found())
+    functions = tuple(
+        (symbol_name(function), _Slicer(origins).region(function.regions[0]))
+        for function in function_ops(module)
+        if function.regions[0].blocks
+    )
+    return MemoryProgram(entry, prune(functions), origins.found())
 
 
 class _Slicer:
@@ -227,20 +218,17 @@ class _Slicer:
             "memref.extract_strided_metadata": self._metadata,
             "memref.dim": lambda op: self._pure("extent", op, number=-1),
             "memref.extract_aligned_pointer_as_index": lambda op: self._pure("address", op),
-            "memref.dealloc": self._free,
+            "memref.dealloc": lambda op: [self._instruction("free", op)],
             "memref.copy": self._copy,
             "scf.for": self._for,
             "scf.parallel": self._parallel,
             "scf.while": lambda op: [self._nested("while", op)],
-            "scf.if": self._if,
+            "scf.if": lambda op: [self._nested("branch", op, reverse=True)],
             "scf.index_switch": self._switch,
             "scf.execute_region": self._execute,
             "memref.alloca_scope": self._execute,
-            "func.call": self._call,
+            "func.call": lambda op: [self._instruction("call", op, name=called_by(op))],
         }
-
-    def function(self, function: Any) -> Region:
-        return self._region(function.regions[0])
 
     def _value(self, value: Any) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
@@ -251,11 +239,9 @@ class _Slicer:
 
     def _new(self) -> int:
         """Return a number for a value that is not in the IR."""
-        number = len(self._numbers)
-        self._numbers[object()] = number
-        return number
+        return self._value(object())
 
-    def _region(self, region: Any) -> Region:
+    def region(self, region: Any) -> Region:
         blocks = list(region.blocks)
         if not blocks:
             return Region((), (), ())
@@ -268,7 +254,7 @@ class _Slicer:
     def _instructions(self, op: Any) -> list[Instruction]:
         if (turn := self._by_name.get(op.name)) is not None:
             return turn(op)
-        inner = [self._region(region) for region in op.regions]
+        inner = [self.region(region) for region in op.regions]
         if any(i.kind in ("alloc", "free", "stack", "copy") for r in inner for i in r.body):
             return [i for region in inner for i in region.body]
         return self._touch(op)
@@ -276,11 +262,21 @@ class _Slicer:
     def _touch(self, op: Any) -> list[Instruction]:
         """Return the use of all buffers that an op and what is in it read and write."""
         buffers = self._values(v for v in op.operands if isinstance(v.type, _BUFFERS))
-        inside = [i for region in op.regions for i in self._region(region).body if i.kind == "touch"]
+        inside = [i for region in op.regions for i in self.region(region).body if i.kind == "touch"]
         used = dict.fromkeys((*buffers, *(v for i in inside for v in i.operands)))
         if not used or op.name.endswith((".yield", ".return")):
             return []
         return [Instruction("touch", tuple(used), origin=self._origins.of(op))]
+
+    def _instruction(self, kind: Kind, op: Any, **more: Any) -> Instruction:
+        """Return an instruction with the operands and results of an op."""
+        operands, results = self._values(op.operands), self._values(op.results)
+        return Instruction(kind, operands, results, origin=self._origins.of(op), **more)
+
+    def _nested(self, kind: Kind, op: Any, *, reverse: bool = False) -> Instruction:
+        """Return the instruction of an op with regions; ``reverse``: its last region is that of 0."""
+        regions = [self.region(region) for region in op.regions]
+        return self._instruction(kind, op, regions=tuple(regions[::-1] if reverse else regions))
 
     def _allocation(self, op: Any) -> list[Instruction]:
         type_ = op.results[0].type
@@ -298,19 +294,19 @@ class _Slicer:
             )
         ]
 
-    def _free(self, op: Any) -> list[Instruction]:
-        return [Instruction("free", self._values(op.operands), origin=self._origins.of(op))]
-
     def _copy(self, op: Any) -> list[Instruction]:
-        source, target = list(op.operands)[:2]
-        made, extents = [], []
-        for i in range(source.type.rank):
-            if source.type.is_dynamic_dim(i):
-                extents.append(self._new())
-                made.append(Instruction("extent", (self._value(source),), (extents[-1],), number=i))
-        operands = (self._value(source), self._value(target), *extents)
-        number = static_bytes(source.type)
-        return [*made, Instruction("copy", operands, number=number, origin=self._origins.of(op))]
+        source, target = map(self._value, list(op.operands)[:2])
+        type_ = op.operands[0].type
+        dynamic = {i: self._new() for i in range(type_.rank) if type_.is_dynamic_dim(i)}
+        return [
+            *(Instruction("extent", (source,), (extent,), number=i) for i, extent in dynamic.items()),
+            Instruction(
+                "copy",
+                (source, target, *dynamic.values()),
+                number=static_bytes(type_),
+                origin=self._origins.of(op),
+            ),
+        ]
 
     def _view(self, op: Any) -> list[Instruction]:
         type_, sizes = op.results[0].type, list[Any]()
@@ -345,12 +341,9 @@ class _Slicer:
         return self._pure("alias", op, name="select") if is_scalar else []
 
     def _constant(self, op: Any) -> list[Instruction]:
-        if not isinstance(op.results[0].type, _DECIDING):
-            return []
-        attribute = op.attributes["value"]
         # A bool counts 0 or 1 where MLIR has 0 or -1.
-        number = attribute if isinstance(attribute, ir.BoolAttr) else ir.IntegerAttr(attribute)
-        return self._pure("constant", op, number=int(number.value))
+        is_deciding = isinstance(op.results[0].type, _DECIDING)
+        return self._pure("constant", op, number=int(op.attributes["value"].value)) if is_deciding else []
 
     def _comparison(self, op: Any) -> list[Instruction]:
         return self._pure("compare", op, name=_PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
@@ -367,14 +360,9 @@ class _Slicer:
         number = element_bytes(source.results[0].type)
         return [Instruction("copy", (*buffers, *counts), number=number, origin=self._origins.of(op))]
 
-    def _nested(self, kind: Kind, op: Any) -> Instruction:
-        regions = tuple(self._region(region) for region in op.regions)
-        origin = self._origins.of(op)
-        return Instruction(kind, self._values(op.operands), self._values(op.results), regions, origin=origin)
-
     def _parallel(self, op: Any) -> list[Instruction]:
         """Return a nest of loops, one a dimension."""
-        region = self._region(op.regions[0])
+        region = self.region(op.regions[0])
         count, origin = len(region.arguments), self._origins.of(op)
         bounds = self._values(list(op.operands)[: 3 * count])
         body = region.body
@@ -383,17 +371,10 @@ class _Slicer:
             body = (Instruction("loop", bounds[i::count], (), (inner,), origin=origin),)
         return list(body)
 
-    def _if(self, op: Any) -> list[Instruction]:
-        (condition,) = self._values(op.operands)
-        then, other = (self._region(region) for region in op.regions)
-        # As a switch: the region of the number, which for a condition is the other one first.
-        regions, results = (other, then), self._values(op.results)
-        return [Instruction("branch", (condition,), results, regions, origin=self._origins.of(op))]
-
     def _switch(self, op: Any) -> list[Instruction]:
         """Return a chain of branches, one a case; the first region is what runs if no case fits."""
         (selector,), cases = self._values(op.operands), list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
-        default, *regions = (self._region(region) for region in op.regions)
+        default, *regions = (self.region(region) for region in op.regions)
         origin, chosen, results = self._origins.of(op), default, self._values(op.results)
         made: list[Instruction] = []
         for case, region in reversed(list(zip(cases, regions, strict=True))):
@@ -408,11 +389,6 @@ class _Slicer:
         return made or [*default.body]
 
     def _execute(self, op: Any) -> list[Instruction]:
-        region = self._region(op.regions[0])
+        region = self.region(op.regions[0])
         pairs = zip(region.yields, self._values(op.results), strict=True)
         return [*region.body, *(Instruction("alias", (a,), (b,)) for a, b in pairs)]
-
-    def _call(self, op: Any) -> list[Instruction]:
-        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-        operands, results = self._values(op.operands), self._values(op.results)
-        return [Instruction("call", operands, results, name=name, origin=self._origins.of(op))]
