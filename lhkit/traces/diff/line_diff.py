@@ -189,7 +189,6 @@ def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
 
 
 def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
-    """Yield the pairs of equal aliases, and of other lines with the same text."""
     there = defaultdict(list)
     for line in reversed(range(len(old.lines))):
         if old.owners[line] < 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
@@ -75,7 +75,8 @@ def find_lost_use(
         return None
     kin = _ancestors(trace, [*_inside(placed, container), *container])
     after = placed
-    for earlier, later in _backwards(trace, step):
+    taken = [s.step for s in reversed(trace.snapshots) if s.step < step.index]
+    for later, earlier in itertools.pairwise(taken):
         before = place_ops(trace, earlier)
         if before is None:
             continue
@@ -107,17 +108,8 @@ def _ops_of(trace: Trace, step: TraceStep, operand: int) -> list[str]:
 
 
 def _placed_before(trace: Trace, step: TraceStep) -> PlacedOps | None:
-    """Return the last payload before a step."""
     last = next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
     return None if last is None else place_ops(trace, last)
-
-
-def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
-    """Yield pairs of consecutive snapshots, the last before a step first."""
-    taken = [s.step for s in reversed(trace.snapshots) if s.step < step.index]
-    for later, earlier in itertools.pairwise(taken):
-        if later >= 0:
-            yield earlier, later
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:

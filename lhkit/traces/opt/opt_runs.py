@@ -147,10 +147,6 @@ def printed_payloads(output: str) -> dict[int, str]:
     return {int(step[1]) - 1: text.strip("\n") + "\n" for step, text in printed if step is not None}
 
 
-def _without_tags(text: str) -> str:
-    return _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", text))
-
-
 def tree_of(text: str) -> tuple[TreeOp, ...]:
     """Return the ops of a printed payload, outer before inner."""
     ops: list[TreeOp] = []
@@ -351,7 +347,8 @@ class OptTracing:
             for step in range(-1, at):
                 if step not in marked:
                     continue
-                if self.differs_from is None and _without_tags(marked[step]) != plain.get(step):
+                without_tags = _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", marked[step]))
+                if self.differs_from is None and without_tags != plain.get(step):
                     self.differs_from = step
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 

@@ -284,7 +284,6 @@ class _Placing:
         return PlacedOps(ir, tuple(ids), {op: tuple(those) for op, those in inside.items()})
 
     def _find(self, at: int, name: str, around: str | None) -> int | None:
-        """Return the next place in the order of an op with a printed name and a parent."""
         for place in range(at, len(self._order)):
             record = self._records[place]
             if not (record.name == name or record.name.endswith(f".{name}")):
@@ -294,7 +293,6 @@ class _Placing:
         return None
 
     def _leave_out(self, places: range, number: dict[str | None, int], inside: dict[int, list[str]]) -> None:
-        """Record which printed op contains each op that the text omits."""
         for place in places:
             # One that was moved lies elsewhere than it was first seen: with the op before it.
             owner = number.get(self._records[place].parent, number.get(self._order[place - 1]))

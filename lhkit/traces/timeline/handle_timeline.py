@@ -154,7 +154,6 @@ def _short_name(op: str) -> str:
 
 
 def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
-    """Return the label of a fold: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
     moments = lives.moments[first : last + 1]
     begun = moments[0]
     lost = sum(_lost(m) for m in moments)
@@ -220,7 +219,6 @@ def _column(trace: Trace, moment: Moment, at: int) -> Column:
 
 
 def _problem(step: TraceStep) -> tuple[StepMark, str]:
-    """Return the mark of a step, and the note that says why it has one."""
     if step.status != "ok":
         return step.status, STATUS[step.status][0]
     kinds = ", ".join(dict.fromkeys(w.kind for w in step.warnings))
@@ -338,7 +336,6 @@ def _joined_alike(row_groups: list[RowGroup], maker: RowMaker, important: set[st
 
 
 def _joined_rest(row_groups: list[RowGroup], most: int, important: set[str]) -> list[RowGroup]:
-    """Join the least important rows with their neighbors."""
     singles = [b[0].handle for b, _ in row_groups if len(b) == 1]
     ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
     kept = {h.id for h in ranked[: most // 2]}

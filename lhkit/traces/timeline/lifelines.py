@@ -193,7 +193,6 @@ class _LifelineBuilder:
         self.events.setdefault(handle, []).append(Event(moment, "made", step))
 
     def _take_arguments(self, step: TraceStep) -> None:
-        """Record the block arguments that the first step of a block reports."""
         for change in step.changes:
             if change.handle in step.results or self.states.get(change.handle):
                 continue

@@ -88,7 +88,6 @@ def _row(row: Row, index: int, at: TimelineLayout) -> str:
 
 
 def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[float, float]]:
-    """Return the parts of a line outside of a hole."""
     pieces = (left, min(right, hole[0])), (max(left, hole[1]), right)
     return [(begin, end) for begin, end in pieces if end - begin >= 1]
 
@@ -172,7 +171,6 @@ def _heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def _bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the bands behind the rows: nested steps, failed steps, the selected step."""
     drawn = []
     for group in drawing.groups:
         left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
