@@ -46,21 +46,19 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
     if any(user in _inside(placed, container) for each in producers for user in users(placed, each)):
         return None
     head = f"nothing in {into} reads what {producer} computes"
+    here = at_step(step, f"wants to fuse {producer}", "error")
     lost = find_lost_use(trace, step, producers, container)
     record = step.operands[0].handle
     if lost is None:
         there = _users_in_words(trace, [u for each in producers for u in users(placed, each)])
         sentence = f"{head}, and nothing that it was made from ever did; {there}."
-        return Explanation(sentence, (_here(step, producer),), record, None, trace.texts)
+        return Explanation(sentence, (here,), record, None, trace.texts)
     culprit = trace.step_records[lost.step]
     sentence = (
         f"{head}: step {lost.step} ({culprit.op}) took that use away. Until then the"
         f" {op_in_words(trace, lost.user)} read it{lost.reads and f'; {lost.reads}'}."
     )
-    places = [
-        Diagnostic("note", f"step {lost.step} ({culprit.op}) takes the use away here", culprit.source),
-        _here(step, producer),
-    ]
+    places = [at_step(culprit, "takes the use away"), here]
     if (place := source_place(trace, trace.op(lost.producer))) is not None:
         places.insert(0, Diagnostic("note", f"the producer, {trace.op(lost.producer).name}", place))
     return Explanation(sentence, tuple(places), record, lost.step, trace.texts)
@@ -171,11 +169,9 @@ def _users_in_words(trace: Trace, users_of: list[str]) -> str:
     return f"{names} {'use' if len(users_of) > 1 else 'uses'} it"
 
 
-def _here(step: TraceStep, producer: str) -> Diagnostic:
-    return Diagnostic("error", f"step {step.index} ({step.op}) wants to fuse {producer} here", step.source)
-
-
-# An earlier iteration of a foreach erased the payload op of the next one.
+def at_step(step: TraceStep, does: str, severity: str = "note") -> Diagnostic:
+    """Return a diagnostic at the place of a step about what the step does there."""
+    return Diagnostic(severity, f"step {step.index} ({step.op}) {does} here", step.source)
 
 
 def explain_erased_target(trace: Trace) -> Explanation | None:
@@ -228,9 +224,9 @@ def _explain_eraser(
         " interpreter would read freed memory."
     )
     places = [
-        Diagnostic("note", f"step {eraser.index} ({eraser.op}) erases the {op.name} here", eraser.source),
-        Diagnostic("note", f"step {loop.index} (transform.foreach) goes on with it here", loop.source),
-        Diagnostic("error", f"step {step.index} ({step.op}) uses {name} here", step.source),
+        at_step(eraser, f"erases the {op.name}"),
+        at_step(loop, "goes on with it"),
+        at_step(step, f"uses {name}", "error"),
     ]
     if (place := source_place(trace, op)) is not None:
         places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))

@@ -63,11 +63,10 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
     nodes = {**homes, **{op: f"erased {root}" for op, root in inside.items()}}
     found: dict[tuple[str, str, int], FlowEdge] = {}
     for op in before.ops:
-        for v in op.operands:
-            source = nodes.get(made[v]) if v in made else None
-            target = nodes.get(op.id)
-            # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
-            if source is None or target is None or source == target or op.id not in inside:
+        # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
+        for v in op.operands if op.id in inside else ():
+            source, target = nodes.get(made.get(v, "")), nodes[op.id]
+            if source is None or source == target:
                 continue
             value = before.values[v]
             hover, ends = f"{value.name}: {value.type}, before this step", (source, target, f"erased {v}")
@@ -149,8 +148,6 @@ class _Payload:
             edges += more
         return FlowGraph(title, tuple(nodes), tuple(edges), self._legend(nodes))
 
-    # Which ops are shown.
-
     def _shown(self, unfolded: Collection[str], most_ops: int) -> tuple[set[int], set[int]]:
         """Return the ops that are shown, and those of them that are opened, from the outside in."""
         wanted = self._around(unfolded)
@@ -181,8 +178,6 @@ class _Payload:
         for i, op in enumerate(self._outline.ops):
             homes[i] = i if i in shown or op.parent is None else homes[op.parent]
         return homes
-
-    # Nodes.
 
     def _nodes(self, opened: set[int]) -> list[FlowNode]:
         nodes: list[FlowNode] = []
@@ -254,8 +249,6 @@ class _Payload:
                 name = f"{self._keys[i]} {block.region} {block.block}"
                 found.append(FlowNode(name, title, parent=self._keys[i], hover=hover))
         return found
-
-    # Edges.
 
     def _edges(self, homes: Mapping[int, int]) -> list[FlowEdge]:
         # Node, port and op of each value.

@@ -115,9 +115,6 @@ def _bound(process: int, memory_bytes: int) -> None:
         resource.prlimit(process, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
 
 
-# Parsing the output: payload trees, parameters and diagnostics.
-
-
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
 _OURS = re.compile(rf"{PRINTED} (\d+)")
 _TAG = re.compile(rf"{PRINTED}\.s(\d+)\.h(\d+)")
@@ -371,16 +368,10 @@ class OptTracing:
         tree = self.trees.get(step - 1, ())
         valid = set(self.valid.get(step - 1, ()))
         live = {str(i): PointsTo(before.get(i, ())) for i in valid if self.entry.handles[i].kind == "op"}
-        uses = [
-            Use(str(o), c) for o, c in zip(self.entry.steps[step].operands, self.consumed[step], strict=True)
-        ]
-        return judge(
-            uses,
-            live,
-            lambda handle: int(handle) not in valid,
-            lambda op: tree[op].parent,
-            may_repeat=lambda: False,
-        )
+        operands = zip(self.entry.steps[step].operands, self.consumed[step], strict=True)
+        uses = [Use(str(operand), is_consumed) for operand, is_consumed in operands]
+        invalid = {str(i) for i in range(len(self.entry.handles))} - {str(i) for i in valid}
+        return judge(uses, live, invalid.__contains__, lambda op: tree[op].parent, may_repeat=lambda: False)
 
 
 def _marked_ops(tree: Sequence[TreeOp], step: int) -> dict[int, tuple[int, ...]]:

@@ -149,9 +149,6 @@ def _hidden_handles_text(drawing: TimelineDrawing) -> str:
     return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
-# Heads of the columns, brackets, and the bands behind the rows.
-
-
 _BANDS: dict[StepMark, str] = {
     "failed": "erased-paper",
     "crashed": "erased-paper",
@@ -244,9 +241,6 @@ def _bracket(index: int, drawing: TimelineDrawing, at: TimelineLayout) -> str:
     if fitted(group.name, right - left - 10, _SMALLER) == group.name:
         drawn += element("text", escaped(group.name), x=left + 5, y=y + 11, font_size=_SMALLER, fill="faint")
     return drawn
-
-
-# A timeline as HTML: sticky names beside scrolling tracks, and folds.
 
 
 _LEGEND_WIDTH = 680.0
