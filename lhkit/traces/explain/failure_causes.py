@@ -182,10 +182,26 @@ def explain_erased_target(trace: Trace) -> Explanation | None:
     step = trace.step_records[at]
     for operand in step.operands:
         record = trace.handle(operand.handle)
-        if (found := _target_of(trace, record, step)) is not None:
-            eraser = next((s for s in trace.steps_by_end() if found[-1] in s.payload_delta.erased), None)
-            if eraser is not None and eraser.index < step.index:
-                return _explain_eraser(trace, step, record, eraser, *found)
+        if (found := _target_of(trace, record, step)) is None:
+            continue
+        loop, iteration, target = found
+        eraser = next((s for s in trace.steps_by_end() if target in s.payload_delta.erased), None)
+        if eraser is None or eraser.index >= step.index:
+            continue
+        op, over = trace.op(target), display_names(trace)[loop.operands[0].handle]
+        sentence = (
+            f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
+            f" {iteration} over {over}, {record.name} is the {op_in_words(trace, target)}, and that is gone, so"
+            " that the interpreter would read freed memory."
+        )
+        places = [
+            at_step(eraser, f"erases the {op.name}"),
+            at_step(loop, "goes on with it"),
+            at_step(step, f"uses {record.name}", "error"),
+        ]
+        if (place := source_place(trace, op)) is not None:
+            places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
+        return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)
     return None
 
 
@@ -205,29 +221,3 @@ def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[Tra
         return None
     target = before.payload[iteration]
     return (loop, iteration, target) if isinstance(target, str) else None
-
-
-def _explain_eraser(
-    trace: Trace,
-    step: TraceStep,
-    record: HandleRecord,
-    eraser: TraceStep,
-    loop: TraceStep,
-    iteration: int,
-    target: str,
-) -> Explanation:
-    name, op = record.name, trace.op(target)
-    over = display_names(trace)[loop.operands[0].handle]
-    sentence = (
-        f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
-        f" {iteration} over {over}, {name} is the {op_in_words(trace, target)}, and that is gone, so that the"
-        " interpreter would read freed memory."
-    )
-    places = [
-        at_step(eraser, f"erases the {op.name}"),
-        at_step(loop, "goes on with it"),
-        at_step(step, f"uses {name}", "error"),
-    ]
-    if (place := source_place(trace, op)) is not None:
-        places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
-    return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)

@@ -360,18 +360,15 @@ def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 
 
 def _silent_step(trace: Trace, step: TraceStep) -> str:
-    names = display_names(trace)
-    before = states_before(trace, step.index)
-    said = [f"{o.effect}s {names[o.handle]} ({_describe_state(before.get(o.handle))})" for o in step.operands]
+    names, before = display_names(trace), states_before(trace, step.index)
+    said = []
+    for operand in step.operands:
+        change = before.get(operand.handle)
+        state: str = "not defined" if change is None else change.state
+        if change is not None and state == "live":
+            state = f"live, {len(change.payload)} in payload"
+        said.append(f"{operand.effect}s {names[operand.handle]} ({state})")
     return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
-
-
-def _describe_state(change: HandleChange | None) -> str:
-    if change is None:
-        return "not defined"
-    if change.state != "live":
-        return change.state
-    return f"live, {len(change.payload)} in payload"
 
 
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:

@@ -138,7 +138,10 @@ class _Payload:
         self, title: str, before: PayloadOutline | None, unfolded: Collection[str], most_ops: int
     ) -> FlowGraph:
         shown, opened = self._shown(unfolded, most_ops)
-        homes = self._homes(shown)
+        # The shown op that represents each op: itself, or the folded op around it.
+        homes: dict[int, int] = {}
+        for i, op in enumerate(self._outline.ops):
+            homes[i] = i if i in shown or op.parent is None else homes[op.parent]
         nodes = self._nodes(opened)
         edges = self._edges(homes)
         if before is not None and self._delta.erased:
@@ -171,13 +174,6 @@ class _Payload:
                 found.add(at)
                 at = self._outline.ops[at].parent
         return found
-
-    def _homes(self, shown: set[int]) -> dict[int, int]:
-        """Map each op to the shown op that represents it: itself, or the folded op around it."""
-        homes: dict[int, int] = {}
-        for i, op in enumerate(self._outline.ops):
-            homes[i] = i if i in shown or op.parent is None else homes[op.parent]
-        return homes
 
     def _nodes(self, opened: set[int]) -> list[FlowNode]:
         nodes: list[FlowNode] = []

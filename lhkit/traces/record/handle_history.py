@@ -134,8 +134,7 @@ def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
     first: dict[str, TraceStep] = {}
     for step in trace.step_records:
         for change in step.changes:
-            if change.handle not in first:
-                first[change.handle] = step
+            first.setdefault(change.handle, step)
     return first
 
 

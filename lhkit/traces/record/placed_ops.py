@@ -113,8 +113,11 @@ class _Reader:
         self._close(indent)
         at = len(self.ops)
         self.ops.append(PrintedOp(match["name"].strip('"'), self._open[-1].number))
-        if match["results"]:
-            self._define_results(match["results"], at)
+        count = 0
+        for each in match["results"].split(", ") if match["results"] else ():
+            name, _, many = each.partition(":")
+            self._define(name, (at, count))
+            count += int(many[:6] or 1)  # a text may say anything
         self._open.append(_Open(indent, at))
         self._add(at, number, bare)
         return at
@@ -127,13 +130,6 @@ class _Reader:
                     self._known.pop(name, None)
                 else:
                     self._known[name] = value
-
-    def _define_results(self, written: str, at: int) -> None:
-        count = 0
-        for each in written.split(", "):
-            name, _, many = each.partition(":")
-            self._define(name, (at, count))
-            count += int(many[:6] or 1)  # a text may say anything
 
     def _define(self, name: str, value: Value) -> None:
         self._open[-1].hidden.append((name, self._known.get(name)))

@@ -59,11 +59,9 @@ class _Folding:
 
     def spans(self) -> list[Span]:
         found: list[Span] = []
-        for i, is_hidden in enumerate(self._hidden):
-            if is_hidden and found and self._hidden[found[-1][1]]:
-                found[-1] = (found[-1][0], i)
-            else:
-                found.append((i, i))
+        for is_hidden, run in itertools.groupby(range(len(self._hidden)), self._hidden.__getitem__):
+            moments = list(run)
+            found += [(moments[0], moments[-1])] if is_hidden else [(m, m) for m in moments]
         return found
 
     def columns(self) -> int:

@@ -18,7 +18,7 @@ from lhkit.traces.timeline.timeline_layout import (
     legend_part,
     mark_shape,
 )
-from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Fold, Row, StepMark, TimelineDrawing
+from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Row, StepMark, TimelineDrawing
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
@@ -280,7 +280,11 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
 
 
 def _view(drawing: TimelineDrawing, is_compact: bool) -> str:
-    return _sheet(drawing, is_compact) + "".join(_fold(fold, is_compact) for fold in drawing.folds)
+    parts = [_sheet(drawing, is_compact)]
+    for fold in drawing.folds:
+        sheets = (_sheet(sheet, is_compact) for sheet in fold.sheets)
+        parts.append(element("details", element("summary", escaped(fold.label)), *sheets))
+    return "".join(parts)
 
 
 def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
@@ -305,8 +309,3 @@ def _cut(
     height = (at.bottom + 6 if bottom is None else bottom) - top
     moved = element("g", part, transform=f"translate({-left:.2f} {-top:.2f})") if left or top else part
     return svg(width, height, moved, label=label, themed=False)
-
-
-def _fold(fold: Fold, is_compact: bool) -> str:
-    sheets = (_sheet(sheet, is_compact) for sheet in fold.sheets)
-    return element("details", element("summary", escaped(fold.label)), *sheets)
