@@ -84,9 +84,8 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         lines.append(_row(step, rows[index], widths))
         lines += _below(trace, step, names, most_deaths)
         for e in [e for e in trace.elided if _last_before(trace, e) == index]:
-            lines.append(
-                (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
-            )
+            said = f"      … iterations {e.first} to {e.last} ran and are not recorded …"
+            lines.append((Piece(said, "faint"),))
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
 
