@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import to_builtins
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 def trace_to_json(trace: record.Trace) -> Json:
     """Return a trace as JSON can hold it, in the form of ``lhkit.trace/1``."""
     schedule = {**to_builtins(trace.schedule), "knobs": dict(trace.schedule.knobs)}
-    return {
+    data = {
         "schema": record.TRACE_SCHEMA,
         "payload": to_builtins(trace.payload),
         "schedule": schedule,
@@ -36,6 +36,7 @@ def trace_to_json(trace: record.Trace) -> Json:
         "ops": {o.id: op_to_json(o) for o in trace.op_records},
         "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
     }
+    return cast(Json, json.loads(json.dumps(data)))  # msgspec leaves tuples, JSON has lists
 
 
 def trace_from_json(data: Mapping[str, Any]) -> record.Trace:

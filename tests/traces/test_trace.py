@@ -76,7 +76,7 @@ def test_json_both_ways():
 def test_json_has_the_shape_of_the_contract():
     data = trace_to_json(TRACE)
     assert data["schema"] == "lhkit.trace/1"
-    assert data["handles"]["h0"]["name"] == "%loops#1" and data["ops"]["o1"]["derived_from"] == ("o0",)
+    assert data["handles"]["h0"]["name"] == "%loops#1" and data["ops"]["o1"]["derived_from"] == ["o0"]
     assert data["elided"] == [{"parent": 0, "iterations": [32, 95]}]
     assert data["snapshots"][1] == {"step": 0, "base": -1, "edits": [[1, 1, ["A", "A2"]], [3, 0, ["x"]]]}
     assert data["steps"][0]["changes"][1]["payload"][1] == {"op": "o1", "result": 0}
