@@ -8,7 +8,9 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from msgspec import to_builtins
 
 from lhkit.model import trace_record as record
 from lhkit.model.errors import Diagnostic, public, usage_error
@@ -21,19 +23,20 @@ Json = dict[str, Any]
 
 def trace_to_json(trace: record.Trace) -> Json:
     """Return a trace as JSON can hold it, in the form of ``lhkit.trace/1``."""
-    schedule = {**_fields(trace.schedule), "knobs": dict(trace.schedule.knobs)}
-    return {
+    schedule = {**to_builtins(trace.schedule), "knobs": dict(trace.schedule.knobs)}
+    data = {
         "schema": record.TRACE_SCHEMA,
-        "payload": _fields(trace.payload),
+        "payload": to_builtins(trace.payload),
         "schedule": schedule,
-        "toolchain": _fields(trace.toolchain),
-        "outcome": _fields(trace.outcome),
+        "toolchain": to_builtins(trace.toolchain),
+        "outcome": to_builtins(trace.outcome),
         "handles": {h.id: handle_to_json(h) for h in trace.handle_records},
         "steps": [step_to_json(s) for s in trace.step_records],
         "elided": [{"parent": e.parent, "iterations": [e.first, e.last]} for e in trace.elided],
         "ops": {o.id: op_to_json(o) for o in trace.op_records},
         "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
     }
+    return cast(Json, json.loads(json.dumps(data)))  # msgspec leaves tuples, JSON has lists
 
 
 def trace_from_json(data: Mapping[str, Any]) -> record.Trace:
@@ -83,12 +86,10 @@ def load_trace(path: str | os.PathLike[str]) -> record.Trace:
         raise usage_error(f"{path} is not a saved trace: {error}") from None
 
 
-def _fields(value: Any) -> Json:
-    return {name: getattr(value, name) for name in value.__slots__}
-
-
-def _span(span: Span | None) -> Json | None:
-    return None if span is None else {"file": span.file, "line": span.line, "column": span.column}
+def _without_id(value: Any) -> Json:
+    fields: Json = to_builtins(value)
+    del fields["id"]
+    return fields
 
 
 def _span_from(data: Json | None) -> Span | None:
@@ -97,13 +98,7 @@ def _span_from(data: Json | None) -> Span | None:
 
 def handle_to_json(handle: record.HandleRecord) -> Json:
     """Return one entry of ``handles``."""
-    return {
-        "name": handle.name,
-        "kind": handle.kind,
-        "sequence": handle.sequence,
-        "path": list(handle.path),
-        "defined_by": handle.defined_by,
-    }
+    return _without_id(handle)
 
 
 def handle_from_json(handle_id: str, data: Json) -> record.HandleRecord:
@@ -113,14 +108,7 @@ def handle_from_json(handle_id: str, data: Json) -> record.HandleRecord:
 
 def op_to_json(op: record.PayloadOp) -> Json:
     """Return one entry of ``ops``."""
-    return {
-        "name": op.name,
-        "parent": op.parent,
-        "derived_from": list(op.derived_from),
-        "born": op.born,
-        "died": op.died,
-        "source": _span(op.source),
-    }
+    return _without_id(op)
 
 
 def op_from_json(op_id: str, data: Json) -> record.PayloadOp:
@@ -138,24 +126,7 @@ def op_from_json(op_id: str, data: Json) -> record.PayloadOp:
 
 def step_to_json(step: record.TraceStep) -> Json:
     """Return one entry of ``steps``."""
-    return {
-        "index": step.index,
-        "op": step.op,
-        "source": _span(step.source),
-        "depth": step.depth,
-        "parent": step.parent,
-        "iteration": step.iteration,
-        "alternative": step.alternative,
-        "status": step.status,
-        "operands": [_fields(o) for o in step.operands],
-        "results": list(step.results),
-        "changes": [_change(c) for c in step.changes],
-        "invalidated": [_fields(i) for i in step.invalidated],
-        "payload_delta": {name: list(ids) for name, ids in _fields(step.payload_delta).items()},
-        "warnings": [_fields(w) for w in step.warnings],
-        "diagnostics": [_diagnostic(d) for d in step.diagnostics],
-        "time_ns": step.time_ns,
-    }
+    return {**to_builtins(step), "diagnostics": [_diagnostic(d) for d in step.diagnostics]}
 
 
 def step_from_json(data: Json) -> record.TraceStep:
@@ -178,11 +149,6 @@ def _each(convert: Callable[[Any], T], items: list[Any]) -> tuple[T, ...]:
     return tuple([convert(item) for item in items])
 
 
-def _change(change: record.HandleChange) -> Json:
-    payload = [r if isinstance(r, str) else _fields(r) for r in change.payload]
-    return {"handle": change.handle, "state": change.state, "payload": payload}
-
-
 def _change_from(data: Json) -> record.HandleChange:
     return record.HandleChange(data["handle"], data["state"], _each(_reference_from, data["payload"]))
 
@@ -196,12 +162,9 @@ def _reference_from(data: str | Json) -> record.Reference:
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Json:
-    return {
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "source": _span(diagnostic.span),
-        "notes": [_diagnostic(n) for n in diagnostic.notes],
-    }
+    place = to_builtins(diagnostic.span)
+    notes = [_diagnostic(n) for n in diagnostic.notes]
+    return {"severity": diagnostic.severity, "message": diagnostic.message, "source": place, "notes": notes}
 
 
 def _diagnostic_from(data: Json) -> Diagnostic:

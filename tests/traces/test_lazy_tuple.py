@@ -1,4 +1,4 @@
-"""Sequences whose items are made when somebody looks."""
+"""Sequences whose items are made at first use."""
 
 import pickle
 

@@ -72,7 +72,7 @@ QUICK = ("nested", "empty", "parameter", "silenceable")
 
 @pytest.fixture(scope="module")
 def host():
-    """The program, which is only missed where nobody promised it."""
+    """The program; skipped if it is not installed and LHKIT_TESTS_NEED_OPT does not require it."""
     if shutil.which(PROGRAM) is None:
         message = f"{PROGRAM} is not installed (Debian: apt-get install mlir-19-tools)"
         if os.environ.get("LHKIT_TESTS_NEED_OPT"):

@@ -1,4 +1,4 @@
-"""Timelines of what really was traced: nothing overlaps, nobody is missing, bars say what the trace says."""
+"""Timelines of what really was traced: nothing overlaps, every handle has a row, bars agree with the trace."""
 
 import pytest
 import test_trace_regions as regions

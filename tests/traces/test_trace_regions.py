@@ -205,7 +205,7 @@ def test_an_op_listed_twice_is_suppressed_and_its_handle_is_dead(worker):
 
 
 def test_rehearsing_leaves_no_trace(worker):
-    """To see what fails, each op of a suppressing sequence is applied to a copy first; nobody is to notice."""
+    """To see what fails, each op of a suppressing sequence is applied to a copy first, which must have no visible effect."""
     body = in_sequence("suppress", MARK + f"transform.apply_cse to %func : {ANY}\n{UNROLL}")
     plain = traced(worker, entry(FUNC + LOOPS + body.replace("suppress", "propagate")))
     trace = traced(worker, entry(FUNC + LOOPS + body))

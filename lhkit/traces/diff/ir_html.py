@@ -62,7 +62,10 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     # A region that scrolls can be reached by the keyboard.
     label = diff.title or "payload"
     box = element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
-    return _title_html(diff) + box
+    counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
+    pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), escaped(diff.note)]
+    said = " · ".join(p for p in pieces if p)
+    return f"<p class=lh-irt>{said}</p>{box}" if said else box
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
@@ -104,13 +107,6 @@ def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
     for handle in handles:
         found.setdefault(handle.name, []).append(handle)
     return found
-
-
-def _title_html(diff: IrDiff) -> str:
-    counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
-    pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), escaped(diff.note)]
-    said = " · ".join(p for p in pieces if p)
-    return f"<p class=lh-irt>{said}</p>" if said else ""
 
 
 def _left_out(count: int) -> str:

@@ -189,7 +189,6 @@ def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
 
 
 def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
-    """Yield the pairs of equal aliases, and of other lines with the same text."""
     there = defaultdict(list)
     for line in reversed(range(len(old.lines))):
         if old.owners[line] < 0:
@@ -356,7 +355,10 @@ class _Differ:
         sign: Sign = ""
         parts: tuple[ChangedPart, ...] = ()
         if self._line_differs(before, now, old_place, new_place, is_known=op in self._known.changed):
-            sign, parts = "~", self._parts(before, now, old_place, new_place)
+            sign = "~"
+            left, right = old.ir.ops[before].values[old_place], new.ir.ops[now].values[new_place]
+            aliases = (old.ir.aliases, new.ir.aliases)
+            parts = changed_parts(was, text, old.named(left), new.named(right), aliases)
         unseen = ""
         if new_place == 0:
             sign, unseen = self._sign_of_op(op, before, now, sign)
@@ -381,16 +383,6 @@ class _Differ:
         if is_known:
             return self._old.named(left) != self._new.named(right)
         return self._old.by_meaning(left) != self._new.by_meaning(right)
-
-    def _parts(self, before: int, now: int, old_place: int, new_place: int) -> tuple[ChangedPart, ...]:
-        old, new = self._old.ir.ops[before], self._new.ir.ops[now]
-        return changed_parts(
-            self._old.ir.lines[old.lines[old_place]],
-            self._new.ir.lines[new.lines[new_place]],
-            self._old.named(old.values[old_place]),
-            self._new.named(new.values[new_place]),
-            (self._old.ir.aliases, self._new.ir.aliases),
-        )
 
     def _sign_of_op(self, op: str, before: int, now: int, sign: Sign) -> tuple[Sign, str]:
         """Return the sign of an op's first line, and a remark if the text does not show the change."""

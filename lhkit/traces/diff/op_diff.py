@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_json import common_ends
@@ -114,18 +114,14 @@ def _greedy(
 
 def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
     """Match the rest where the text is unique on both sides: such an op has moved."""
-    left, right = _rest_by_look(old, set(matches.values())), _rest_by_look(new, matches)
-    for look, numbers in right.items():
-        if len(numbers) == len(left.get(look, ())) == 1:
-            matches[numbers[0]] = left[look][0]
-
-
-def _rest_by_look(ir: PrintedIr, taken: Collection[int]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for number, op in enumerate(ir.ops):
-        if number not in taken:
-            found[op.shapes[0]].append(number)
-    return found
+    unique = []
+    for ir, taken in ((old, set(matches.values())), (new, matches.keys())):
+        rest = [number for number in range(len(ir.ops)) if number not in taken]
+        counts = Counter(ir.ops[number].shapes[0] for number in rest)
+        looks = ((ir.ops[number].shapes[0], number) for number in rest)
+        unique.append({look: number for look, number in looks if counts[look] == 1})
+    left, right = unique
+    matches.update((right[look], left[look]) for look in right.keys() & left.keys())
 
 
 OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to the original."

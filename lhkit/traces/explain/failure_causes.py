@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
@@ -46,21 +46,19 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
     if any(user in _inside(placed, container) for each in producers for user in users(placed, each)):
         return None
     head = f"nothing in {into} reads what {producer} computes"
+    here = at_step(step, f"wants to fuse {producer}", "error")
     lost = find_lost_use(trace, step, producers, container)
     record = step.operands[0].handle
     if lost is None:
         there = _users_in_words(trace, [u for each in producers for u in users(placed, each)])
         sentence = f"{head}, and nothing that it was made from ever did; {there}."
-        return Explanation(sentence, (_here(step, producer),), record, None, trace.texts)
+        return Explanation(sentence, (here,), record, None, trace.texts)
     culprit = trace.step_records[lost.step]
     sentence = (
         f"{head}: step {lost.step} ({culprit.op}) took that use away. Until then the"
         f" {op_in_words(trace, lost.user)} read it{lost.reads and f'; {lost.reads}'}."
     )
-    places = [
-        Diagnostic("note", f"step {lost.step} ({culprit.op}) takes the use away here", culprit.source),
-        _here(step, producer),
-    ]
+    places = [at_step(culprit, "takes the use away"), here]
     if (place := source_place(trace, trace.op(lost.producer))) is not None:
         places.insert(0, Diagnostic("note", f"the producer, {trace.op(lost.producer).name}", place))
     return Explanation(sentence, tuple(places), record, lost.step, trace.texts)
@@ -75,7 +73,8 @@ def find_lost_use(
         return None
     kin = _ancestors(trace, [*_inside(placed, container), *container])
     after = placed
-    for earlier, later in _backwards(trace, step):
+    taken = [s.step for s in reversed(trace.snapshots) if s.step < step.index]
+    for later, earlier in itertools.pairwise(taken):
         before = place_ops(trace, earlier)
         if before is None:
             continue
@@ -107,17 +106,8 @@ def _ops_of(trace: Trace, step: TraceStep, operand: int) -> list[str]:
 
 
 def _placed_before(trace: Trace, step: TraceStep) -> PlacedOps | None:
-    """Return the last payload before a step."""
     last = next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
     return None if last is None else place_ops(trace, last)
-
-
-def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
-    """Yield pairs of consecutive snapshots, the last before a step first."""
-    taken = [s.step for s in reversed(trace.snapshots) if s.step < step.index]
-    for later, earlier in itertools.pairwise(taken):
-        if later >= 0:
-            yield earlier, later
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
@@ -179,11 +169,9 @@ def _users_in_words(trace: Trace, users_of: list[str]) -> str:
     return f"{names} {'use' if len(users_of) > 1 else 'uses'} it"
 
 
-def _here(step: TraceStep, producer: str) -> Diagnostic:
-    return Diagnostic("error", f"step {step.index} ({step.op}) wants to fuse {producer} here", step.source)
-
-
-# An earlier iteration of a foreach erased the payload op of the next one.
+def at_step(step: TraceStep, does: str, severity: str = "note") -> Diagnostic:
+    """Return a diagnostic at the place of a step about what the step does there."""
+    return Diagnostic(severity, f"step {step.index} ({step.op}) {does} here", step.source)
 
 
 def explain_erased_target(trace: Trace) -> Explanation | None:
@@ -194,10 +182,26 @@ def explain_erased_target(trace: Trace) -> Explanation | None:
     step = trace.step_records[at]
     for operand in step.operands:
         record = trace.handle(operand.handle)
-        if (found := _target_of(trace, record, step)) is not None:
-            eraser = next((s for s in trace.steps_by_end() if found[-1] in s.payload_delta.erased), None)
-            if eraser is not None and eraser.index < step.index:
-                return _explain_eraser(trace, step, record, eraser, *found)
+        if (found := _target_of(trace, record, step)) is None:
+            continue
+        loop, iteration, target = found
+        eraser = next((s for s in trace.steps_by_end() if target in s.payload_delta.erased), None)
+        if eraser is None or eraser.index >= step.index:
+            continue
+        op, over = trace.op(target), display_names(trace)[loop.operands[0].handle]
+        sentence = (
+            f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
+            f" {iteration} over {over}, {record.name} is the {op_in_words(trace, target)}, and that is gone, so"
+            " that the interpreter would read freed memory."
+        )
+        places = [
+            at_step(eraser, f"erases the {op.name}"),
+            at_step(loop, "goes on with it"),
+            at_step(step, f"uses {record.name}", "error"),
+        ]
+        if (place := source_place(trace, op)) is not None:
+            places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
+        return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)
     return None
 
 
@@ -217,29 +221,3 @@ def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[Tra
         return None
     target = before.payload[iteration]
     return (loop, iteration, target) if isinstance(target, str) else None
-
-
-def _explain_eraser(
-    trace: Trace,
-    step: TraceStep,
-    record: HandleRecord,
-    eraser: TraceStep,
-    loop: TraceStep,
-    iteration: int,
-    target: str,
-) -> Explanation:
-    name, op = record.name, trace.op(target)
-    over = display_names(trace)[loop.operands[0].handle]
-    sentence = (
-        f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
-        f" {iteration} over {over}, {name} is the {op_in_words(trace, target)}, and that is gone, so that the"
-        " interpreter would read freed memory."
-    )
-    places = [
-        Diagnostic("note", f"step {eraser.index} ({eraser.op}) erases the {op.name} here", eraser.source),
-        Diagnostic("note", f"step {loop.index} (transform.foreach) goes on with it here", loop.source),
-        Diagnostic("error", f"step {step.index} ({step.op}) uses {name} here", step.source),
-    ]
-    if (place := source_place(trace, op)) is not None:
-        places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
-    return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)

@@ -11,7 +11,7 @@ from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.failure_causes import explain_erased_target, explain_lost_producer
+from lhkit.traces.explain.failure_causes import at_step, explain_erased_target, explain_lost_producer
 from lhkit.traces.record.handle_history import (
     Death,
     PayloadHistory,
@@ -47,7 +47,13 @@ def explain(trace: Trace, handle: str | None = None) -> Explanation:
         if maker.status == "ok" and record.id not in maker.results:
             why = f"is the argument of a block of step {maker.index} ({maker.op}) in which no step ran"
         return _explanation(trace, f"{name} {why}", record)
-    return _explain_empty(trace, record) if state.state == "empty" else _explain_live(trace, record, state)
+    if state.state == "empty":
+        return _explain_empty(trace, record)
+    if again := repeated(state):
+        return _explain_repeated(trace, record, again, None)
+    verb = "holds" if record.kind == "param" else "points to"
+    words = f"{display_names(trace)[record.id]} is live: it {verb} {payload_in_words(trace, state)}"
+    return _explanation(trace, words, record)
 
 
 def explain_failure(trace: Trace) -> Explanation:
@@ -125,7 +131,7 @@ def _explanation(
 
 def _use(trace: Trace, step: TraceStep, name: str) -> Diagnostic:
     severity = "error" if step.index == trace.outcome.failed_step else "note"
-    return Diagnostic(severity, f"step {step.index} ({step.op}) uses {name} here", step.source)
+    return at_step(step, f"uses {name}", severity)
 
 
 def _explain_death(
@@ -162,8 +168,7 @@ def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, die
     places = []
     if died is not None:
         killer = trace.step_records[died.step]
-        what = f"step {died.step} ({killer.op}) had consumed {display_names(trace)[died.invalidation.by]} here"
-        places.append(Diagnostic("note", what, killer.source))
+        places.append(at_step(killer, f"had consumed {display_names(trace)[died.invalidation.by]}"))
     said = next((d.message for d in failed.diagnostics if d.severity == "error"), "it gave no reason")
     why = f"step {failed.index} ({failed.op}) fails here: {said.partition(chr(10))[0]}"
     places.append(Diagnostic("note", why, failed.source))
@@ -211,9 +216,8 @@ def _explain_repeated(
     trace: Trace, record: HandleRecord, again: tuple[Reference, ...], step: TraceStep | None
 ) -> Explanation:
     name = display_names(trace)[record.id]
-    since = next(
-        (s for s in trace.steps_by_end() if any(c.handle == record.id and repeated(c) for c in s.changes)), None
-    )
+    changes = ((s, c) for s in trace.steps_by_end() for c in s.changes)
+    since = next((s for s, c in changes if c.handle == record.id and repeated(c)), None)
     sentence = f"{name} lists one op twice ({_reference(trace, again[0])})"
     if step is not None:
         sentence += f", and step {step.index} consumes it: an op can be consumed once only"
@@ -246,7 +250,7 @@ def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
         lost = trace.op(had[0]).name if isinstance(had[0], str) else "value"
         more = f" and {len(had) - 1} more" if len(had) > 1 else ""
         sentence = f"{name} is empty, not dead: step {since.index} erased the {lost}{more} that it pointed to"
-        place = [Diagnostic("note", f"step {since.index} ({since.op}) erases it here", since.source)]
+        place = [at_step(since, "erases it")]
     else:
         reason, place = _why_never_filled(trace, record)
         sentence = f"{name} is empty, not dead: {reason}"
@@ -269,14 +273,6 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
     why = near_misses(PayloadHistory(trace), step)
     place = [Diagnostic("note", why, step.source)] if why is not None else []
     return f"{step.op} found nothing for it", place
-
-
-def _explain_live(trace: Trace, record: HandleRecord, state: HandleChange) -> Explanation:
-    if again := repeated(state):
-        return _explain_repeated(trace, record, again, None)
-    name = display_names(trace)[record.id]
-    verb = "holds" if record.kind == "param" else "points to"
-    return _explanation(trace, f"{name} is live: it {verb} {payload_in_words(trace, state)}", record)
 
 
 _INCLUDE = "transform.include"
@@ -348,7 +344,7 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
     ]
     said = [note for d in same for note in d.notes]
     inner = [s for s in around if s.index > entered.index and s.op == _INCLUDE]
-    chain = [Diagnostic("note", f"step {s.index} ({s.op}) includes it here", s.source) for s in inner]
+    chain = [at_step(s, "includes it") for s in inner]
     at = step.source if about else first.span or step.source
     here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", at)
     notes = (*about, *said, here, *chain)
@@ -364,18 +360,15 @@ def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 
 
 def _silent_step(trace: Trace, step: TraceStep) -> str:
-    names = display_names(trace)
-    before = states_before(trace, step.index)
-    said = [f"{o.effect}s {names[o.handle]} ({_describe_state(before.get(o.handle))})" for o in step.operands]
+    names, before = display_names(trace), states_before(trace, step.index)
+    said = []
+    for operand in step.operands:
+        change = before.get(operand.handle)
+        state: str = "not defined" if change is None else change.state
+        if change is not None and state == "live":
+            state = f"live, {len(change.payload)} in payload"
+        said.append(f"{operand.effect}s {names[operand.handle]} ({state})")
     return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
-
-
-def _describe_state(change: HandleChange | None) -> str:
-    if change is None:
-        return "not defined"
-    if change.state != "live":
-        return change.state
-    return f"live, {len(change.payload)} in payload"
 
 
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:

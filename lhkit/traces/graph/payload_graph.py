@@ -32,8 +32,11 @@ def erased_nodes(
     ops = [op for op in before.ops if op.id in gone and op.line is not None]
     # What was inside of an erased op is part of it.
     outer = [op for op in ops if op.parent is None or before.ops[op.parent].id not in gone]
+    ghost = functools.partial(FlowNode, sign="−", role="erased", is_ghost=True)
     if len(outer) > _MOST_GHOSTS:
-        return [_summary([o.name for o in outer], erased)], []
+        counts, listed = _most_frequent(o.name for o in outer)
+        title, hover = f"{len(outer)} ops erased", "\n".join(counts)
+        return [ghost("erased", title, listed, hover=hover, ops=tuple(erased))], []
     inside = {op.id: op.id for op in outer}
     for op in before.ops:
         if op.parent is not None and (root := inside.get(before.ops[op.parent].id)) is not None:
@@ -42,38 +45,16 @@ def erased_nodes(
     for op in outer:
         around = homes.get(before.ops[op.parent].id) if op.parent is not None else None
         ids = tuple(each for each, root in inside.items() if root == op.id)
-        nodes.append(
-            FlowNode(
-                id=f"erased {op.id}",
-                title=op.name,
-                parent=around if around in opened else None,
-                sign="−",
-                role="erased",
-                hover=f"{op.name}\nerased by this step",
-                ops=ids,
-                is_ghost=True,
-            )
-        )
+        parent, hover = around if around in opened else None, f"{op.name}\nerased by this step"
+        nodes.append(ghost(f"erased {op.id}", op.name, parent=parent, hover=hover, ops=ids))
     return nodes, _edges_of(before, inside, homes)
 
 
-def _summary(names: Sequence[str], erased: Sequence[str]) -> FlowNode:
-    counts = _most_frequent(names)
-    return FlowNode(
-        id="erased",
-        title=f"{len(names)} ops erased",
-        detail=", ".join(counts[:_MOST_COUNTED]) + (", …" if len(counts) > _MOST_COUNTED else ""),
-        sign="−",
-        role="erased",
-        hover="\n".join(counts),
-        ops=tuple(erased),
-        is_ghost=True,
-    )
-
-
-def _most_frequent(names: Iterable[str]) -> list[str]:
-    counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
-    return [f"{name} ×{count}" for name, count in counts]
+def _most_frequent(names: Iterable[str]) -> tuple[list[str], str]:
+    """Return the counts of names, the most frequent first, and the first of them in a line."""
+    ranked = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
+    counts = [f"{name} ×{count}" for name, count in ranked]
+    return counts, ", ".join(counts[:_MOST_COUNTED]) + (", …" if len(counts) > _MOST_COUNTED else "")
 
 
 def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[str, str]) -> list[FlowEdge]:
@@ -82,11 +63,10 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
     nodes = {**homes, **{op: f"erased {root}" for op, root in inside.items()}}
     found: dict[tuple[str, str, int], FlowEdge] = {}
     for op in before.ops:
-        for v in op.operands:
-            source = nodes.get(made[v]) if v in made else None
-            target = nodes.get(op.id)
-            # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
-            if source is None or target is None or source == target or op.id not in inside:
+        # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
+        for v in op.operands if op.id in inside else ():
+            source, target = nodes.get(made.get(v, "")), nodes[op.id]
+            if source is None or source == target:
                 continue
             value = before.values[v]
             hover, ends = f"{value.name}: {value.type}, before this step", (source, target, f"erased {v}")
@@ -158,9 +138,11 @@ class _Payload:
         self, title: str, before: PayloadOutline | None, unfolded: Collection[str], most_ops: int
     ) -> FlowGraph:
         shown, opened = self._shown(unfolded, most_ops)
-        homes = self._homes(shown)
-        nodes: list[FlowNode] = []
-        self._add_nodes(None, shown, opened, nodes)
+        # The shown op that represents each op: itself, or the folded op around it.
+        homes: dict[int, int] = {}
+        for i, op in enumerate(self._outline.ops):
+            homes[i] = i if i in shown or op.parent is None else homes[op.parent]
+        nodes = self._nodes(opened)
         edges = self._edges(homes)
         if before is not None and self._delta.erased:
             known = {self._outline.ops[i].id: self._keys[home] for i, home in homes.items()}
@@ -168,8 +150,6 @@ class _Payload:
             nodes += ghosts
             edges += more
         return FlowGraph(title, tuple(nodes), tuple(edges), self._legend(nodes))
-
-    # Which ops are shown.
 
     def _shown(self, unfolded: Collection[str], most_ops: int) -> tuple[set[int], set[int]]:
         """Return the ops that are shown, and those of them that are opened, from the outside in."""
@@ -195,17 +175,9 @@ class _Payload:
                 at = self._outline.ops[at].parent
         return found
 
-    def _homes(self, shown: set[int]) -> dict[int, int]:
-        """Map each op to the shown op that represents it: itself, or the folded op around it."""
-        homes: dict[int, int] = {}
-        for i, op in enumerate(self._outline.ops):
-            homes[i] = i if i in shown or op.parent is None else homes[op.parent]
-        return homes
-
-    # Nodes.
-
-    def _add_nodes(self, parent: int | None, shown: set[int], opened: set[int], nodes: list[FlowNode]) -> None:
-        waiting = [i for i in reversed(self._inside[parent]) if i in shown]
+    def _nodes(self, opened: set[int]) -> list[FlowNode]:
+        nodes: list[FlowNode] = []
+        waiting = self._inside[None][::-1]
         while waiting:
             i = waiting.pop()
             if i not in opened:
@@ -214,19 +186,16 @@ class _Payload:
             nodes.append(self._node(i, ops=(self._outline.ops[i].id,)))
             nodes += self._arguments(i)
             waiting += reversed(self._inside[i])
+        return nodes
 
     def _leaf(self, i: int) -> FlowNode:
-        inside = self._all_inside(i)
+        inside = list(self._inside[i])
+        for j in inside:  # grows
+            inside.extend(self._inside[j])
         ids = tuple([self._outline.ops[j].id for j in (i, *inside)])
         # Bodies of named ops are not printed.
         written = [j for j in inside if self._outline.ops[j].line is not None]
         return self._node(i, ops=ids, inside=inside, is_folded=bool(written))
-
-    def _all_inside(self, i: int) -> list[int]:
-        found = list(self._inside[i])
-        for j in found:  # grows
-            found.extend(self._inside[j])
-        return found
 
     def _node(
         self, i: int, *, ops: tuple[str, ...], inside: Collection[int] = (), is_folded: bool = False
@@ -254,8 +223,7 @@ class _Payload:
     def _counts(self, inside: Collection[int]) -> str:
         """Return the counts of the most frequent nested ops, and of those that a step touched."""
         ops = [self._outline.ops[j] for j in inside if self._outline.ops[j].line is not None]
-        counts = _most_frequent(o.name for o in ops)
-        listed = ", ".join(counts[:_MOST_COUNTED]) + (", …" if len(counts) > _MOST_COUNTED else "")
+        _, listed = _most_frequent(o.name for o in ops)
         touched = Counter(self._marks[o.id][0] for o in ops if o.id in self._marks)
         marks = "".join(f" {sign}{count}" for sign, count in sorted(touched.items()))
         return f"{len(ops)} ops{marks}: {listed}"
@@ -277,8 +245,6 @@ class _Payload:
                 name = f"{self._keys[i]} {block.region} {block.block}"
                 found.append(FlowNode(name, title, parent=self._keys[i], hover=hover))
         return found
-
-    # Edges.
 
     def _edges(self, homes: Mapping[int, int]) -> list[FlowEdge]:
         # Node, port and op of each value.

@@ -115,9 +115,6 @@ def _bound(process: int, memory_bytes: int) -> None:
         resource.prlimit(process, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
 
 
-# Parsing the output: payload trees, parameters and diagnostics.
-
-
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
 _OURS = re.compile(rf"{PRINTED} (\d+)")
 _TAG = re.compile(rf"{PRINTED}\.s(\d+)\.h(\d+)")
@@ -145,10 +142,6 @@ def printed_payloads(output: str) -> dict[int, str]:
     steps = [_OURS.fullmatch(name.strip()) for name in parts[::2]]
     printed = zip(steps, parts[1::2], strict=True)
     return {int(step[1]) - 1: text.strip("\n") + "\n" for step, text in printed if step is not None}
-
-
-def _without_tags(text: str) -> str:
-    return _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", text))
 
 
 def tree_of(text: str) -> tuple[TreeOp, ...]:
@@ -351,7 +344,8 @@ class OptTracing:
             for step in range(-1, at):
                 if step not in marked:
                     continue
-                if self.differs_from is None and _without_tags(marked[step]) != plain.get(step):
+                without_tags = _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", marked[step]))
+                if self.differs_from is None and without_tags != plain.get(step):
                     self.differs_from = step
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 
@@ -374,16 +368,10 @@ class OptTracing:
         tree = self.trees.get(step - 1, ())
         valid = set(self.valid.get(step - 1, ()))
         live = {str(i): PointsTo(before.get(i, ())) for i in valid if self.entry.handles[i].kind == "op"}
-        uses = [
-            Use(str(o), c) for o, c in zip(self.entry.steps[step].operands, self.consumed[step], strict=True)
-        ]
-        return judge(
-            uses,
-            live,
-            lambda handle: int(handle) not in valid,
-            lambda op: tree[op].parent,
-            may_repeat=lambda: False,
-        )
+        operands = zip(self.entry.steps[step].operands, self.consumed[step], strict=True)
+        uses = [Use(str(operand), is_consumed) for operand, is_consumed in operands]
+        invalid = {str(i) for i in range(len(self.entry.handles))} - {str(i) for i in valid}
+        return judge(uses, live, invalid.__contains__, lambda op: tree[op].parent, may_repeat=lambda: False)
 
 
 def _marked_ops(tree: Sequence[TreeOp], step: int) -> dict[int, tuple[int, ...]]:

@@ -90,7 +90,6 @@ def read_entry(text: str, entry: str) -> OptEntry:
 
 
 def _tag(step: int, handle: int) -> str:
-    """Return the attribute that marks the payload ops of a handle after a step."""
     return f"{PRINTED}.s{step + 1}.h{handle}"
 
 

@@ -134,8 +134,7 @@ def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
     first: dict[str, TraceStep] = {}
     for step in trace.step_records:
         for change in step.changes:
-            if change.handle not in first:
-                first[change.handle] = step
+            first.setdefault(change.handle, step)
     return first
 
 
@@ -244,7 +243,8 @@ class PayloadHistory:
     def alive_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that existed when a step began (the number of steps: at the end)."""
         now = self._ended.get(step, len(self._ended))
-        return [o for o in self.trace.op_records if self._born(o) < now and not self._is_dead(o, now)]
+        born = (o for o in self.trace.op_records if self._ended.get(o.born, -1) < now)
+        return [o for o in born if not self._is_dead(o, now)]
 
     def dead_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that had been erased when a step began."""
@@ -275,9 +275,6 @@ class PayloadHistory:
         while at is not None and self.trace.op(at).name != name:
             at = self.trace.op(at).parent
         return None if at is None else self.trace.op(at)
-
-    def _born(self, op: PayloadOp) -> int:
-        return -1 if op.born < 0 else self._ended.get(op.born, -1)
 
     def _is_dead(self, op: PayloadOp, now: int) -> bool:
         return op.died is not None and self._ended.get(op.died, 0) < now

@@ -113,8 +113,11 @@ class _Reader:
         self._close(indent)
         at = len(self.ops)
         self.ops.append(PrintedOp(match["name"].strip('"'), self._open[-1].number))
-        if match["results"]:
-            self._define_results(match["results"], at)
+        count = 0
+        for each in match["results"].split(", ") if match["results"] else ():
+            name, _, many = each.partition(":")
+            self._define(name, (at, count))
+            count += int(many[:6] or 1)  # a text may say anything
         self._open.append(_Open(indent, at))
         self._add(at, number, bare)
         return at
@@ -127,13 +130,6 @@ class _Reader:
                     self._known.pop(name, None)
                 else:
                     self._known[name] = value
-
-    def _define_results(self, written: str, at: int) -> None:
-        count = 0
-        for each in written.split(", "):
-            name, _, many = each.partition(":")
-            self._define(name, (at, count))
-            count += int(many[:6] or 1)  # a text may say anything
 
     def _define(self, name: str, value: Value) -> None:
         self._open[-1].hidden.append((name, self._known.get(name)))
@@ -284,7 +280,6 @@ class _Placing:
         return PlacedOps(ir, tuple(ids), {op: tuple(those) for op, those in inside.items()})
 
     def _find(self, at: int, name: str, around: str | None) -> int | None:
-        """Return the next place in the order of an op with a printed name and a parent."""
         for place in range(at, len(self._order)):
             record = self._records[place]
             if not (record.name == name or record.name.endswith(f".{name}")):
@@ -294,7 +289,6 @@ class _Placing:
         return None
 
     def _leave_out(self, places: range, number: dict[str | None, int], inside: dict[int, list[str]]) -> None:
-        """Record which printed op contains each op that the text omits."""
         for place in places:
             # One that was moved lies elsewhere than it was first seen: with the op before it.
             owner = number.get(self._records[place].parent, number.get(self._order[place - 1]))

@@ -55,16 +55,13 @@ def trace_command(
     words = ["lhkit", "trace", payload_file, schedule_file]
     if schedule.entry != DEFAULT_ENTRY:
         words += ["--entry", schedule.entry]
-    for name, value in schedule.settings:
-        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    for name, set_to in schedule.settings:
+        words += ["--set", f"{name}={str(set_to).lower() if isinstance(set_to, bool) else set_to}"]
     if schedule.target:
         words += ["--target", schedule.target]
-    for name in schedule.bind:
-        words += ["--bind", name]
-    for library in libraries:
-        words += ["--library", library]
-    for file in ops:
-        words += ["--ops", file]
+    for option, values in (("--bind", schedule.bind), ("--library", libraries), ("--ops", ops)):
+        for value in values:
+            words += [option, value]
     return shlex.join(words)
 
 

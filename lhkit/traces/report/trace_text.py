@@ -70,7 +70,11 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
     shown = shown_steps(trace, most_steps)
     rows = {i: _cells(trace.step_records[i], names) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
-    lines: list[Line] = [*_title(trace), (), (Piece(_aligned(_HEADER, widths), "title"),)]
+    what = f"@{trace.schedule.entry} of {trace.schedule.source}, applied to {trace.payload.source}"
+    lines: list[Line] = [(Piece(what, "title"),)]
+    if trace.schedule.knobs:
+        lines.append((Piece("knobs: " + ", ".join(f"{name}={value}" for name, value in trace.schedule.knobs)),))
+    lines += [(), (Piece(_aligned(_HEADER, widths), "title"),)]
     last = -1
     for index in shown:
         if index > last + 1:
@@ -79,17 +83,10 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         lines.append(_row(step, rows[index], widths))
         lines += _below(trace, step, names, most_deaths)
         for e in [e for e in trace.elided if _last_before(trace, e) == index]:
-            lines.append(
-                (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
-            )
+            said = f"      … iterations {e.first} to {e.last} ran and are not recorded …"
+            lines.append((Piece(said, "faint"),))
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
-
-
-def _title(trace: Trace) -> list[Line]:
-    knobs = ", ".join(f"{name}={value}" for name, value in trace.schedule.knobs)
-    what = f"@{trace.schedule.entry} of {trace.schedule.source}, applied to {trace.payload.source}"
-    return [(Piece(what, "title"),), *([(Piece(f"knobs: {knobs}"),)] if knobs else [])]
 
 
 def shown_steps(trace: Trace, most: int) -> list[int]:
@@ -122,7 +119,7 @@ def _cells(step: TraceStep, names: dict[str, str]) -> tuple[str, ...]:
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
     cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
-    return tuple(_cut(cell) for cell in cells)
+    return tuple(c if len(c) <= _WIDEST_CELL else f"{c[: _WIDEST_CELL - 1]}…" for c in cells)
 
 
 def _uses(step: TraceStep, names: dict[str, str]) -> str:
@@ -136,24 +133,15 @@ def _uses(step: TraceStep, names: dict[str, str]) -> str:
 def _result(name: str, change: HandleChange | None) -> str:
     if change is None:
         return name
-    return f"{MARKS[change.state]} {name}{_held(change)}"
-
-
-def _held(change: HandleChange) -> str:
-    if change.state != "live":
-        return ""
     held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
-    return f" = {', '.join(held)}" if held else f" {len(change.payload)}"
+    what = f" = {', '.join(held)}" if held else f" {len(change.payload)}"
+    return f"{MARKS[change.state]} {name}{what if change.state == 'live' else ''}"
 
 
 def delta_text(delta: PayloadDelta) -> str:
     """Return how many payload ops a step created, erased, changed and moved, each with its sign."""
     counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
     return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -59,11 +59,9 @@ class _Folding:
 
     def spans(self) -> list[Span]:
         found: list[Span] = []
-        for i, is_hidden in enumerate(self._hidden):
-            if is_hidden and found and self._hidden[found[-1][1]]:
-                found[-1] = (found[-1][0], i)
-            else:
-                found.append((i, i))
+        for is_hidden, run in itertools.groupby(range(len(self._hidden)), self._hidden.__getitem__):
+            moments = list(run)
+            found += [(moments[0], moments[-1])] if is_hidden else [(m, m) for m in moments]
         return found
 
     def columns(self) -> int:
@@ -154,7 +152,6 @@ def _short_name(op: str) -> str:
 
 
 def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
-    """Return the label of a fold: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
     moments = lives.moments[first : last + 1]
     begun = moments[0]
     lost = sum(_lost(m) for m in moments)
@@ -220,7 +217,6 @@ def _column(trace: Trace, moment: Moment, at: int) -> Column:
 
 
 def _problem(step: TraceStep) -> tuple[StepMark, str]:
-    """Return the mark of a step, and the note that says why it has one."""
     if step.status != "ok":
         return step.status, STATUS[step.status][0]
     kinds = ", ".join(dict.fromkeys(w.kind for w in step.warnings))
@@ -338,7 +334,6 @@ def _joined_alike(row_groups: list[RowGroup], maker: RowMaker, important: set[st
 
 
 def _joined_rest(row_groups: list[RowGroup], most: int, important: set[str]) -> list[RowGroup]:
-    """Join the least important rows with their neighbors."""
     singles = [b[0].handle for b, _ in row_groups if len(b) == 1]
     ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
     kept = {h.id for h in ranked[: most // 2]}

@@ -6,6 +6,7 @@ or alternative begins, and one where it ends, which is when it defines results a
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -193,7 +194,6 @@ class _LifelineBuilder:
         self.events.setdefault(handle, []).append(Event(moment, "made", step))
 
     def _take_arguments(self, step: TraceStep) -> None:
-        """Record the block arguments that the first step of a block reports."""
         for change in step.changes:
             if change.handle in step.results or self.states.get(change.handle):
                 continue
@@ -235,12 +235,8 @@ class _LifelineBuilder:
         known = self.states.get(handle.id, [])
         if not known and handle.defined_by < 0 and not handle.path:
             known = [(0, HandleChange(handle.id, "live"))]
-        found: list[StateSpan] = []
-        for at, change in known:
-            if found and found[-1].state == change.state:
-                found[-1] = StateSpan(found[-1].first, found[-1].last, change)
-                continue
-            if found:
-                found[-1] = StateSpan(found[-1].first, at, found[-1].change)
-            found.append(StateSpan(at, max(at, last), change))
-        return tuple(found)
+        groups = [list(group) for _, group in itertools.groupby(known, key=lambda pair: pair[1].state)]
+        starts = [group[0][0] for group in groups]
+        ends = [*starts[1:], *(max(start, last) for start in starts[-1:])]
+        changes = [group[-1][1] for group in groups]
+        return tuple(map(StateSpan, starts, ends, changes))

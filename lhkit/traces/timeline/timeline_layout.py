@@ -121,9 +121,6 @@ def _head(column: Column) -> Head:
     return Head(name, note, text_width(f"{name} {note}".rstrip(), SMALL))
 
 
-# Shapes of bars and marks, and the legend.
-
-
 _WORDS: dict[EventKind, str] = {"made": "made", "read": "read", "consumed": "consumed", "dead": "dies"}
 _STATES: tuple[HandleState, ...] = ("live", "empty", "invalid")
 _THICK = 7.0

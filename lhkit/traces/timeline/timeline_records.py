@@ -121,9 +121,6 @@ class TimelineDrawing:
     overview: TimelineDrawing | None = None
 
 
-# Rows: one per handle, or one for many folded handles.
-
-
 _VERBS = {"made": "makes", "read": "reads", "consumed": "consumes"}
 _KINDS = {"op": "a handle to payload ops", "value": "a handle to values of the payload", "param": "a parameter"}
 _MOST_NAMED = 12

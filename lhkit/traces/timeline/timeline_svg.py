@@ -18,7 +18,7 @@ from lhkit.traces.timeline.timeline_layout import (
     legend_part,
     mark_shape,
 )
-from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Fold, Row, StepMark, TimelineDrawing
+from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Row, StepMark, TimelineDrawing
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
@@ -88,7 +88,6 @@ def _row(row: Row, index: int, at: TimelineLayout) -> str:
 
 
 def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[float, float]]:
-    """Return the parts of a line outside of a hole."""
     pieces = (left, min(right, hole[0])), (max(left, hole[1]), right)
     return [(begin, end) for begin, end in pieces if end - begin >= 1]
 
@@ -150,9 +149,6 @@ def _hidden_handles_text(drawing: TimelineDrawing) -> str:
     return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
-# Heads of the columns, brackets, and the bands behind the rows.
-
-
 _BANDS: dict[StepMark, str] = {
     "failed": "erased-paper",
     "crashed": "erased-paper",
@@ -172,7 +168,6 @@ def _heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def _bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the bands behind the rows: nested steps, failed steps, the selected step."""
     drawn = []
     for group in drawing.groups:
         left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
@@ -248,9 +243,6 @@ def _bracket(index: int, drawing: TimelineDrawing, at: TimelineLayout) -> str:
     return drawn
 
 
-# A timeline as HTML: sticky names beside scrolling tracks, and folds.
-
-
 _LEGEND_WIDTH = 680.0
 
 
@@ -288,7 +280,11 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
 
 
 def _view(drawing: TimelineDrawing, is_compact: bool) -> str:
-    return _sheet(drawing, is_compact) + "".join(_fold(fold, is_compact) for fold in drawing.folds)
+    parts = [_sheet(drawing, is_compact)]
+    for fold in drawing.folds:
+        sheets = (_sheet(sheet, is_compact) for sheet in fold.sheets)
+        parts.append(element("details", element("summary", escaped(fold.label)), *sheets))
+    return "".join(parts)
 
 
 def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
@@ -313,8 +309,3 @@ def _cut(
     height = (at.bottom + 6 if bottom is None else bottom) - top
     moved = element("g", part, transform=f"translate({-left:.2f} {-top:.2f})") if left or top else part
     return svg(width, height, moved, label=label, themed=False)
-
-
-def _fold(fold: Fold, is_compact: bool) -> str:
-    sheets = (_sheet(sheet, is_compact) for sheet in fold.sheets)
-    return element("details", element("summary", escaped(fold.label)), *sheets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.warnings.warning_kind import VECTORIZE_CHILDREN, Messages, WarningKind, vectorizing_steps
@@ -21,7 +20,9 @@ def _find(history: PayloadHistory) -> Messages:
     reported: set[str] = set()
     for step in steps if left else ():
         if step.op == VECTORIZE_CHILDREN:
-            where, these = "its target", [o for o in left if history.lies_in(o, _targets(trace, step))]
+            payloads = [c.payload for c in step.changes if c.handle in step.results]
+            targets = {r for payload in payloads for r in payload if isinstance(r, str)}
+            where, these = "its target", [o for o in left if history.lies_in(o, targets)]
         else:
             vectorized = [p for p in map(trace.op, step.payload_delta.erased) if p.name.startswith("linalg.")]
             loops = {p.parent for p in vectorized if p.parent and trace.op(p.parent).name in _LOOPS}
@@ -30,11 +31,6 @@ def _find(history: PayloadHistory) -> Messages:
             reported.update(new)
             names = ", ".join(dict.fromkeys(op_in_words(trace, each) for each in new))
             yield step.index, f"in {where} are left, and will run element by element: {names}"
-
-
-def _targets(trace: Trace, step: TraceStep) -> set[str]:
-    after = {c.handle: c for c in step.changes}
-    return {r for h in step.results if h in after for r in after[h].payload if isinstance(r, str)}
 
 
 SCALAR_CODE_LEFT = WarningKind(
