@@ -1,4 +1,4 @@
-// What became of handles, and pictures: tiles, the graph of the schedule.
+// States of handles, and pictures: tiles, the graph of the schedule.
 
 class TimelinePane extends BenchPane {
   static key = "timeline";
