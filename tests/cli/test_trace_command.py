@@ -146,12 +146,10 @@ def test_a_failure_is_followed_by_repairs_that_were_tried(folder, lhkit_here):
 
 
 def test_a_schedule_that_does_not_load_is_followed_by_repairs_too(folder, lhkit_here):
-    text = (
-        FILES["dead.mlir"].replace("vectorize %m :", "vectorize %undefined :").replace("consumed", "readonly")
-    )
+    text = FILES["dead.mlir"].replace("vectorize %m :", "vectorize %mm :").replace("consumed", "readonly")
     (folder / "text.mlir").write_text(text)
     done = lhkit_here("trace", "matmul", "text.mlir", "--json", "t.json", cwd=folder)
-    assert done.returncode == 1 and "nothing defines %undefined" in done.stderr
+    assert done.returncode == 1 and "nothing defines %mm" in done.stderr
     assert json.loads((folder / "t.json").read_text())["outcome"]["kind"] == "schedule-verify"
     quiet = lhkit_here("trace", "matmul", "text.mlir", "--no-repairs", cwd=folder)
     assert quiet.returncode == 1 and "Repairs" not in quiet.stderr

@@ -166,7 +166,8 @@ def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypat
         _here = staticmethod(lambda act: act())
         _set = staticmethod(said.append)
 
-    WorkbenchWidget._carry_out(Widget(), {"ask": "complete", "id": 7})
+    WorkbenchWidget._carry_out(Widget(), {"ask": "complete", "id": 7}, lambda: said.append("done"))
+    assert said.pop(1) == "done"
     assert said[0]["reply"] == 7 and "a defect in lhkit: TypeError" in said[0]["error"]
     WorkbenchWidget._report(Widget(), ZeroDivisionError("planted"))
     notice = said[1]["part_notice"]
