@@ -68,17 +68,17 @@ class Sweep(Showable):
     _options: SweepOptions
     store_path: Path
     total: int | None
-    failure: Failure | None = None
-    confirmations: dict[str, Confirmation] = field(default_factory=dict)
-    confirming: ConfirmingEvent | None = None
-    confirming_failure: Failure | None = None
-    _progress: SweepProgress = field(default_factory=SweepProgress)
-    _callbacks: list[OnEvent] = field(default_factory=list)
-    _stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-    _task: asyncio.Task[None] | None = None
-    _winner: SweepRecord | None = None
-    _is_over: bool = False
-    _is_of_this_machine: bool = True
+    failure: Failure | None = field(default=None, init=False)
+    confirmations: dict[str, Confirmation] = field(default_factory=dict, init=False)
+    confirming: ConfirmingEvent | None = field(default=None, init=False)
+    confirming_failure: Failure | None = field(default=None, init=False)
+    _progress: SweepProgress = field(default_factory=SweepProgress, init=False)
+    _callbacks: list[OnEvent] = field(default_factory=list, init=False)
+    _stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = field(default=None, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _winner: SweepRecord | None = field(default=None, init=False)
+    _is_over: bool = field(default=False, init=False)
+    _is_of_this_machine: bool = field(default=True, init=False)
 
     def start(self) -> None:
         """Begin; `lhkit.sweep` has done that, unless told not to."""
