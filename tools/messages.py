@@ -1,7 +1,7 @@
 """The catalogue of error messages: the text of every failure in lhkit/, by module.
 
-``python tools/messages.py > tools/messages.tsv`` writes one line per message: module, message, what to do next. The
-tracked file was read as a whole when it was written; its diff is what a later review has to read.
+``python tools/messages.py > tools/messages.tsv`` writes one line per message: module, message, what to do next.
+The tracked file was read as a whole when it was written; its diff is what a later review has to read.
 Values that are filled in at run time appear as the expression in braces.
 """
 
