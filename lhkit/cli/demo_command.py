@@ -46,7 +46,8 @@ _CONFIRM_SECONDS = 6.0
 _OPENBLAS_CORES = {"sse": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 _SUMMARY = (
     "A fully connected layer, max(lhs · rhs + bias, 0) on 512 x 512 matrices of float32, compiled for one"
-    " thread of this CPU: as it stands, with three schedules, and computed by NumPy. Every result was checked."
+    " thread of this CPU: without a schedule, with three schedules, and computed by NumPy."
+    " Every result was checked."
 )
 
 

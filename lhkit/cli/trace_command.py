@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, us
 from lhkit.model.explanation import Repair
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace_json import trace_to_json
+from lhkit.model.trace_json import trace_json_text
 from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import detail_panes, trace_page
@@ -166,7 +165,7 @@ def _loaded(
 
 def _write(path: str, trace: Trace) -> None:
     # Without indentation: snapshots make it long.
-    write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
+    write_text(path, trace_json_text(trace))
 
 
 def _write_page(path: str, trace: Trace) -> None:

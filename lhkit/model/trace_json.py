@@ -23,6 +23,11 @@ Json = dict[str, Any]
 
 def trace_to_json(trace: record.Trace) -> Json:
     """Return a trace as JSON can hold it, in the form of ``lhkit.trace/1``."""
+    return cast(Json, json.loads(trace_json_text(trace)))  # msgspec leaves tuples, JSON has lists
+
+
+def trace_json_text(trace: record.Trace) -> str:
+    """Return the text of a trace in the form of ``lhkit.trace/1``, in one line."""
     schedule = {**to_builtins(trace.schedule), "knobs": dict(trace.schedule.knobs)}
     data = {
         "schema": record.TRACE_SCHEMA,
@@ -36,7 +41,7 @@ def trace_to_json(trace: record.Trace) -> Json:
         "ops": {o.id: op_to_json(o) for o in trace.op_records},
         "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
     }
-    return cast(Json, json.loads(json.dumps(data)))  # msgspec leaves tuples, JSON has lists
+    return json.dumps(data, separators=(",", ":")) + "\n"
 
 
 def trace_from_json(data: Mapping[str, Any]) -> record.Trace:
@@ -64,8 +69,7 @@ def trace_from_json(data: Mapping[str, Any]) -> record.Trace:
 
 def save_trace(trace: record.Trace, path: str | os.PathLike[str]) -> Path:
     """Write a trace as JSON; see `Trace.save`."""
-    text = json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n"
-    write_file(Path(path), text.encode())
+    write_file(Path(path), trace_json_text(trace).encode())
     return Path(path)
 
 
