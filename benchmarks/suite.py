@@ -25,6 +25,7 @@ class RivalTask:
         text: The payload as MLIR.
         function: The function of the payload.
         threads: How many threads it may use.
+        cpu: LLVM's name of the CPU whose instructions it may use; ``host`` for all of this one.
         setting: Which of the rival's settings to take; empty where it has none.
     """
 
@@ -32,6 +33,7 @@ class RivalTask:
     text: str
     function: str
     threads: int
+    cpu: str = "host"
     setting: str = ""
 
 

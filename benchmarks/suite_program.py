@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.instruction_caps import instruction_caps
 from benchmarks.suite import OURS, SuiteFamily, SuiteResult, SuiteRow, SuiteTable
 from benchmarks.suite_file import suite_to_json
 from benchmarks.suite_page import suite_page
@@ -49,6 +51,7 @@ def run_suite(
     chosen = choose_families(table, families)
     table = with_rivals_of(table, chosen)
     target = find_target(options["target"]).name
+    os.environ.update(instruction_caps(target))  # before the first process that NumPy or a rival runs in
     how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits)
     rows: list[SuiteRow] = []
     is_complete = False

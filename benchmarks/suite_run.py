@@ -32,9 +32,11 @@ from lhkit.kernels.verification import compare_results, expected_results, payloa
 from lhkit.load.loader import load_schedule
 from lhkit.load.random_inputs import default_arguments
 from lhkit.load.schedule_export import apply_portable
+from lhkit.load.target_choice import code_target
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison
 from lhkit.model.payload import Payload
+from lhkit.model.target import INSTRUCTION_SETS
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -180,7 +182,9 @@ class SuiteRun:
         if not processes:
             return []
         payload, function = kernel.payload, kernel.function.name
-        task = RivalTask(family.payload, self._plain_text(payload), function, 1)
+        code = code_target(self._options.target)
+        cpu = INSTRUCTION_SETS[code].cpu if code else "host"
+        task = RivalTask(family.payload, self._plain_text(payload), function, 1, cpu)
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         terms = payload_work(payload, function, shapes, self._worker).reduction_length

@@ -1,4 +1,4 @@
-"""IREE: the same payload, compiled for this CPU by a compiler that schedules by itself, on one thread."""
+"""IREE: the same payload, compiled for this CPU, or for the instructions of a lesser one, by a compiler that schedules by itself, on one thread."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ import iree.compiler
 import iree.runtime
 import numpy as np
 
-_FLAGS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
+_FLAGS = ("--iree-opt-level=O3",)
 _TILED = "--iree-opt-data-tiling=true"
 SETTINGS = {
     "as it is": (),
@@ -26,7 +26,7 @@ def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
         task.text,
         target_backends=["llvm-cpu"],
         input_type="auto",
-        extra_args=[*_FLAGS, *SETTINGS[task.setting or "as it is"]],
+        extra_args=[f"--iree-llvmcpu-target-cpu={task.cpu}", *_FLAGS, *SETTINGS[task.setting or "as it is"]],
     )
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)[task.function]
