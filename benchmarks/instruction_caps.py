@@ -1,7 +1,7 @@
 """Rivals held to the instructions of the target: variables of the environment that their libraries read at start.
 
-Where the target is a lesser one than this CPU (``LHKIT_TARGET=avx2`` on a machine with AVX-512), the rows show what
-a CPU of that kind would see, as far as one can emulate the other: frequencies and caches stay those of this one.
+Where the target is a lesser one than this CPU (``LHKIT_TARGET=avx2`` on a machine with AVX-512), the rows show
+what instructions of that kind make of this core; clock and caches stay those of this one.
 """
 
 from __future__ import annotations

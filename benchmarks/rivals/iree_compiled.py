@@ -1,4 +1,4 @@
-"""IREE: the same payload, compiled for this CPU, or for the instructions of a lesser one, by a compiler that schedules by itself, on one thread."""
+"""IREE: the same payload, compiled by a compiler that schedules by itself, on one thread."""
 
 import functools
 from collections.abc import Callable, Sequence
