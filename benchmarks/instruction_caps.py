@@ -1,4 +1,4 @@
-"""Rivals held to the instructions of the target: variables of the environment that their libraries read at start.
+"""Rivals held to the instructions of the target, by variables that their libraries read at start.
 
 Where the target is a lesser one than this CPU (``LHKIT_TARGET=avx2`` on a machine with AVX-512), the rows show
 what instructions of that kind make of this core; clock and caches stay those of this one.
@@ -6,7 +6,10 @@ what instructions of that kind make of this core; clock and caches stay those of
 
 from __future__ import annotations
 
+import getpass
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
 from lhkit.load.target_choice import code_target
 
@@ -31,4 +34,9 @@ _CAPS: Mapping[str, Mapping[str, str]] = {
 
 def instruction_caps(target: str | None) -> Mapping[str, str]:
     """Return the variables that hold rivals to a target's instructions; none where it has all of this CPU's."""
-    return _CAPS.get(code_target(target), {})
+    code = code_target(target)
+    if code not in _CAPS:
+        return {}
+    # Inductor finds compiled code by its source, which is the same for vectors of any width.
+    cache = Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}_{code}"
+    return {**_CAPS[code], "TORCHINDUCTOR_CACHE_DIR": str(cache)}
