@@ -30,8 +30,8 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
-// lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
-// lhkit: default tile_m = 6 if vector_bits > 128 else 8 if vector_registers == 32 else 4
+// lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
+// lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 and vector_bits == 128 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -39,19 +39,21 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_m = transform.tune.knob<"tile_m"> = 6 : i64 from options = [2, 4, 6, 8, 12] -> !transform.param<i64>
-    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
+    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
+    %block_m = transform.tune.knob<"block_m"> = 384 : i64 from options = [96, 192, 384, 768] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root, %tile_n
       @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
-      @is_matmul -> @take_panels
+      @is_large -> @take_blocks, @is_matmul -> @take_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
     %by_strips = transform.structured.match attributes {way = "strips"} in %all : (!transform.any_op) -> !transform.any_op
     %by_panels = transform.structured.match attributes {way = "panels"} in %all : (!transform.any_op) -> !transform.any_op
+    %by_blocks = transform.structured.match attributes {way = "blocks"} in %all : (!transform.any_op) -> !transform.any_op
 
     transform.include @tile_for_dots failures(propagate) (%all, %by_dots, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
@@ -70,25 +72,39 @@ module attributes {transform.with_named_sequence} {
     %wide_1, %narrow_1, %last_1 = transform.include @cut_into_strips failures(propagate) (%all, %by_strips, %tile_n, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %wide, %narrow, %last_2 = transform.include @cut_into_strips failures(propagate) (%all, %by_panels, %tile_n, %lanes)
+    %wide, %narrow_2, %last_2 = transform.include @cut_into_strips failures(propagate) (%all, %by_panels, %tile_n, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    // Large results: strips of a block of rows, and then of the next, so that the left-hand side is read once.
+    %block, %blocks = transform.structured.fuse %by_blocks tile_sizes [%block_m]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %wide_3, %narrow_3, %last_3 = transform.include @cut_into_strips failures(propagate) (%all, %block, %tile_n, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %narrow = transform.merge_handles %narrow_2, %narrow_3 : !transform.any_op
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
     // The columns of the right-hand side that a strip reads are copied once, into a panel without gaps.
     %packed, %panels, %copy_back = transform.structured.pad %wide
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    // In blocks, all panels are filled before the first one.
+    %packed_3, %panel_3, %copy_back_3 = transform.structured.pad %wide_3
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %pad_3 = transform.cast %panel_3 : !transform.any_op to !transform.op<"tensor.pad">
+    %panels_3 = transform.structured.hoist_pad %pad_3 by 2 loops : (!transform.op<"tensor.pad">) -> !transform.any_op
     %packed_1, %panels_1, %copy_back_1 = transform.structured.pad %narrow
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.include @vectorize_rows failures(propagate) (%panels, %tile_n)
+    %wide_panels = transform.merge_handles %panels, %panels_3 : !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%wide_panels, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @vectorize_rows failures(propagate) (%panels_1, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
-    %last = transform.merge_handles %last_0, %last_1, %last_2 : !transform.any_op
+    %last = transform.merge_handles %last_0, %last_1, %last_2, %last_3 : !transform.any_op
     %packed_2, %pads, %copy_back_2 = transform.structured.pad %last pad_to_multiple_of [%lanes]
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -101,7 +117,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
     // Tiles of rows, and what is left at the end: as it is, or row by row if their number is dynamic.
-    %high = transform.merge_handles %wide_1, %packed : !transform.any_op
+    %high = transform.merge_handles %wide_1, %packed, %packed_3 : !transform.any_op
     %low = transform.merge_handles %narrow_1, %packed_1, %packed_2 : !transform.any_op
     transform.include @cut_into_tiles failures(propagate) (%all, %high, %tile_m)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
@@ -114,6 +130,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
+    transform.include @cut_into_steps failures(propagate) (%all) : (!transform.any_op) -> ()
     %tiled = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
     %expected = transform.num_associations %tiled : (!transform.any_op) -> !transform.param<i64>
     transform.include @vectorize_tiles failures(propagate) (%all) : (!transform.any_op) -> ()
@@ -202,6 +219,11 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
+  transform.named_sequence private @take_blocks(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "blocks" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
   // A matmul with up to 4 columns.
   transform.named_sequence private @is_slim(%op: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
@@ -269,6 +291,26 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %tile_n, %least_tile : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
+  // A matmul whose left-hand side, of at least 1280 rows and 1280 steps, is read for at least 256 columns.
+  transform.named_sequence private @is_large(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %height, %width, %steps = transform.match.structured %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%matmul: !transform.any_op):
+      %rows = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
+      %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      %length = transform.match.structured.dim %matmul[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %rows, %columns, %length
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %many = transform.param.constant 1280 : i64 -> !transform.param<i64>
+    %few = transform.param.constant 256 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %height, %many : !transform.param<i64>
+    transform.match.param.cmpi ge %steps, %many : !transform.param<i64>
+    transform.match.param.cmpi ge %width, %few : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
   // Any matmul.
   transform.named_sequence private @is_matmul(%op: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
@@ -296,6 +338,7 @@ module attributes {transform.with_named_sequence} {
     -> (!transform.any_op, !transform.any_op)
   transform.named_sequence private @vectorize_rows(!transform.any_op {transform.consumed},
     !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @cut_into_steps(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @keep_tile_in_registers(!transform.any_op {transform.readonly})
   transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})

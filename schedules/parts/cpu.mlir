@@ -69,8 +69,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Make each step of a matmul's reduction a contraction of vectors, and each fill of a tile a vector.
-  transform.named_sequence @vectorize_tiles(%root: !transform.any_op {transform.readonly}) {
+  // Cut the reduction of each matmul into steps, and tiles that are three vectors wide into vectors, row by row: LLVM
+  // rounds a vector up to a power of two, and keeps a tile in 16 registers only if it is computed row by row.
+  transform.named_sequence @cut_into_steps(%root: !transform.any_op {transform.readonly}) {
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %steps, %reductions = transform.structured.tile_using_for %matmuls tile_sizes [0, 0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -81,10 +82,81 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     %reductions_at_ends = transform.get_parent_op %steps_at_ends {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
     transform.annotate %reductions_at_ends "reduction" = %rest : !transform.any_op, !transform.any_param
+    %of_4 = transform.collect_matching @is_12_wide in %root : (!transform.any_op) -> !transform.any_op
+    %of_8 = transform.collect_matching @is_24_wide in %root : (!transform.any_op) -> !transform.any_op
+    %of_16 = transform.collect_matching @is_48_wide in %root : (!transform.any_op) -> !transform.any_op
+    %vector_4, %loops_4:2 = transform.structured.tile_using_for %of_4 tile_sizes [1, 4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %vector_8, %loops_8:2 = transform.structured.tile_using_for %of_8 tile_sizes [1, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %vector_16, %loops_16:2 = transform.structured.tile_using_for %of_16 tile_sizes [1, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1 : !transform.any_op
+    transform.loop.unroll %columns {factor = 3} : !transform.any_op
+    %rows = transform.merge_handles %loops_4#0, %loops_8#0, %loops_16#0 : !transform.any_op
+    transform.annotate %rows "rows" : !transform.any_op
+    // A factor above the number of iterations does nothing; the largest of the others is that number.
+    %rows_8 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_8 {factor = 8} : !transform.any_op
+    %rows_7 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_7 {factor = 7} : !transform.any_op
+    %rows_6 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_6 {factor = 6} : !transform.any_op
+    %rows_5 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_5 {factor = 5} : !transform.any_op
+    %rows_4 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_4 {factor = 4} : !transform.any_op
+    %rows_3 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_3 {factor = 3} : !transform.any_op
+    %rows_2 = transform.structured.match ops{["scf.for"]} attributes {rows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %rows_2 {factor = 2} : !transform.any_op
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Make each step of a matmul's reduction a contraction of vectors, and each fill of a tile a vector.
+  transform.named_sequence @vectorize_tiles(%root: !transform.any_op {transform.readonly}) {
+    %steps = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %fills = transform.collect_matching @fills_a_tile in %root : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %steps {create_named_contraction} : !transform.any_op
     transform.structured.vectorize %fills : !transform.any_op
     transform.yield
+  }
+
+  transform.named_sequence private @is_12_wide(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %columns = transform.include @width_of_tile failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 12 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_24_wide(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %columns = transform.include @width_of_tile failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 24 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_48_wide(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %columns = transform.include @width_of_tile failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 48 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // The columns of a tile of at most 8 rows.
+  transform.named_sequence private @width_of_tile(%op: !transform.any_op {transform.readonly}) -> !transform.param<i64> {
+    transform.match.operation_name %op ["linalg.fill", "linalg.generic", "linalg.matmul"] : !transform.any_op
+    %rows, %columns = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%tile: !transform.any_op):
+      %height = transform.match.structured.dim %tile[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      %width = transform.match.structured.dim %tile[1] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %height, %width : !transform.param<i64>, !transform.param<i64>
+    }
+    // A dynamic size is a negative number.
+    %least = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %least : !transform.param<i64>
+    transform.match.param.cmpi le %rows, %most : !transform.param<i64>
+    transform.yield %columns : !transform.param<i64>
   }
 
   // A fill of known size, of at most 16 rows and 64 columns: of all others a vector would be too long.
