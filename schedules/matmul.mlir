@@ -31,7 +31,7 @@
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
-// lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 and vector_bits == 128 else 4
+// lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -46,11 +46,12 @@ module attributes {transform.with_named_sequence} {
 
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root, %tile_n
-      @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
+      @is_slim -> @take_dots, @is_thin -> @take_streams, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
       @is_large -> @take_blocks, @is_matmul -> @take_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
+    %by_streams = transform.structured.match attributes {way = "streams"} in %all : (!transform.any_op) -> !transform.any_op
     %by_strips = transform.structured.match attributes {way = "strips"} in %all : (!transform.any_op) -> !transform.any_op
     %by_panels = transform.structured.match attributes {way = "panels"} in %all : (!transform.any_op) -> !transform.any_op
     %by_blocks = transform.structured.match attributes {way = "blocks"} in %all : (!transform.any_op) -> !transform.any_op
@@ -65,6 +66,11 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %unpacked = transform.merge_handles %rows, %rest_rows : !transform.any_op
     %wide_0, %narrow_0, %last_0 = transform.include @cut_into_strips failures(propagate) (%all, %unpacked, %tile_n, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+
+    // Few rows: some steps of the reduction at a time for all columns, so that the right-hand side is read row by row.
+    %wide_4, %narrow_4, %last_4 = transform.include @cut_into_streams failures(propagate) (%all, %by_streams, %tile_n, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
 
@@ -104,7 +110,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
-    %last = transform.merge_handles %last_0, %last_1, %last_2, %last_3 : !transform.any_op
+    %last = transform.merge_handles %last_0, %last_1, %last_2, %last_3, %last_4 : !transform.any_op
     %packed_2, %pads, %copy_back_2 = transform.structured.pad %last pad_to_multiple_of [%lanes]
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -157,6 +163,57 @@ module attributes {transform.with_named_sequence} {
     %narrow, %last = transform.include @split_off_rest failures(propagate) (%root, %strip_1, %strips_1)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.yield %wide, %narrow, %last : !transform.any_op, !transform.any_op, !transform.any_op
+  }
+
+  // Eight steps of the reduction at a time, and in each the columns of the result in tiles; gives these as cut_into_strips.
+  transform.named_sequence private @cut_into_streams(%root: !transform.any_op {transform.readonly}, %matmul: !transform.any_op {transform.consumed},
+      %tile_n: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly})
+      -> (!transform.any_op, !transform.any_op, !transform.any_op) {
+    %starts = transform.foreach %matmul : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %start = transform.include @start_of failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %start : !transform.any_op
+    }
+    %each_fill = transform.foreach %starts : !transform.any_op -> !transform.any_op {
+    ^bb0(%start: !transform.any_op):
+      %found = transform.structured.match ops{["linalg.fill"]} in %start : (!transform.any_op) -> !transform.any_op
+      transform.yield %found : !transform.any_op
+    }
+    %fills = transform.merge_handles deduplicate %each_fill : !transform.any_op
+    %steps, %loops = transform.structured.tile_using_for %matmul tile_sizes [0, 0, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %whole, %rest = transform.include @split_off_rest failures(propagate) (%root, %steps, %loops)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %both = transform.merge_handles %whole, %rest : !transform.any_op
+    %wide, %narrow, %last = transform.foreach %both : !transform.any_op -> !transform.any_op, !transform.any_op, !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %strip, %strips = transform.structured.tile_using_for %each tile_sizes [0, %tile_n]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      %wide_0, %others = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
+        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %narrow_0, %last_0 = transform.foreach %others : !transform.any_op -> !transform.any_op, !transform.any_op {
+      ^bb0(%other: !transform.any_op):
+        %strip_1, %strips_1 = transform.structured.tile_using_for %other tile_sizes [0, %lanes]
+          : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+        %narrow_1, %last_1 = transform.include @split_off_rest failures(propagate) (%root, %strip_1, %strips_1)
+          : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+        transform.yield %narrow_1, %last_1 : !transform.any_op, !transform.any_op
+      }
+      transform.yield %wide_0, %narrow_0, %last_0 : !transform.any_op, !transform.any_op, !transform.any_op
+    }
+    // The result starts from zeros in memory.
+    %piece, %pieces = transform.structured.tile_using_for %fills tile_sizes [0, 64]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %columns = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.include @vectorize_rows failures(propagate) (%piece, %columns)
+      : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield %wide, %narrow, %last : !transform.any_op, !transform.any_op, !transform.any_op
+  }
+
+  // The op whose result a matmul adds to; nothing where that is an argument.
+  transform.named_sequence private @start_of(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %start = transform.get_producer_of_operand %matmul[2] : (!transform.any_op) -> !transform.any_op
+    transform.yield %start : !transform.any_op
   }
 
   // Cut strips into tiles of so many rows, the rows left at the bottom apart.
@@ -223,6 +280,35 @@ module attributes {transform.with_named_sequence} {
     %way = transform.param.constant "blocks" -> !transform.any_param
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
     transform.yield
+  }
+  transform.named_sequence private @take_streams(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "streams" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  // A matmul of up to 4 rows that reads at least 256 rows of at least 512 columns.
+  transform.named_sequence private @is_thin(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %height, %width, %steps = transform.match.structured %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%matmul: !transform.any_op):
+      %rows = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
+      %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      %length = transform.match.structured.dim %matmul[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %rows, %columns, %length
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    // A dynamic size is a negative number.
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %few = transform.param.constant 4 : i64 -> !transform.param<i64>
+    %many = transform.param.constant 512 : i64 -> !transform.param<i64>
+    %some = transform.param.constant 256 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %height, %one : !transform.param<i64>
+    transform.match.param.cmpi le %height, %few : !transform.param<i64>
+    transform.match.param.cmpi ge %width, %many : !transform.param<i64>
+    transform.match.param.cmpi ge %steps, %some : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   // A matmul with up to 4 columns.
   transform.named_sequence private @is_slim(%op: !transform.any_op {transform.readonly},

@@ -15,8 +15,8 @@
 // lhkit: library parts/layers.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
-// lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
-// lhkit: default tile_m = 6 if vector_bits > 128 else 8 if vector_registers == 32 else 4
+// lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
+// lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -24,7 +24,7 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_m = transform.tune.knob<"tile_m"> = 6 : i64 from options = [2, 4, 6, 8, 12] -> !transform.param<i64>
-    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
+    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 

@@ -189,6 +189,7 @@ module attributes {transform.with_named_sequence} {
   // they are done.
   transform.named_sequence @vectorize_layers(%root: !transform.any_op {transform.readonly},
       %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly}) {
+    transform.include @cut_into_steps failures(propagate) (%root) : (!transform.any_op) -> ()
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %layers = transform.num_associations %matmuls : (!transform.any_op) -> !transform.param<i64>
     transform.include @refuse_large_vectors failures(propagate) (%root, %rows, %columns)
@@ -421,6 +422,7 @@ module attributes {transform.with_named_sequence} {
     -> (!transform.any_op, !transform.any_op)
   transform.named_sequence private @vectorize_rows(!transform.any_op {transform.consumed},
     !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @cut_into_steps(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @keep_tile_in_registers(!transform.any_op {transform.readonly})
   transform.named_sequence private @require_contractions(!transform.any_op {transform.readonly},

@@ -25,6 +25,8 @@ SHAPES = {
     "1 throughout": (1, 1, 1),
     "whole panels": (12, 640, 33),
     "panels with ends": (13, 70, 513),
+    "few rows of much": (3, 541, 300),
+    "blocks with ends": (1285, 261, 1283),
 }
 TO_ADD_TO = """
 func.func @add(%lhs: tensor<{m}x{k}xf32>, %rhs: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
@@ -74,7 +76,7 @@ def test_defaults_of_every_target(target, worker):
     assert verify(lhkit.compile(lhkit.payloads.matmul(13, 45, 9), schedule, worker=worker)).ok
 
 
-@pytest.mark.parametrize("shape", [(13, 70, 9), (9, 3, 18), (2, 20, 5)], ids=["panels", "dots", "rows"])
+@pytest.mark.parametrize("shape", [(13, 70, 9), (9, 3, 18), (2, 20, 5), (2, 520, 300)], ids=["panels", "dots", "rows", "streams"])
 def test_a_matrix_to_add_to(shape, family, worker):
     m, n, k = shape
     kernel = lhkit.compile(lhkit.load_payload(TO_ADD_TO.format(m=m, n=n, k=k)), family, worker=worker)
