@@ -108,8 +108,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Let the parts of a sum be added in any order, quotients be products with the reciprocal, and products be
-  // added without being rounded first.
+  // Let the parts of a sum be added in any order, quotients be products with the reciprocal, products be added
+  // without being rounded first, and exponentials be approximations.
   transform.named_sequence @relax_arithmetic(%root: !transform.any_op {transform.readonly}) {
     %in_any_order = transform.param.constant #arith.fastmath<reassoc> -> !transform.any_param
     %by_reciprocal = transform.param.constant #arith.fastmath<arcp> -> !transform.any_param
@@ -118,6 +118,9 @@ module attributes {transform.with_named_sequence} {
     %quotients = transform.structured.match ops{["arith.divf"]} in %root : (!transform.any_op) -> !transform.any_op
     %terms = transform.structured.match ops{["arith.mulf", "arith.addf"]} in %root
       : (!transform.any_op) -> !transform.any_op
+    %approximate = transform.param.constant #arith.fastmath<afn> -> !transform.any_param
+    %exponentials = transform.structured.match ops{["math.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %exponentials "fastmath" = %approximate : !transform.any_op, !transform.any_param
     transform.annotate %totals "fastmath" = %in_any_order : !transform.any_op, !transform.any_param
     transform.annotate %quotients "fastmath" = %by_reciprocal : !transform.any_op, !transform.any_param
     transform.annotate %terms "fastmath" = %in_one_step : !transform.any_op, !transform.any_param

@@ -76,7 +76,9 @@ def test_defaults_of_every_target(target, worker):
     assert verify(lhkit.compile(lhkit.payloads.matmul(13, 45, 9), schedule, worker=worker)).ok
 
 
-@pytest.mark.parametrize("shape", [(13, 70, 9), (9, 3, 18), (2, 20, 5), (2, 520, 300)], ids=["panels", "dots", "rows", "streams"])
+@pytest.mark.parametrize(
+    "shape", [(13, 70, 9), (9, 3, 18), (2, 20, 5), (2, 520, 300)], ids=["panels", "dots", "rows", "streams"]
+)
 def test_a_matrix_to_add_to(shape, family, worker):
     m, n, k = shape
     kernel = lhkit.compile(lhkit.load_payload(TO_ADD_TO.format(m=m, n=n, k=k)), family, worker=worker)

@@ -92,6 +92,8 @@ _LOG2_E = 1 / math.log(2)
 _LN_2 = {32: (0.693147182464599609375, -1.904654299957768e-09), 64: (math.log(2), 2.3190468138462996e-17)}
 # Of exp: below the first all is 0, below the second results may be subnormal, above the third infinite.
 _EXP_BOUNDS = {32: (-104.0, -86.0, 88.72283172607422), 64: (-746.0, -707.0, 709.782712893384)}
+# Of exp under afn: n - 1 is from -127 on, and at most 128.
+_AFN_BOUNDS = (-87.6, 89.3)
 # tanh is 1 in f32 from 9.02 on.
 _TANH_SMALL, _TANH_LARGEST = 0.625, 10.0
 _ERF_SMALL, _ERF_LARGEST = 0.9375, 4.0
@@ -124,6 +126,22 @@ def _exp_parts(code: FloatCode, x: Any) -> tuple[Any, Any]:
     r = _math.fma(n, code.number(-low), _math.fma(n, code.number(-high), x))
     value = code.polynomial(r, (1.0, 1.0, *_FITS[f"exp_f{code.bits}"]))
     return value, _arith.shli(code.as_whole(shifted), code.whole(code.mantissa_bits))
+
+
+def approximate_exp(code: FloatCode, x: Any) -> Any:
+    """Return e to a power, 0 where that is below 1.7e-38: 2^(n-1) · 2 e^r with x = n · ln 2 + r."""
+    lowest, highest = code.number(_AFN_BOUNDS[0]), code.number(_AFN_BOUNDS[1])
+    clamped = code.where("ogt", lowest, x, lowest, x)
+    clamped = code.where("olt", highest, clamped, highest, clamped)
+    high, low = _LN_2[32]
+    # The last bits of the sum are n - 1 as the exponent of a float.
+    shifter = code.number(1.5 * 2.0**23 + 126)
+    shifted = _math.fma(clamped, code.number(_LOG2_E), shifter)
+    n = _arith.subf(shifted, shifter)
+    r = _math.fma(n, code.number(-low), _math.fma(n, code.number(-high), clamped))
+    doubled = code.polynomial(r, [2 * c for c in _FITS["exp_afn"]])
+    # A product, not a sum of bits, so that NaN stays, and what is too large becomes infinite.
+    return _arith.mulf(doubled, code.as_float(_arith.shli(code.as_whole(shifted), code.whole(23))))
 
 
 def _plain_exp(code: FloatCode, x: Any) -> Any:
@@ -217,6 +235,9 @@ def expand_math(target: Ops, *, rewriter: Rewriter) -> None:
     (of 71 million values over the whole range, erf of 9 million; exp in f64: 0.9). Infinities, NaN, signed
     zeros and subnormal arguments and results are as the functions have them; NaN keeps no payload.
 
+    An exp in f32 or less whose fast-math flags allow approximations (``afn``) takes 14 instructions instead of
+    25: its largest error is 2.0 units in the last place, and results below 1.7e-38 are 0.
+
     Args:
         target: Ops of the math dialect, or functions and other ops with such inside.
         rewriter: How the payload is changed.
@@ -234,6 +255,11 @@ def _is_known(op: Any) -> bool:
     return dialect == "math" and name in _FUNCTIONS and _width(op.results[0].type) in _FUNCTIONS[name][1]
 
 
+def _may_approximate(op: Any) -> bool:
+    flags = str(op.attributes["fastmath"]) if "fastmath" in op.attributes else ""
+    return "afn" in flags or "fast>" in flags
+
+
 def _width(type_: Any) -> int:
     return int((type_.element_type if isinstance(type_, ir.ShapedType) else type_).width)
 
@@ -241,6 +267,8 @@ def _width(type_: Any) -> int:
 def _expanded(op: Any) -> Any:
     function, _ = _FUNCTIONS[op.name.partition(".")[2]]
     operand, type_ = op.operands[0], op.results[0].type
+    if function is exp and _width(type_) <= 32 and _may_approximate(op):
+        function = approximate_exp
     if _width(type_) != 16:
         return function(FloatCode(type_), operand)
     wide = like(type_, ir.F32Type.get())
