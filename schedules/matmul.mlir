@@ -32,6 +32,7 @@
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
+// lhkit: default large = 1280 if l2_bytes >= 1048576 else 896
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -42,13 +43,14 @@ module attributes {transform.with_named_sequence} {
     %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %block_m = transform.tune.knob<"block_m"> = 384 : i64 from options = [96, 192, 384, 768] -> !transform.param<i64>
+    %large = transform.tune.knob<"large"> = 1280 : i64 from options = [896, 1280, 1792, 16384] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 
     // Which way to go depends on the shape: the first that fits.
-    %all = transform.foreach_match in %root, %tile_n
+    %all = transform.foreach_match in %root, %tile_n, %large
       @is_slim -> @take_dots, @is_thin -> @take_streams, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
       @is_large -> @take_blocks, @is_matmul -> @take_panels
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
     %by_streams = transform.structured.match attributes {way = "streams"} in %all : (!transform.any_op) -> !transform.any_op
@@ -288,7 +290,7 @@ module attributes {transform.with_named_sequence} {
   }
   // A matmul of up to 4 rows that reads at least 256 rows of at least 512 columns.
   transform.named_sequence private @is_thin(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %height, %width, %steps = transform.match.structured %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
@@ -312,7 +314,7 @@ module attributes {transform.with_named_sequence} {
   }
   // A matmul with up to 4 columns.
   transform.named_sequence private @is_slim(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -328,7 +330,7 @@ module attributes {transform.with_named_sequence} {
   }
   // A matmul with up to 12 rows.
   transform.named_sequence private @is_flat(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -343,7 +345,7 @@ module attributes {transform.with_named_sequence} {
   }
   // A matmul with a reduction of up to 32 steps.
   transform.named_sequence private @is_short(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -358,7 +360,7 @@ module attributes {transform.with_named_sequence} {
   }
   // A matmul with up to 576 columns and a reduction of up to 512 steps, both known, in tiles of at least 64 columns.
   transform.named_sequence private @is_small(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %width, %steps = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%matmul: !transform.any_op):
@@ -377,9 +379,9 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %tile_n, %least_tile : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A matmul whose left-hand side, of at least 1280 rows and 1280 steps, is read for at least 256 columns.
+  // A matmul whose left-hand side, of so many rows and steps, is read for at least 256 columns.
   transform.named_sequence private @is_large(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %height, %width, %steps = transform.match.structured %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
@@ -390,16 +392,15 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %rows, %columns, %length
         : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
-    %many = transform.param.constant 1280 : i64 -> !transform.param<i64>
     %few = transform.param.constant 256 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi ge %height, %many : !transform.param<i64>
-    transform.match.param.cmpi ge %steps, %many : !transform.param<i64>
+    transform.match.param.cmpi ge %height, %large : !transform.param<i64>
+    transform.match.param.cmpi ge %steps, %large : !transform.param<i64>
     transform.match.param.cmpi ge %width, %few : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // Any matmul.
   transform.named_sequence private @is_matmul(%op: !transform.any_op {transform.readonly},
-      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }

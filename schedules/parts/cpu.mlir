@@ -83,12 +83,12 @@ module attributes {transform.with_named_sequence} {
     %reductions_at_ends = transform.get_parent_op %steps_at_ends {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
     transform.annotate %reductions_at_ends "reduction" = %rest : !transform.any_op, !transform.any_param
     %of_4 = transform.collect_matching @is_12_wide in %root : (!transform.any_op) -> !transform.any_op
-    %of_8 = transform.collect_matching @is_24_wide in %root : (!transform.any_op) -> !transform.any_op
-    %of_16 = transform.collect_matching @is_48_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_4, %loops_4:2 = transform.structured.tile_using_for %of_4 tile_sizes [1, 4]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %of_8 = transform.collect_matching @is_24_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_8, %loops_8:2 = transform.structured.tile_using_for %of_8 tile_sizes [1, 8]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %of_16 = transform.collect_matching @is_48_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_16, %loops_16:2 = transform.structured.tile_using_for %of_16 tile_sizes [1, 16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1 : !transform.any_op
