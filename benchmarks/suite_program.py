@@ -52,25 +52,27 @@ def run_suite(
     table = with_rivals_of(table, chosen)
     target = find_target(options["target"]).name
     os.environ.update(instruction_caps(target))  # before the first process that NumPy or a rival runs in
-    how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits)
-    rows: list[SuiteRow] = []
+    processes = 1 if asked.is_quick else asked.processes
+    how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits, processes)
+    rows: dict[str, SuiteRow] = {}
     is_complete = False
-    with SuiteRun(table, how) as run:
-        for line in rival_lines(run.versions):
-            say(f"lhkit: {line}", err=True)
-        try:
-            for row in _measured_rows(run, chosen):
-                rows.append(row)  # one by one: what was measured survives Ctrl-C
-            is_complete = True
-        finally:
-            missing = () if families else table.missing
-            found = SuiteResult(asked.is_quick, is_complete, 1, target, run.versions, tuple(rows), missing)
-            _show(found, table, json_file, asked.html_file)
+    run = SuiteRun(table, how)
+    for line in rival_lines(run.versions):
+        say(f"lhkit: {line}", err=True)
+    try:
+        for row in _measured_rows(run, chosen):
+            rows[row.name] = row  # one by one: what was measured survives Ctrl-C
+        is_complete = True
+    finally:
+        missing = () if families else table.missing
+        measured = tuple(rows.values())
+        found = SuiteResult(asked.is_quick, is_complete, 1, target, run.versions, measured, missing)
+        _show(found, table, json_file, asked.html_file)
     _refuse_failures(found)
 
 
 def _measured_rows(run: SuiteRun, families: Sequence[SuiteFamily]) -> Iterator[SuiteRow]:
-    total = sum(len(run.shapes(family)) for family in families)
+    total = run.steps(families)
     progress = _Progress(total)
     for row in run.rows(families, progress.begin):
         progress.clear()
