@@ -138,7 +138,7 @@ module attributes {transform.with_named_sequence} {
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %matmuls : !transform.any_op {
     ^bb0(%matmul: !transform.any_op):
-      %fill = transform.include @fill_of failures(suppress) (%matmul) : (!transform.any_op) -> !transform.any_op
+      %fill = transform.include @fill_or_nothing failures(suppress) (%matmul) : (!transform.any_op) -> !transform.any_op
       %share, %shares = transform.structured.tile_using_forall %matmul num_threads [0, %threads]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
       %fill_share, %shares_1 = transform.structured.fuse_into_containing_op %fill into %shares
@@ -147,7 +147,12 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
-  // The fill that a matmul starts from.
+
+  // The fill that a matmul starts from; nothing where it starts from something else.
+  transform.named_sequence private @fill_or_nothing(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %fill = transform.include @fill_of failures(propagate) (%matmul) : (!transform.any_op) -> !transform.any_op
+    transform.yield %fill : !transform.any_op
+  }
   transform.named_sequence private @fill_of(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %init = transform.get_producer_of_operand %matmul[2] : (!transform.any_op) -> !transform.any_op
     transform.match.operation_name %init ["linalg.fill"] : !transform.any_op
