@@ -283,19 +283,10 @@ def measure(
         from_python=from_python,
         progress=progress,
     )
-    inside = len(names) - len(outsiders)
-    measurements = tuple(
-        _measurement(i, kernels, verdicts, sampling, cache, from_python) for i in range(inside)
-    )
-    measurements += tuple(
-        outsider.measurement(sampling.samples[i], sampling.calls[i], sampling.stable[i])
-        for i, outsider in enumerate(outsiders, inside)
-        if outsider.failure is None
-    )
     return Comparison(
         payload=first.payload.source,
         payload_sha256=first.payload.sha256,
-        measurements=measurements,
+        measurements=_measurements(kernels, verdicts, sampling, cache, from_python),
         anchor=names[0],
         rounds=max(len(samples) for samples in sampling.samples),
         seed=seed,
@@ -322,6 +313,23 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     sampling = Sampling(first.worker, list(kernels), None)
     sampling.take(kernels, inputs, batch_ns=_SHORT_BATCH_NS, rounds=rounds, seconds=DEFAULT_SECONDS, seed=seed)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
+
+
+def _measurements(
+    kernels: Mapping[str, Kernel],
+    verdicts: Mapping[str, Verification],
+    sampling: Sampling,
+    cache: CacheState,
+    from_python: bool,
+) -> tuple[Measurement, ...]:
+    """Return the entries of the worker, then those of other processes that did not fail."""
+    inside = len(sampling.names) - len(sampling.outsiders)
+    measured = [_measurement(i, kernels, verdicts, sampling, cache, from_python) for i in range(inside)]
+    for i, outsider in enumerate(sampling.outsiders, inside):
+        if outsider.failure is None:
+            samples = sampling.samples[i], sampling.calls[i], sampling.stable[i]
+            measured.append(outsider.measurement(*samples))
+    return tuple(measured)
 
 
 def _measurement(

@@ -25,7 +25,7 @@ from lhkit.model.target import available_cores
 from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[2]
-SUITE = ROOT / "benchmarks" / "accepted" / "softmax.json"
+SUITE = ROOT / "data" / "suite" / "amd-epyc-avx512.json"
 RIVALS = """
 import os, signal, time, this
 
