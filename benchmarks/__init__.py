@@ -5,6 +5,8 @@
 - ``rivals_client``: Rivals from the client's side: processes, prepared tasks, and the fastest setting.
 - ``rival_process``: ``python -m benchmarks.rival_process``: the process of a rival, which prepares a task,
   runs and times it.
+- ``instruction_caps``: Rivals held to the instructions of the target, by variables that their libraries read
+  at start.
 - ``suite_run``: Runs the suite: one row per shape, every entry verified, then sampled in the same rounds.
 - ``suite_results``: Ratios against each rival, shares of limits, goals, and two runs against each other.
 - ``suite_file``: ``lhkit.suite/1``: serialization of a run of the suite as JSON; each row holds its
@@ -12,5 +14,7 @@
 - ``suite_tables``: A run of the suite as text: one table per family, omitted entries, settings, and goals.
 - ``suite_bars``: Speeds against rivals as bars on a logarithmic axis.
 - ``suite_page``: A run of the suite as one self-contained HTML page.
+- ``suite_collection``: Runs of the suite on several machines and targets: one file each in ``data/suite``,
+  shown side by side.
 - ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
 """

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import importlib.util
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ Array = NDArray[Any]
 PROGRAM = "benchmarks.rival_process"
 # Compilers that try many variants take long for one of them.
 _LIMITS = Limits(seconds=300.0, bytes=8 << 30)
+# Threads of pools spin before they sleep, OpenBLAS's for 2^26 cycles, and would take the cores of others.
+_REST_SECONDS = 0.05
 
 
 def is_installed(rival: Rival) -> bool:
@@ -50,10 +53,12 @@ class RivalProcess:
     Attributes:
         rival: The rival.
         worker: Its process.
+        threads: How many threads it has.
     """
 
     def __init__(self, rival: Rival, *, threads: int = 1, limits: Limits | None = None) -> None:
         self.rival = rival
+        self.threads = threads
         self.worker = Worker(
             limits or _LIMITS, threads=threads, program=PROGRAM, title=f"the process of {rival.name}"
         )
@@ -93,6 +98,7 @@ class PreparedRival:
         self._worker = process.worker
         self.compile_ns = compile_ns
         self._core: int | None = None
+        self._rest_seconds = _REST_SECONDS if process.threads > 1 else 0.0
         self._disturbed: list[int] = []
 
     def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
@@ -104,6 +110,7 @@ class PreparedRival:
     def sample(self, number: int) -> float | None:
         """Return the time of one call in ns in the round of that number; None if there is none any more."""
         answer = self._ask(SampleRival(number, self._core))
+        time.sleep(self._rest_seconds)
         if answer is None:
             return None
         if answer.is_disturbed:
@@ -149,12 +156,16 @@ _SAMPLES, _BATCH_NS = 7, 10_000_000
 
 
 def prepare_fastest(
-    process: RivalProcess, task: RivalTask, arguments: Sequence[Array], judge: Judge
+    process: RivalProcess,
+    task: RivalTask,
+    arguments: Sequence[Array],
+    judge: Judge,
+    known: ChosenSetting | None = None,
 ) -> tuple[PreparedRival | LeftOut, ChosenSetting | None]:
     """Have a task prepared in the fastest setting that is right, and return what times it, and the choice.
 
     Settings are tried one after the other, since a process holds one task. One that does not compile, is wrong
-    or dies is recorded with the reason.
+    or dies is recorded with the reason. One that is ``known`` to be the fastest is taken without a trial.
 
     Returns:
         The prepared rival, or why there is none; and which setting it has, None for a rival without settings.
@@ -162,6 +173,8 @@ def prepare_fastest(
     names = _settings(process.rival, task.family)
     if not names:
         return _prepared(process, task, arguments, judge), None
+    if known is not None and known.setting:
+        return _prepared(process, dataclasses.replace(task, setting=known.setting), arguments, judge), known
     tried: list[TriedSetting] = []
     found: dict[str, PreparedRival] = {}
     failures: list[LeftOut] = []

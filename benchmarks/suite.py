@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.errors import FailureKind
-from lhkit.model.measurement import Comparison
+from lhkit.model.measurement import Comparison, TimedBy
 
 Shape = tuple[int | tuple[int, ...], ...]
 Limit = Literal["fma", "copy"]
@@ -107,10 +107,12 @@ class Goal:
 
     Attributes:
         of: ``each`` shape, or the geometric ``mean`` of all.
-        must: What has to be reached.
+        must: What has to be reached; 0 if it is only aimed at.
         aim: What is aimed at.
-        against: Whose speed the figure is a multiple of; empty for a share of the family's limit.
+        against: Whose speed the figure is a multiple of; empty for a share of the family's limit. Where there
+            are several of a name (``NumPy`` and ``NumPy, out=``), the fastest of them, shape by shape.
         shape: The only shape that it is about; empty for all.
+        target: The only target that it is about; empty for all.
     """
 
     of: Literal["each", "mean"]
@@ -118,6 +120,7 @@ class Goal:
     aim: float
     against: str = ""
     shape: Shape = ()
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ class SuiteFamily:
         shapes: The arguments of the generator.
         quick: Small ones, to see that all works.
         goals: What it has to reach.
+        timed_by: What repeats the calls of kernels: ``Python`` where what a call costs counts.
+        threads: How many threads every program has, the kernels by their knob of that name.
     """
 
     name: str
@@ -147,6 +152,8 @@ class SuiteFamily:
     shapes: tuple[Shape, ...]
     quick: tuple[Shape, ...]
     goals: tuple[Goal, ...] = ()
+    timed_by: TimedBy = "machine code"
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,8 @@ class SuiteRow:
         comparison: The kernel (named ``OURS``), NumPy and the rivals in one run; None if it came to nothing.
         left_out: Entries that are not in it.
         settings: The settings of rivals that have several.
+        threads: How many threads every program had.
+        starts: The first round of each set of fresh processes; the rounds of all are one comparison.
     """
 
     family: str
@@ -210,6 +219,8 @@ class SuiteRow:
     comparison: Comparison | None
     left_out: tuple[LeftOut, ...] = ()
     settings: tuple[ChosenSetting, ...] = ()
+    threads: int = 1
+    starts: tuple[int, ...] = (0,)
 
     @property
     def name(self) -> str:
@@ -238,7 +249,7 @@ class SuiteResult:
     Attributes:
         is_quick: Whether small shapes were taken.
         is_complete: Whether it came to its end.
-        threads: How many threads everything had.
+        threads: How many threads everything had, but for rows that say more.
         target: Whose vectors defaults of knobs followed.
         rivals: The rivals, those too that are not installed.
         rows: What came of each shape.

@@ -25,7 +25,7 @@ from lhkit.model.errors import UsageError, usage_error
 SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
 # Fields that have one name in the file and in the values.
 _OF_FILE = ("threads", "target", "rivals", "missing")
-_OF_ROW = ("family", "shape", "schedule", "limit", "left_out", "settings")
+_OF_ROW = ("family", "shape", "schedule", "limit", "left_out", "settings", "threads", "starts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class RowEntry:
     bench: Any
     left_out: tuple[LeftOut, ...]
     settings: tuple[ChosenSetting, ...] = ()
+    threads: int = 1
+    starts: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True, slots=True)

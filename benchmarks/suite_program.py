@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.instruction_caps import instruction_caps
 from benchmarks.suite import OURS, SuiteFamily, SuiteResult, SuiteRow, SuiteTable
+from benchmarks.suite_collection import file_name, with_other_families
 from benchmarks.suite_file import suite_to_json
 from benchmarks.suite_page import suite_page
 from benchmarks.suite_results import judge_goals
@@ -41,7 +42,8 @@ def run_suite(
     Args:
         families: Names of families; none for all.
         asked: The options of the suite.
-        json_file: File for JSON, or None.
+        json_file: File for JSON; a folder for one named by CPU and target, whose rows of other families stay;
+            or None.
         seed: What arguments and order are drawn from.
         limits: Time and memory of a request to the compiler.
         options: The other options of ``lhkit bench``.
@@ -52,25 +54,31 @@ def run_suite(
     table = with_rivals_of(table, chosen)
     target = find_target(options["target"]).name
     os.environ.update(instruction_caps(target))  # before the first process that NumPy or a rival runs in
-    how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits)
-    rows: list[SuiteRow] = []
+    processes = 1 if asked.is_quick else asked.processes
+    how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits, processes)
+    rows: dict[str, SuiteRow] = {}
     is_complete = False
-    with SuiteRun(table, how) as run:
-        for line in rival_lines(run.versions):
-            say(f"lhkit: {line}", err=True)
-        try:
-            for row in _measured_rows(run, chosen):
-                rows.append(row)  # one by one: what was measured survives Ctrl-C
-            is_complete = True
-        finally:
-            missing = () if families else table.missing
-            found = SuiteResult(asked.is_quick, is_complete, 1, target, run.versions, tuple(rows), missing)
-            _show(found, table, json_file, asked.html_file)
+    run = SuiteRun(table, how)
+    for line in rival_lines(run.versions):
+        say(f"lhkit: {line}", err=True)
+    try:
+        for row in _measured_rows(run, chosen):
+            rows[row.name] = row  # one by one: what was measured survives Ctrl-C
+        is_complete = True
+    finally:
+        missing = () if families else table.missing
+        measured = tuple(rows.values())
+        found = SuiteResult(asked.is_quick, is_complete, 1, target, run.versions, measured, missing)
+        if json_file is not None and Path(json_file).is_dir():
+            file = Path(json_file) / file_name(found)
+            write_text(str(file), suite_text(with_other_families(found, file, load_table().families)))
+            json_file = None
+        _show(found, table, json_file, asked.html_file)
     _refuse_failures(found)
 
 
 def _measured_rows(run: SuiteRun, families: Sequence[SuiteFamily]) -> Iterator[SuiteRow]:
-    total = sum(len(run.shapes(family)) for family in families)
+    total = run.steps(families)
     progress = _Progress(total)
     for row in run.rows(families, progress.begin):
         progress.clear()

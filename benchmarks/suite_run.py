@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,9 @@ from benchmarks.suite import (
     SuiteRow,
     SuiteTable,
 )
+from benchmarks.suite_results import pooled_rows
 from benchmarks.suite_table import find_schedule
-from lhkit.bench.side_by_side import Progress, measure
+from lhkit.bench.side_by_side import REFERENCE_NAME, Progress, measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import compare_results, expected_results, payload_work
 from lhkit.load.loader import load_schedule
@@ -70,6 +71,7 @@ class SuiteOptions:
         seed: What arguments and order are drawn from.
         target: Whose vectors defaults of knobs follow; None: as usual.
         limits: Time and memory of a request to the compiler.
+        processes: How often every row is measured in fresh processes; its seconds are divided among them.
     """
 
     is_quick: bool = False
@@ -78,10 +80,11 @@ class SuiteOptions:
     seed: int = 0
     target: str | None = None
     limits: Limits | None = None
+    processes: int = 1
 
 
 class SuiteRun:
-    """Processes of the compiler and of the rivals that are installed, for as long as it is open.
+    """Measures rows in processes of the compiler and of the rivals that are installed.
 
     Attributes:
         versions: The rivals of the table: what is installed, and what adds the others.
@@ -89,46 +92,75 @@ class SuiteRun:
 
     def __init__(self, table: SuiteTable, options: SuiteOptions) -> None:
         self._table, self._options = table, options
-        self._worker = Worker(options.limits)
-        installed = {rival.name: rival for rival in table.rivals if is_installed(rival)}
-        self.versions = tuple(_version(rival, rival.name in installed) for rival in table.rivals)
-        self._rivals = {name: RivalProcess(rival) for name, rival in installed.items()}
-
-    def __enter__(self) -> SuiteRun:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.close()
-        for process in self._rivals.values():
-            process.close()
+        self._installed = {rival.name: rival for rival in table.rivals if is_installed(rival)}
+        self.versions = tuple(_version(rival, rival.name in self._installed) for rival in table.rivals)
 
     def shapes(self, family: SuiteFamily) -> tuple[Shape, ...]:
         """Return the shapes of a family that are measured."""
         return family.quick if self._options.is_quick else family.shapes
 
+    def steps(self, families: Sequence[SuiteFamily]) -> int:
+        """Return how often `rows` yields."""
+        return self._options.processes * sum(len(self.shapes(family)) for family in families)
+
     def rows(
         self, families: Sequence[SuiteFamily], progress: Callable[[str], Progress | None] = lambda _name: None
     ) -> Iterator[SuiteRow]:
-        """Measure the shapes of families, one row after the other; what fails is said in its row."""
-        for family in families:
-            for shape in self.shapes(family):
-                row = SuiteRow(family.name, shape, family.schedule, family.limit, None)
-                yield self._measured(row, family, progress(row.name))
+        """Measure the shapes of families, one row after the other; what fails is said in its row.
 
-    def _measured(self, row: SuiteRow, family: SuiteFamily, progress: Progress | None) -> SuiteRow:
+        With several processes each family is gone through so often, and each time its rows come again with
+        the rounds of one process more: in between, whatever else this machine does has time to change.
+        """
+        for family in families:
+            found: dict[Shape, SuiteRow] = {}
+            for number in range(self._options.processes):
+                options = dataclasses.replace(self._options, seed=self._options.seed + number)
+                with _FamilyRun(self._table, family, options, self._installed) as run:
+                    for shape in self.shapes(family):
+                        name = SuiteRow(family.name, shape, family.schedule, family.limit, None).name
+                        row = run.measured(shape, found.get(shape), progress(name))
+                        found[shape] = pooled_rows(found.get(shape), row)
+                        yield found[shape]
+
+
+class _FamilyRun:
+    """Fresh processes of the compiler and of a family's rivals, for as long as it is open."""
+
+    def __init__(
+        self, table: SuiteTable, family: SuiteFamily, options: SuiteOptions, installed: Mapping[str, Rival]
+    ) -> None:
+        self._table, self._family, self._options = table, family, options
+        self._worker = Worker(options.limits)
+        names = [name for name in family.rivals if name in installed]
+        self._rivals = [RivalProcess(installed[name], threads=family.threads) for name in names]
+
+    def __enter__(self) -> _FamilyRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+        for process in self._rivals:
+            process.close()
+
+    def measured(self, shape: Shape, before: SuiteRow | None, progress: Progress | None) -> SuiteRow:
+        """Return the row of a shape; the settings that rivals had before are taken again."""
+        family = self._family
+        row = SuiteRow(family.name, shape, family.schedule, family.limit, None, threads=family.threads)
+        known = {chosen.rival: chosen for chosen in before.settings} if before else {}
         left_out: list[LeftOut] = []
         settings: list[ChosenSetting] = []
         comparison = None
         try:
             payload = getattr(lhkit.payloads, family.payload)(*row.shape)
             found = find_schedule(self._table, family)
-            schedule = load_schedule(found, target=self._options.target, worker=self._worker)
+            knobs = {"threads": family.threads} if family.threads > 1 else {}
+            schedule = load_schedule(found, target=self._options.target, worker=self._worker).with_knobs(knobs)
             kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
             if not self._options.is_quick:
                 # How long the first time takes is how long the compiler loads what it needs.
                 kernel.forget()
                 kernel.build()
-            comparison = self._compared(kernel, family, progress, left_out, settings)
+            comparison = self._compared(kernel, progress, left_out, settings, known)
         except LhkitError as error:
             left_out.append(LeftOut(OURS, error.failure.kind, _in_a_line(error)))
         return dataclasses.replace(
@@ -138,21 +170,22 @@ class SuiteRun:
     def _compared(
         self,
         kernel: Kernel,
-        family: SuiteFamily,
         progress: Progress | None,
         left_out: list[LeftOut],
         settings: list[ChosenSetting],
+        known: Mapping[str, ChosenSetting],
     ) -> Comparison | None:
         """Return the comparison of what is right; what is not goes to a list, settings of rivals to another."""
-        options = self._options
+        options, family = self._options, self._family
         inputs = default_arguments(kernel.payload, kernel.function, options.seed)
-        prepared = self._prepared(kernel, family, inputs, left_out, settings)
-        seconds = family.seconds if options.seconds is None else options.seconds
+        prepared = self._prepared(kernel, inputs, left_out, settings, known)
+        seconds = (family.seconds if options.seconds is None else options.seconds) / options.processes
         comparison = measure(
             {OURS: kernel},
             inputs,
             rounds=min(options.rounds, _QUICK_ROUNDS) if options.is_quick else options.rounds,
             seconds=_QUICK_SECONDS if options.is_quick and options.seconds is None else seconds,
+            from_python=family.timed_by == "Python",
             seed=options.seed,
             limits=options.limits,
             progress=progress,
@@ -165,33 +198,36 @@ class SuiteRun:
         if verdict is not None and not verdict.ok:
             left_out.append(LeftOut(OURS, "wrong-result", verdict.difference or "its result is wrong"))
             return None
-        versions = {v.name: v.version for v in self.versions if v.version is not None}
-        beside = tuple((name, version) for name, version in versions.items() if name in family.rivals)
+        if family.threads > 1:
+            # Beside a kernel NumPy has one thread: two pools of threads in a process disturb each other.
+            entries = tuple(m for m in comparison.measurements if m.name != REFERENCE_NAME)
+            comparison = dataclasses.replace(comparison, measurements=entries, anchor=OURS)
+        beside = tuple((process.rival.name, version_of(process.rival)) for process in self._rivals)
         return dataclasses.replace(comparison, environment=(*comparison.environment, *beside))
 
     def _prepared(
         self,
         kernel: Kernel,
-        family: SuiteFamily,
         inputs: Sequence[Array],
         left_out: list[LeftOut],
         settings: list[ChosenSetting],
+        known: Mapping[str, ChosenSetting],
     ) -> list[PreparedRival]:
         """Return the rivals whose results are right, each in its fastest setting."""
-        processes = [self._rivals[name] for name in family.rivals if name in self._rivals]
-        if not processes:
+        if not self._rivals:
             return []
+        family = self._family
         payload, function = kernel.payload, kernel.function.name
         code = code_target(self._options.target)
         cpu = INSTRUCTION_SETS[code].cpu if code else "host"
-        task = RivalTask(family.payload, self._plain_text(payload), function, 1, cpu)
+        task = RivalTask(family.payload, self._plain_text(payload), function, family.threads, cpu)
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         terms = payload_work(payload, function, shapes, self._worker).reduction_length
         judge = functools.partial(compare_results, expected=expected, reduction_length=terms, against=against)
         found = []
-        for process in processes:
-            rival, chosen = prepare_fastest(process, task, inputs, judge)
+        for process in self._rivals:
+            rival, chosen = prepare_fastest(process, task, inputs, judge, known.get(process.rival.name))
             if isinstance(rival, LeftOut):
                 left_out.append(rival)
             else:

@@ -11,13 +11,13 @@ from lhkit.model.sample_statistics import summarize
 
 # Before the name of a row whose ratios another timing may have moved.
 DISTURBED = "≈"
-_LIMITS = {"fma": "of FMA peak", "copy": "of copy"}
+LIMITS = {"fma": "of FMA peak", "copy": "of copy"}
 
 
 def family_table(rows: Sequence[SuiteRow]) -> Table:
     """Return the shapes of a family: time, share of the limit, and the speed as a multiple of each rival's."""
     rivals = list(dict.fromkeys(r.rival for row in rows for r in rival_ratios(row)))
-    header = ("", "time", _LIMITS[rows[0].limit], *(f"vs {name}" for name in rivals), "compile")
+    header = ("", "time", LIMITS[rows[0].limit], *(f"vs {name}" for name in rivals), "compile")
     return Table(header, tuple(_cells(row, rivals) for row in rows))
 
 
@@ -45,7 +45,7 @@ def row_line(row: SuiteRow) -> str:
     said = [f"{r.speed.middle:.3g}× {r.rival}" for r in rival_ratios(row)]
     share = share_of_limit(row)
     if share is not None:
-        said.append(f"{format_share(share)} {_LIMITS[row.limit]}")
+        said.append(f"{format_share(share)} {LIMITS[row.limit]}")
     return "; ".join([", ".join(said) or "not measured", *left_out_lines(row)])
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
-from benchmarks.suite_bars import family_groups, ratio_svg, rivals_in_order
-from benchmarks.suite_file import load_suite
+from benchmarks.suite_bars import ratio_svg, rivals_in_order
+from benchmarks.suite_collection import collection_groups, collection_page, load_collection
 from benchmarks.suite_table import load_table
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
@@ -25,6 +25,7 @@ from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
+RESULTS = ROOT / "docs" / "suite_results.md"
 # Of no machine in particular, so that the picture is the same everywhere.
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3", 32 << 20))
 
@@ -58,16 +59,18 @@ def rooms() -> str:
 
 
 def suite() -> str:
-    """Return the accepted results of the suite, a bar a family and rival."""
-    families = load_table().families
-    files = [ROOT / "benchmarks" / "accepted" / f"{family.name}.json" for family in families]
-    results = [load_suite(file) for file in files if file.is_file()]
+    """Return the results of the suite that come with lhkit, a bar a family, target and rival."""
+    results, families = load_collection(), load_table().families
+    rivals = {rival.name: rival for result in results for rival in result.rivals}
     rows = tuple(row for result in results for row in result.rows)
-    rivals = tuple(dict.fromkeys(rival for result in results for rival in result.rivals))
-    known = {rival.name: rival for rival in rivals}
-    joined = dataclasses.replace(results[0], rows=rows, rivals=tuple(known.values()))
+    joined = dataclasses.replace(results[0], rows=rows, rivals=tuple(rivals.values()))
     label = "Speed of lhkit's schedules as a multiple of NumPy, PyTorch and IREE, geometric means by family."
-    return ratio_svg(family_groups(joined, families), rivals_in_order(joined), label)
+    return ratio_svg(collection_groups(results, families), rivals_in_order(joined), label)
+
+
+def suite_results() -> str:
+    """Return the page with these results side by side."""
+    return collection_page(load_collection(), load_table().families)
 
 
 def drawn(name: str) -> str:
@@ -88,3 +91,4 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for each in PICTURES:
         (FOLDER / f"{each}.svg").write_text(drawn(each), encoding="utf-8")
+    RESULTS.write_text(suite_results(), encoding="utf-8")

@@ -12,6 +12,7 @@
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
+//          threads: how many share the columns of a result.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run on a quiet
 //          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
@@ -45,7 +46,10 @@ module attributes {transform.with_named_sequence} {
     %block_m = transform.tune.knob<"block_m"> = 384 : i64 from options = [96, 192, 384, 768] -> !transform.param<i64>
     %large = transform.tune.knob<"large"> = 1280 : i64 from options = [896, 1280, 1792, 16384] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
+    %threads = transform.tune.knob<"threads"> = 1 : i64 from options = [1, 2, 4, 8] -> !transform.param<i64>
 
+    transform.include @share_columns_among_threads failures(propagate) (%root, %threads)
+      : (!transform.any_op, !transform.param<i64>) -> ()
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root, %tile_n, %large
       @is_slim -> @take_dots, @is_thin -> @take_streams, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
@@ -150,6 +154,34 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
     transform.include @lower_contractions failures(propagate) (%all) : (!transform.any_op) -> ()
     transform.yield
+  }
+
+  // Give each thread some columns of a result, and with them those of the fill that it starts from: no thread packs
+  // what another one packs. A single thread's share is all, and no loop is left.
+  transform.named_sequence private @share_columns_among_threads(%root: !transform.any_op {transform.readonly},
+      %threads: !transform.param<i64> {transform.readonly}) {
+    %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %matmuls : !transform.any_op {
+    ^bb0(%matmul: !transform.any_op):
+      %fill = transform.include @fill_or_nothing failures(suppress) (%matmul) : (!transform.any_op) -> !transform.any_op
+      %share, %shares = transform.structured.tile_using_forall %matmul num_threads [0, %threads]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      %fill_share, %shares_1 = transform.structured.fuse_into_containing_op %fill into %shares
+        : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    }
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // The fill that a matmul starts from; nothing where it starts from something else.
+  transform.named_sequence private @fill_or_nothing(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %fill = transform.include @fill_of failures(propagate) (%matmul) : (!transform.any_op) -> !transform.any_op
+    transform.yield %fill : !transform.any_op
+  }
+  transform.named_sequence private @fill_of(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %init = transform.get_producer_of_operand %matmul[2] : (!transform.any_op) -> !transform.any_op
+    transform.match.operation_name %init ["linalg.fill"] : !transform.any_op
+    transform.yield %init : !transform.any_op
   }
 
   // Cut into strips of columns; gives wide ones, ones as wide as a vector, and the narrower one at the end.
@@ -328,34 +360,38 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi le %size, %most : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A matmul with up to 12 rows.
+  // A matmul with up to 12 rows, and columns of a known number.
   transform.named_sequence private @is_flat(%op: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
-    %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    %size, %width = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%matmul: !transform.any_op):
       %rows = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %rows : !transform.param<i64>
+      %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %rows, %columns : !transform.param<i64>, !transform.param<i64>
     }
     %least = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most = transform.param.constant 12 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %size, %least : !transform.param<i64>
     transform.match.param.cmpi le %size, %most : !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A matmul with a reduction of up to 32 steps.
+  // A matmul with a reduction of up to 32 steps, and columns of a known number.
   transform.named_sequence private @is_short(%op: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
-    %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    %size, %width = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%matmul: !transform.any_op):
       %steps = transform.match.structured.dim %matmul[2] : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %steps : !transform.param<i64>
+      %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %steps, %columns : !transform.param<i64>, !transform.param<i64>
     }
     %least = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most = transform.param.constant 32 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %size, %least : !transform.param<i64>
     transform.match.param.cmpi le %size, %most : !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // A matmul with up to 576 columns and a reduction of up to 512 steps, both known, in tiles of at least 64 columns.

@@ -1,4 +1,4 @@
-"""IREE: the same payload, compiled by a compiler that schedules by itself, on one thread."""
+"""IREE: the same payload, compiled by a compiler that schedules by itself."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ SETTINGS = {
 
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a payload to a call of its function."""
-    if task.threads != 1:
-        raise ValueError("it is run on one thread here")
-    config = iree.runtime.Config("local-sync")
+    if task.threads > 1:
+        iree.runtime.flags.parse_flags(f"--task_topology_max_group_count={task.threads}")
+    config = iree.runtime.Config("local-task" if task.threads > 1 else "local-sync")
     binary = iree.compiler.compile_str(
         task.text,
         target_backends=["llvm-cpu"],

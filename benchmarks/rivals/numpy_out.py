@@ -1,5 +1,9 @@
-"""NumPy that writes to arrays that are there, where the reference makes new ones."""
+"""NumPy that writes to arrays that are there, where the reference makes new ones.
 
+The setting ``dot`` is the method of that name, which costs a quarter of what ``np.matmul`` does to call.
+"""
+
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,14 +14,19 @@ Array = np.ndarray
 
 def prepare(task: Any) -> Callable[[Sequence[Array]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call."""
-    make = FAMILIES[task.family]
+    make = matmul_by_dot if task.setting == "dot" else FAMILIES[task.family]
     return lambda arrays: make(*arrays)
 
 
 def matmul(lhs: Array, rhs: Array) -> Callable[[], Array]:
     """Return a call of the product."""
     out = np.empty((lhs.shape[0], rhs.shape[1]), lhs.dtype)
-    return lambda: np.matmul(lhs, rhs, out=out)
+    return functools.partial(np.matmul, lhs, rhs, out)
+
+
+def matmul_by_dot(lhs: Array, rhs: Array) -> Callable[[], Array]:
+    """Return a call of the product by the method of the left-hand side."""
+    return functools.partial(lhs.dot, rhs, np.empty((lhs.shape[0], rhs.shape[1]), lhs.dtype))
 
 
 def fc_relu(lhs: Array, rhs: Array, bias: Array) -> Callable[[], Array]:

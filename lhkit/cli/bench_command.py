@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Options of ``lhkit bench`` that apply to the suite too.
 _SHARED = {"payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory"}
 # Options of the suite alone.
-_OWN = ("rivals", "is_quick", "html_file", "table_file")
+_OWN = ("rivals", "is_quick", "html_file", "table_file", "processes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class SuiteAsked:
     is_quick: bool
     html_file: str | None
     table_file: str | None
+    processes: int
     seconds: float | None
 
 
@@ -69,7 +70,7 @@ def _suite_asked() -> SuiteAsked | None:
     given = {str(p.name): p.opts[-1] for p, s in sources.items() if s is ParameterSource.COMMANDLINE}
     if not context.params["is_suite"]:
         if given.keys() & set(_OWN):
-            raise usage_error("--rival, --quick, --html and --table go with --suite")
+            raise usage_error("--rival, --quick, --html, --table and --processes go with --suite")
         return None
     if others := given.keys() - {"is_suite", *_OWN, *_SHARED}:
         raise usage_error(f"--suite does not go with {', '.join(sorted(given[name] for name in others))}")
@@ -106,6 +107,12 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @click.option("--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite).")
 @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
 @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    default=3,
+    help="Fresh processes that share the time of each row (with --suite; one with --quick).",
+)
 @function_option
 @click.option(
     "--threads",

@@ -141,6 +141,7 @@ class PrepareTiming(Request[TimingAnswer], frozen=True, tag="prepare_timing"):
     pin: bool  # Whether to stay on one core
     vector_bits: int  # Width of vectors, for the limits of the core
     has_fma: bool
+    from_python: bool = False  # Whether kernels too are repeated by a loop in Python
 
 
 class WarmUpAnswer(Answer, frozen=True):

@@ -44,9 +44,9 @@ def comparison(cpu="Some CPU", payload="a", **times_ns):
     )
 
 
-def row(shape, family="product", limit="fma", left_out=(), settings=(), **options):
+def row(shape, family="product", limit="fma", left_out=(), settings=(), threads=1, **options):
     measured = comparison(**options) if "lhkit" in options else None
-    return SuiteRow(family, shape, f"{family}.mlir", limit, measured, tuple(left_out), tuple(settings))
+    return SuiteRow(family, shape, f"{family}.mlir", limit, measured, tuple(left_out), tuple(settings), threads)
 
 
 FAMILIES = (

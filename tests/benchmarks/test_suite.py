@@ -10,13 +10,14 @@ import pytest
 from suite_samples import CRASHED, FAMILIES, RESULT, row
 
 import lhkit
-from benchmarks.suite import shape_text
+from benchmarks.suite import Goal, LeftOut, shape_text
 from benchmarks.suite_file import suite_from_json, suite_to_json
 from benchmarks.suite_results import (
     compare_suites,
     family_means,
     goal_text,
     judge_goals,
+    pooled_rows,
     rival_ratios,
     share_of_limit,
 )
@@ -74,6 +75,40 @@ def test_ratios_are_of_the_same_rounds_and_shares_of_the_limit_that_counts():
     assert share_of_limit(third) == pytest.approx(0.4, rel=0.01)
     assert share_of_limit(second, "torch") is None
     assert share_of_limit(row((8, 8))) is None and rival_ratios(row((8, 8))) == ()
+
+
+def test_processes_are_pooled_and_differ_more_than_their_rounds_do():
+    first, again = (row((8, 8), NumPy=100.0, lhkit=ours) for ours in (100.0, 80.0))
+    pooled = pooled_rows(pooled_rows(None, first), again)
+    assert pooled.starts == (0, 8) and pooled.comparison.rounds == 16
+    assert [n for n, _ in pooled.comparison.measurement("lhkit").samples_ns] == list(range(16))
+    (ratio,) = rival_ratios(pooled)
+    assert ratio.speed.middle == pytest.approx(1.125) and ratio.speed.low < 0.5 and ratio.speed.high > 2
+    assert rival_ratios(first)[0].speed.high == pytest.approx(1.0)
+    assert suite_from_json(written(dataclasses.replace(RESULT, rows=(pooled,))), "f.json").rows == (pooled,)
+
+
+def test_a_row_that_fails_once_keeps_its_times_unless_it_is_wrong():
+    measured = row((8, 8), NumPy=100.0, lhkit=100.0, torch=50.0)
+    late = pooled_rows(measured, row((8, 8), NumPy=100.0, lhkit=100.0, left_out=[CRASHED]))
+    assert late.left_out == (CRASHED,) and {r.rival for r in rival_ratios(late)} == {"NumPy", "torch"}
+    crashed, wrong = (row((8, 8), left_out=[LeftOut("lhkit", k, "no")]) for k in ("crash", "wrong-result"))
+    assert pooled_rows(measured, crashed).comparison == measured.comparison
+    assert pooled_rows(crashed, measured).left_out == crashed.left_out
+    assert pooled_rows(measured, wrong).comparison is None and pooled_rows(wrong, measured).comparison is None
+
+
+def test_threads_share_the_limit_of_as_many_cores():
+    assert share_of_limit(row((8, 8), threads=2, NumPy=100.0, lhkit=100.0)) == pytest.approx(0.4, rel=0.01)
+
+
+def test_goals_are_of_their_target_and_against_the_fastest_of_a_name():
+    found = row((8, 8), **{"NumPy": 300.0, "lhkit": 100.0, "NumPy, out=": 90.0, "NumPyro": 1.0})
+    goals = (Goal("each", 1.0, 1.5, "NumPy"), Goal("each", 0, 1.0, "NumPy"), Goal("each", 5, 9, target="neon"))
+    family = dataclasses.replace(FAMILIES[0], shapes=((8, 8),), goals=goals)
+    judged = judge_goals(dataclasses.replace(RESULT, rows=(found,)), [family])
+    assert [(round(j.value, 6), j.verdict) for j in judged] == [(0.9, "MISSES"), (0.9, "below the aim")]
+    assert goal_text(goals[1]) == "each shape: aim 1 of the speed of NumPy"
 
 
 def test_means_are_geometric_and_say_how_many_shapes():

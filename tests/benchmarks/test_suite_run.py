@@ -21,10 +21,11 @@ from benchmarks.suite_table import choose_families, choose_rivals, load_table
 from benchmarks.suite_tables import setting_lines
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
+from lhkit.model.target import available_cores
 from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[2]
-SUITE = ROOT / "benchmarks" / "accepted" / "softmax.json"
+SUITE = ROOT / "data" / "suite" / "amd-epyc-avx512.json"
 RIVALS = """
 import os, signal, time, this
 
@@ -130,9 +131,9 @@ def table_file(tmp_path_factory):
 def rows(table_file):
     """Rows by family, and what is known of the rivals."""
     table = load_table(table_file)
-    with SuiteRun(table, SuiteOptions(is_quick=True, limits=Limits(seconds=60))) as run:
-        families = choose_families(table, ["fine", "bad", "unwritten"])
-        return {row.family: row for row in run.rows(families)}, run.versions
+    run = SuiteRun(table, SuiteOptions(is_quick=True, limits=Limits(seconds=60)))
+    families = choose_families(table, ["fine", "bad", "unwritten"])
+    return {row.family: row for row in run.rows(families)}, run.versions
 
 
 def test_who_is_right_is_measured_and_who_is_not_is_left_out_with_the_reason(rows):
@@ -148,8 +149,14 @@ def test_who_is_right_is_measured_and_who_is_not_is_left_out_with_the_reason(row
 
 def test_the_fastest_setting_is_measured_and_one_that_fails_is_recorded(table_file):
     table = load_table(table_file)
-    with SuiteRun(table, SuiteOptions(is_quick=True, limits=Limits(seconds=60))) as run:
-        (row,) = run.rows(choose_families(table, ["tuned"]))
+    run = SuiteRun(table, SuiteOptions(is_quick=True, limits=Limits(seconds=60), processes=2))
+    once, row = run.rows(choose_families(table, ["tuned"]))
+    assert once.starts == (0,) and row.starts == (0, once.comparison.rounds)
+    assert (
+        row.comparison.measurement("tuned").samples_ns[: len(once.comparison.measurement("tuned").samples_ns)]
+        == once.comparison.measurement("tuned").samples_ns
+    )
+    assert len(row.comparison.measurement("lhkit").samples_ns) == row.comparison.rounds > row.starts[1]
     chosen, hopeless = row.settings
     assert (chosen.rival, chosen.setting) == ("tuned", "fast")
     tried = {t.name: t for t in chosen.tried}
@@ -173,6 +180,21 @@ def test_a_rival_is_an_entry_like_any_other(rows):
     entry = rows[0]["fine"].comparison.measurement("right")
     assert len(entry.samples_ns) >= 5 and entry.timed_by == "Python" and entry.compile_ns is not None
     assert entry.verification.ok and dict(rows[0]["fine"].comparison.environment)["right"]
+
+
+@pytest.mark.skipif(available_cores() < 2, reason="two threads need two cores")
+def test_every_program_of_a_family_is_called_from_python_or_has_its_threads(table_file):
+    table = load_table(table_file)
+    small, wide = choose_families(load_table(), ["matmul-small", "fc_relu-threads"])
+    run = SuiteRun(
+        dataclasses.replace(table, families=(small, wide)),
+        SuiteOptions(is_quick=True, limits=Limits(seconds=60)),
+    )
+    called, *_, shared = run.rows([small, wide])
+    assert {m.timed_by for m in called.comparison.measurements} == {"Python"} and called.threads == 1
+    assert shared.threads == 2 and shared.comparison.core is None
+    (ours,) = shared.comparison.measurements  # NumPy beside it would have one thread
+    assert dict(ours.knobs)["threads"] == 2 and ours.timed_by == "machine code"
 
 
 def test_a_wrong_kernel_has_no_times(rows):
@@ -221,14 +243,8 @@ class Canned:
     def __init__(self, rows):
         self.versions, self._rows = RESULT.rivals, rows
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def shapes(self, family):
-        return tuple(row.shape for row in self._rows if row.family == family.name)
+    def steps(self, families):
+        return len(self._rows)
 
     def rows(self, _families, begin):
         for row in self._rows:

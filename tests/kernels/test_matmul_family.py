@@ -9,7 +9,7 @@ import lhkit
 from lhkit.kernels.verification import verify
 from lhkit.load.loader import load_schedule
 from lhkit.load.random_inputs import generate_arguments
-from lhkit.model.target import VECTORS
+from lhkit.model.target import VECTORS, available_cores
 
 SHAPES = {
     "whole tiles": (12, 128, 16),
@@ -68,6 +68,23 @@ def test_dynamic_shapes(family, worker):
         numbers = np.random.default_rng(m)
         arguments = [numbers.random(s, dtype=np.float32) for s in ((m, k), (k, n))]
         assert verify(kernel, arguments).ok, (m, n, k)
+
+
+@pytest.mark.parametrize("k", [8, 50])
+def test_few_rows_and_columns_of_an_unknown_number(k, family, worker):
+    payload = lhkit.load_payload(TO_ADD_TO.replace("{n}", "?").format(m=3, k=k))
+    kernel = lhkit.compile(payload, family, worker=worker)
+    for n in (1, 5, 16, 77):
+        numbers = np.random.default_rng(n)
+        lhs, rhs, out = (numbers.random(s, dtype=np.float32) for s in ((3, k), (k, n), (3, n)))
+        np.testing.assert_allclose(kernel(lhs, rhs, out), out + lhs @ rhs, rtol=1e-5)
+
+
+@pytest.mark.skipif(available_cores() < 2, reason="two threads need two cores")
+@pytest.mark.parametrize("shape", [(24, 256, 64), (40, 37, 33), (3, 5, 7), (20, 1, 9)])
+def test_two_threads_share_the_columns(shape, family, worker):
+    kernel = lhkit.compile(lhkit.payloads.matmul(*shape), family, {"threads": 2}, worker=worker)
+    assert "scf.forall" in kernel.ir("scheduled") and verify(kernel).ok
 
 
 @pytest.mark.parametrize("target", sorted(VECTORS))

@@ -396,18 +396,17 @@ def _measured_before(entry: Entry) -> None:
         add_members(entry, "Measurement", measurement)
     add_shown(entry, "speed", lhkit.show.speed(comparison))
     suite = find_public("load_suite", "benchmarks.suite_file")
+    result = suite(entry.record.checkout / "data" / "suite" / "amd-epyc-avx512.json")
+    add_members(entry, "suite", result)
     for name in ("conv2d", "matmul", "softmax"):
-        path = entry.record.checkout / "benchmarks" / "accepted" / f"{name}.json"
-        result = suite(path)
-        row = result.rows[0]
-        add_members(entry, f"suite {path.name}", result)
-        add_shown(entry, f"Comparison of {path.name}", row.comparison)
+        row = next(row for row in result.rows if row.family == name)
+        add_shown(entry, f"Comparison of {name}", row.comparison)
         for title, make in (("roofline", lhkit.show.roofline), ("speed", lhkit.show.speed)):
-            drawing = add_call(entry, f"{title} of {path.name}", lambda make=make, c=row.comparison: make(c))
+            drawing = add_call(entry, f"{title} of {name}", lambda make=make, c=row.comparison: make(c))
             if drawing is not None:
-                add_shown(entry, f"{title} of {path.name}", drawing)
-    matmul = suite(entry.record.checkout / "benchmarks" / "accepted" / "matmul.json")
-    drawing = lhkit.show.throughput({row.shape[0]: row.comparison for row in matmul.rows})
+                add_shown(entry, f"{title} of {name}", drawing)
+    rows = [row for row in result.rows if row.family == "matmul"]
+    drawing = lhkit.show.throughput({row.shape[0]: row.comparison for row in rows})
     add_shown(entry, "throughput", drawing)
 
 

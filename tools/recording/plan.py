@@ -83,11 +83,11 @@ def _record_wrong(record: Record) -> None:
 
 def _record_fixed(record: Record) -> None:
     """Commands on files of measurements that never change."""
-    suites = sorted(p.name for p in (record.checkout / "benchmarks" / "accepted").glob("*.json"))
+    suites = sorted(p.name for p in (record.checkout / "data" / "suite").glob("*.json"))
     for name in suites:
         record.entry(
             f"fixed/compare {name}",
-            _in_order([f"compare benchmarks/accepted/{name} benchmarks/accepted/{name}"]),
+            _in_order([f"compare data/suite/{name} data/suite/{name}"]),
         )
     record.entry(
         "fixed/compare sweeps",

@@ -202,7 +202,7 @@ WRONG: tuple[str, ...] = (
     f"sweep {M} schedules/fc_relu_handles.mlir --also missing.mlir",
     "compare missing.json missing.json",
     "compare junk.mlir junk.mlir",
-    "compare benchmarks/accepted/softmax.json data/sweeps/matmul_512.jsonl",
+    "compare data/suite/amd-epyc-avx512.json data/sweeps/matmul_512.jsonl",
     *(f"upgrade {name}.mlir" for name in ("missing", "junk", "empty", "left", "old")),
     "upgrade old.mlir --write",
     "upgrade old.mlir",

@@ -206,6 +206,11 @@ class LinkedMicrokernels:
         self._keep.append(callback)
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0)
 
+    @property
+    def failing(self) -> Callable[[], None] | None:
+        """What raises the error of a microkernel after a call; None where no microkernel is called."""
+        return self.check if self._keep else None
+
     def check(self) -> None:
         """Raise what a Python function raised during the last call."""
         if self._raised:

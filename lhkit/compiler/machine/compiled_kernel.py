@@ -126,7 +126,7 @@ class CompiledKernel:
         passed += [descriptor_of(a) for a in (*self.weights, *results) if isinstance(a, np.ndarray)]
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
-        return PreparedCall(self.code[1], passed, returned, (self, owned), self.linked.check)
+        return PreparedCall(self.code[1], passed, returned, (self, owned), self.linked.failing)
 
 
 def build_kernel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import os
 from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ def array_at(address: int, shape: Sequence[int | None], dtype: np.dtype[Any]) ->
 
 
 class PreparedCall:
-    """A compiled function with its arguments in place: calling it costs about half a microsecond.
+    """A compiled function with its arguments in place: calling it costs about 0.25 µs, `bare` 0.13 µs.
 
     Args:
         address: Address of the packed wrapper, ``void f(void **arguments)``.
@@ -84,9 +85,19 @@ class PreparedCall:
         """Run the function; what it returned before is freed."""
         if self._words is not None:
             self.free()
-        self._function(self._packed)
+        self._function(self.packed_address)
         if self._after is not None:
             self._after()
+
+    def bare(self) -> Callable[[], None]:
+        """Return the cheapest callable from Python that runs the function; it lives no longer than this.
+
+        A method in Python costs more than the foreign call: where nothing is to be freed or checked after a
+        call, the function is bound to its arguments without one.
+        """
+        if self._words is not None or self._after is not None:
+            return self
+        return functools.partial(self._function, self.packed_address)
 
     def returned(self) -> list[np.ndarray]:
         """Return views of the memrefs that the last call returned, valid until `free` or the next call."""

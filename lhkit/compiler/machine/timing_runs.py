@@ -106,20 +106,26 @@ class TimedCall:
 
 def python_batches(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Call, Batches]:
     """Return one call of a Python function with these arguments, and batches of it."""
+    call = functools.partial(function, *arguments) if arguments else function
 
     def batches(count: int) -> Call:
         def batch() -> None:
             for _ in itertools.repeat(None, count):
-                function(*arguments)
+                call()
 
         return batch
 
-    return functools.partial(function, *arguments), batches
+    return call, batches
 
 
-def native_batches(call: PreparedCall) -> Batches:
-    """Return batches of a compiled call, in machine code unless results have to be freed between two calls."""
-    return python_batches(call, ())[1] if call.returns_memory else functools.partial(repeated, call)
+def native_batches(call: PreparedCall, *, from_python: bool = False) -> Batches:
+    """Return batches of a compiled call, in machine code unless results have to be freed between two calls.
+
+    With ``from_python`` a loop in Python repeats it, as it does other programs.
+    """
+    if from_python or call.returns_memory:
+        return python_batches(call.bare(), ())[1]
+    return functools.partial(repeated, call)
 
 
 def time_call(call: Call) -> int:
@@ -179,7 +185,8 @@ class Timing:
         nbytes = sum(a.nbytes for a in arguments)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
         self._placements = [
-            Placement(request.setup, request.entries, arguments, kernels) for _ in range(places)
+            Placement(request.setup, request.entries, arguments, kernels, from_python=request.from_python)
+            for _ in range(places)
         ]
         with pinned_to(self.core):
             self._eviction = Eviction() if request.cache == "cold" else None
@@ -217,7 +224,10 @@ class Placement:
         entries: Sequence[int | str],
         arguments: Sequence[Argument],
         kernels: Mapping[int, CompiledKernel],
+        *,
+        from_python: bool = False,
     ) -> None:
+        self._from_python = from_python
         self._place(arguments, setup)
         self._written = [
             (array, array.copy())
@@ -248,7 +258,7 @@ class Placement:
             call, batches = python_batches(load_function(entry), self.arguments)
             return TimedCall(call, batches, self.restore)
         prepared = kernels[entry].prepare(self.arguments, self.results)
-        return TimedCall(prepared, native_batches(prepared), self.restore)
+        return TimedCall(prepared, native_batches(prepared, from_python=self._from_python), self.restore)
 
     def restore(self) -> None:
         """Put back the arguments that calls write to."""
