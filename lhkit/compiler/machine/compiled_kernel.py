@@ -19,7 +19,15 @@ from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.ir.parsing import failure_in, span_of, walk
-from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
+from lhkit.compiler.ir.resource_constants import (
+    Data,
+    bound_name,
+    check_data,
+    element_array,
+    handed_over,
+    put_under,
+    write_out_small,
+)
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.lowering.microkernel_calls import (
@@ -29,6 +37,7 @@ from lhkit.compiler.lowering.microkernel_calls import (
     no_compiler,
     open_slots,
 )
+from lhkit.compiler.lowering.partial_evaluation import bind_arguments, split_constant_part
 from lhkit.compiler.lowering.pipeline import (
     Progress,
     add_line_tables,
@@ -45,6 +54,7 @@ from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.printable import shortened
 from lhkit.model.signature import Function, Microkernel
 from lhkit.worker.requests import Application, Source
+from lhkit.worker.shared_arrays import aligned_empty, dtype_named
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "loops", "llvm")
@@ -54,7 +64,7 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
-    Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
+    Arguments that are ``bound`` are constants of the kernel. Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
     it may use; empty for this CPU. ``compile_c`` runs the C compiler for microkernels: this process may not be
     allowed to.
     """
@@ -65,6 +75,7 @@ class Recipe:
     opt_level: int = 3
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
+    bound: Mapping[int, np.ndarray] = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
     compile_c: CompileC = no_compiler
@@ -73,6 +84,11 @@ class Recipe:
     def sources(self) -> tuple[Source, ...]:
         """Payload, schedule and libraries."""
         return (self.payload, *(self.application.sources if self.application else ()))
+
+    @property
+    def data(self) -> Data:
+        """The data of constants by the names of their resources, with that of bound arguments."""
+        return {**self.resources, **{bound_name(i): array for i, array in self.bound.items()}}
 
     @property
     def threads(self) -> int:
@@ -87,8 +103,9 @@ class Recipe:
 class CompiledKernel:
     """A function in memory, with what has to live as long as it.
 
-    ``code`` is its execution engine and the address of the entry; ``compile_ns`` the time from text to machine
-    code.
+    ``code`` is its execution engine and the address of the entry; ``weights`` what it takes after the arguments:
+    data of constants, and what was computed from constants, of which there are ``packed_bytes``; ``compile_ns``
+    the time from text to machine code.
     """
 
     function: Function
@@ -98,6 +115,7 @@ class CompiledKernel:
     checks: Sequence[ExtentCheck]
     weights: Sequence[np.ndarray]
     compile_ns: int = 0
+    packed_bytes: int = 0
 
     @property
     def threads(self) -> int:
@@ -111,15 +129,22 @@ class CompiledKernel:
     ) -> PreparedCall:
         """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 
-        A result of dynamic shape, which the call returns, is given by its dtype.
+        Bound arguments may all be left out; what is given for them is not read. A result of dynamic shape, which the call returns, is given by its dtype.
 
         Raises:
             UsageError: The extents of the arguments do not fit one another.
         """
+        bound = self.recipe.bound
+        if len(arguments) < len(self.function.arguments):
+            given = iter(arguments)
+            places = range(len(self.function.arguments))
+            arguments = [bound[i] if i in bound else next(given) for i in places]
         check_extents(self.checks, [np.shape(a) for a in arguments], self.recipe.sources)
         passed: list[Any] = []
         owned: list[Any] = [*results]
-        for value, type_ in zip(arguments, self.function.arguments, strict=True):
+        for i, (value, type_) in enumerate(zip(arguments, self.function.arguments, strict=True)):
+            if i in bound:
+                continue
             array = np.asarray(value)
             owned.append(array)
             passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
@@ -169,7 +194,12 @@ def kernel_of(
     check_threads(recipe.threads)
     check_executable(recipe.target)
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
-    weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
+    given = len(function.arguments) - len(recipe.bound)
+    weights = handed_over(entry, given, recipe.data, recipe.sources)
+    packed: list[np.ndarray] = []
+    part, types = split_constant_part(module, recipe.function, given)
+    if part is not None:
+        packed = _evaluated(part, types, weights, recipe)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     refuse_huge_buffers(module, recipe.sources)
@@ -180,7 +210,23 @@ def kernel_of(
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):
         checks = extent_checks(parse_payload(recipe.payload), function.name)
-    return CompiledKernel(function, recipe, code, linked, checks, weights)
+    packed_bytes = sum(a.nbytes for a in packed)
+    return CompiledKernel(
+        function, recipe, code, linked, checks, (*weights, *packed), packed_bytes=packed_bytes
+    )
+
+
+def _evaluated(part: Any, types: Sequence[Any], weights: Sequence[np.ndarray], recipe: Recipe) -> list[np.ndarray]:
+    """Return what the constant part of a kernel computes, which has tensors of these types as results."""
+    slots = _buffered(part, recipe, ignore_progress)
+    lower_to_loops(part, recipe.sources)
+    refuse_huge_buffers(part, recipe.sources)
+    described = [element_array(type_) for type_ in types]
+    lower_to_llvm(part, recipe.sources, target=recipe.target)
+    code, _ = link(part, recipe, slots)
+    results = [aligned_empty(shape, dtype_named(dtype)) for dtype, shape, _ in described]
+    PreparedCall(code[1], [descriptor_of(a) for a in (*weights, *results)], (), (code, weights))()
+    return results
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
@@ -200,9 +246,10 @@ def lowered_module(
     recipe: Recipe, stage: str, progress: Progress = ignore_progress
 ) -> tuple[Any, tuple[Slot, ...]]:
     """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
-    module, _ = _scheduled(recipe, progress)
+    module, function = _scheduled(recipe, progress)
     if stage == "scheduled":
         return module, ()
+    split_constant_part(module, recipe.function, len(function.arguments) - len(recipe.bound))
     slots = _buffered(module, recipe, progress)
     if stage in ("loops", "llvm"):
         lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
@@ -228,8 +275,8 @@ def module_with_lines(
 
 
 def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
-    check_data(module, recipe.resources, recipe.sources)
-    write_out_small(module, recipe.resources)
+    check_data(module, recipe.data, recipe.sources)
+    write_out_small(module, recipe.data)
     lower_to_buffers(module, recipe.function, recipe.sources, progress)
     return open_slots(module, recipe.sources)
 
@@ -248,7 +295,7 @@ def link(
         UsageError: A microkernel is missing or does not load.
     """
     progress("jit", module)
-    put_under(module, recipe.resources)
+    put_under(module, recipe.data)
     linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
     called = {**linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
@@ -281,6 +328,7 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))
+    bind_arguments(module, op, recipe.bound)
     return module, function
 
 
