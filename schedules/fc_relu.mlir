@@ -20,6 +20,7 @@
 //          of the peak. About 0.1 s to compile, 0.25 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: library parts/threads.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32

@@ -13,6 +13,7 @@
 //          About 0.2 s to compile, 0.5 s where all three layers have ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
