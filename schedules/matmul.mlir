@@ -28,6 +28,7 @@
 //          rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no upstream op inserts
 //          prefetches, and with one of lhkit's own other programs could no longer read this file.
 // lhkit: library parts/cpu.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
@@ -45,7 +46,7 @@ module attributes {transform.with_named_sequence} {
 
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root, %tile_n
-      @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
+      @is_slim -> @take_dots, @has_constant_weights -> @take_constant_panels, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
       @is_matmul -> @take_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
@@ -82,9 +83,13 @@ module attributes {transform.with_named_sequence} {
     %packed_1, %panels_1, %copy_back_1 = transform.structured.pad %narrow
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.include @vectorize_rows failures(propagate) (%panels, %tile_n)
+    %wide_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed, %panels)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%wide_panels, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.include @vectorize_rows failures(propagate) (%panels_1, %lanes)
+    %narrow_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed_1, %panels_1)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%narrow_panels, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
@@ -197,6 +202,12 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
+  transform.named_sequence private @take_constant_panels(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "panels" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.annotate %op "constant_weights" : !transform.any_op
+    transform.yield
+  }
   transform.named_sequence private @take_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
@@ -289,6 +300,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
 
+  // In parts/packed.mlir:
+  transform.named_sequence private @hoist_constant_panels(!transform.any_op {transform.readonly},
+    !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed}) -> !transform.any_op
+  transform.named_sequence private @has_constant_weights(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}) -> !transform.any_op
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},
