@@ -27,6 +27,7 @@ class RivalTask:
         threads: How many threads it may use.
         cpu: LLVM's name of the CPU whose instructions it may use; ``host`` for all of this one.
         setting: Which of the rival's settings to take; empty where it has none.
+        bound: Positions of the arguments that stay the same in every call, such as weights.
     """
 
     family: str
@@ -35,6 +36,7 @@ class RivalTask:
     threads: int
     cpu: str = "host"
     setting: str = ""
+    bound: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class SuiteFamily:
         shapes: The arguments of the generator.
         quick: Small ones, to see that all works.
         goals: What it has to reach.
+        bound: Positions of the arguments that are bound before calls are timed.
     """
 
     name: str
@@ -147,6 +150,7 @@ class SuiteFamily:
     shapes: tuple[Shape, ...]
     quick: tuple[Shape, ...]
     goals: tuple[Goal, ...] = ()
+    bound: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,9 @@ class SuiteRun:
             found = find_schedule(self._table, family)
             schedule = load_schedule(found, target=self._options.target, worker=self._worker)
             kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
+            if family.bound:
+                inputs = default_arguments(payload, kernel.function, self._options.seed)
+                kernel = kernel.bind({i: inputs[i] for i in family.bound})
             if not self._options.is_quick:
                 # How long the first time takes is how long the compiler loads what it needs.
                 kernel.forget()
@@ -184,7 +187,7 @@ class SuiteRun:
         payload, function = kernel.payload, kernel.function.name
         code = code_target(self._options.target)
         cpu = INSTRUCTION_SETS[code].cpu if code else "host"
-        task = RivalTask(family.payload, self._plain_text(payload), function, 1, cpu)
+        task = RivalTask(family.payload, self._plain_text(payload), function, 1, cpu, bound=family.bound)
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         terms = payload_work(payload, function, shapes, self._worker).reduction_length

@@ -147,6 +147,8 @@ def kernel_spec(
     application = None if schedule is None else application_of(schedule)
     resources = resource_places(payload, worker.files)
     source = payload_source(payload)
-    places = {i: inline(a) if a.nbytes <= INLINE_BYTES else worker.files.find(a) for i, a in (bound or {}).items()}
+    places = {
+        i: inline(a) if a.nbytes <= INLINE_BYTES else worker.files.find(a) for i, a in (bound or {}).items()
+    }
     found = {i: place for i, place in places.items() if place is not None}
     return KernelSpec(source, function, application, opt_level, microkernels, target, resources, found)

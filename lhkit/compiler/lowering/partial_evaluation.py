@@ -219,5 +219,3 @@ def _set_type(
             function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
     if results is not None and "res_attrs" in function.attributes:
         del function.attributes["res_attrs"]
-
-

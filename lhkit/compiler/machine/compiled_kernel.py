@@ -216,7 +216,9 @@ def kernel_of(
     )
 
 
-def _evaluated(part: Any, types: Sequence[Any], weights: Sequence[np.ndarray], recipe: Recipe) -> list[np.ndarray]:
+def _evaluated(
+    part: Any, types: Sequence[Any], weights: Sequence[np.ndarray], recipe: Recipe
+) -> list[np.ndarray]:
     """Return what the constant part of a kernel computes, which has tensors of these types as results."""
     slots = _buffered(part, recipe, ignore_progress)
     lower_to_loops(part, recipe.sources)
