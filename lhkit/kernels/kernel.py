@@ -271,7 +271,8 @@ class Kernel(Showable):
             UsageError: No such argument; one that is no tensor; an array of another shape or dtype.
             LhkitError: As from `compile_kernel`.
         """
-        given: dict[str | int, Any] = {**(arguments or {}), **named}
+        given: dict[str | int, Any] = dict(arguments or {})
+        given.update(named)
         bound = {**self.bound, **bind_arrays(self.payload, self.function, given, self.worker)}
         kernel = Kernel(
             self.payload,
@@ -345,7 +346,9 @@ class Kernel(Showable):
             answer = self._ask(request)
         finally:
             packing.release()
-        predicted = predict_footprint(answer.program, deciding_values(self.function.arguments, arrays))
+        predicted = predict_footprint(
+            answer.program, deciding_values(self._left(self.function.arguments), self._left(arrays))
+        )
         return Footprint(footprint_name(self.function, self.schedule), predicted, answer.counted)
 
     @public

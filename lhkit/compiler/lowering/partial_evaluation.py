@@ -1,4 +1,4 @@
-"""Partial evaluation: arguments that are bound become constants, and what depends on constants alone is split off.
+"""Partial evaluation: bound arguments become constants, and what depends on constants alone is split off.
 
 A schedule that packs, transposes, pads or casts a constant operand as a whole, before the loops that read it,
 leaves a part that computes the same in every call. That part becomes a module of its own, which runs once when

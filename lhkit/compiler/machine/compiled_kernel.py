@@ -64,9 +64,9 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
-    Arguments that are ``bound`` are constants of the kernel. Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
-    it may use; empty for this CPU. ``compile_c`` runs the C compiler for microkernels: this process may not be
-    allowed to.
+    Arguments that are ``bound`` are constants of the kernel. Without ``is_threaded`` it runs on one thread,
+    whatever its knobs say. The target is whose instructions it may use; empty for this CPU. ``compile_c`` runs
+    the C compiler for microkernels: this process may not be allowed to.
     """
 
     payload: Source
@@ -103,9 +103,9 @@ class Recipe:
 class CompiledKernel:
     """A function in memory, with what has to live as long as it.
 
-    ``code`` is its execution engine and the address of the entry; ``weights`` what it takes after the arguments:
-    data of constants, and what was computed from constants, of which there are ``packed_bytes``; ``compile_ns``
-    the time from text to machine code.
+    ``code`` is its execution engine and the address of the entry; ``weights`` what it takes after the
+    arguments: data of constants, and ``packed_bytes`` of what was computed from constants; ``compile_ns`` the
+    time from text to machine code.
     """
 
     function: Function
@@ -129,7 +129,8 @@ class CompiledKernel:
     ) -> PreparedCall:
         """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 
-        Bound arguments may all be left out; what is given for them is not read. A result of dynamic shape, which the call returns, is given by its dtype.
+        Bound arguments may all be left out; what is given for them is not read. A result of dynamic shape,
+        which the call returns, is given by its dtype.
 
         Raises:
             UsageError: The extents of the arguments do not fit one another.
