@@ -9,7 +9,8 @@
 //          by row of tiles, and up to 576 columns and 512 steps strip by strip, if tiles have 64 columns or more:
 //          that right-hand side is read from where it is as fast as from a panel, and copying it is 2 to 4 % of
 //          the time. A right-hand side that is a constant, as one that kernel.bind has bound, is packed before the
-//          loops, which lhkit does once and not in every call. Narrower tiles gain from the panel (16 columns, AVX2, 512x512x512: 1.16 times as fast).
+//          loops, which lhkit does once and not in every call. Narrower tiles gain from the panel (16 columns, AVX2,
+//          512x512x512: 1.16 times as fast).
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.

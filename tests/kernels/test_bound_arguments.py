@@ -1,5 +1,7 @@
 """Arguments that are bound: results, what is packed once, restarts of the worker, and refusals."""
 
+import itertools
+
 import numpy as np
 import psutil
 import pytest
@@ -45,15 +47,28 @@ def test_bound_result_equals_the_unbound_one(shape, schedule, positions):
     assert lhkit.verify(bound).ok
 
 
+def test_transposed_weights_are_packed_like_others():
+    text = str(payloads.matmul(20, 70, 33)).replace("%rhs: tensor<33x70xf32>", "%w: tensor<70x33xf32>")
+    turned = """{
+  %e = tensor.empty() : tensor<33x70xf32>
+  %rhs = linalg.transpose ins(%w : tensor<70x33xf32>) outs(%e : tensor<33x70xf32>) permutation = [1, 0]
+"""
+    payload = lhkit.load_payload(text.replace("{\n", turned, 1))
+    bound, left, expected = bound_and_not(payload, "matmul.mlir", (1,), target="avx2")
+    np.testing.assert_allclose(bound(*left), expected, rtol=1e-3, atol=1e-4)
+    assert "linalg.transpose" not in bound.ir("scheduled")
+    assert "memref<4x33x16xf32>" in bound.ir("bufferized").partition("attributes")[0]
+
+
 @pytest.mark.parametrize("widths", [[7, 33, 65, 3], [64, 128, 80, 30]])
 def test_layers_with_all_weights_bound(widths):
     bound, left, expected = bound_and_not(payloads.mlp(20, widths), "mlp.mlir", range(1, 7))
     np.testing.assert_array_equal(bound(*left), expected)
-    assert bound.packed_bytes >= 4 * sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    assert bound.packed_bytes >= 4 * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def test_weights_are_packed_when_the_kernel_is_built_and_not_in_calls():
-    bound, left, expected = bound_and_not(payloads.fc_relu(24, 160, 70), "fc_relu.mlir", (1,), target="avx2")
+    bound, *_ = bound_and_not(payloads.fc_relu(24, 160, 70), "fc_relu.mlir", (1,), target="avx2")
     assert bound.packed_bytes == 4 * 70 * 160
     assert "memref<10x70x16xf32>" in bound.ir("bufferized").partition("attributes")[0]
     assert "memref.alloc" not in bound.ir("bufferized")

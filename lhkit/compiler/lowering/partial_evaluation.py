@@ -7,7 +7,7 @@ the kernel is built; the kernel takes its results as further arguments.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,14 @@ _VIEWS = {"tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", "tensor
 # Larger results are not worth keeping if they are more than twice as large as what they come from: reading a
 # broadcast matrix costs more than making it again. Ends of small matrices are filled up to vectors.
 _SMALL_BYTES = 1 << 16
+# Ops that put the elements of an operand in other places.
+MOVES = {*_VIEWS, "linalg.copy", "linalg.pack", "linalg.transpose", "tensor.insert_slice", "tensor.pad"}
 
 
-def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray]) -> None:
+def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray], first_name: int = 0) -> None:
     """Turn arguments of a function, in place, into constants whose data is a resource of `bound_name`.
+
+    The names are numbered as the arguments, from ``first_name`` on.
 
     Raises:
         UsageError: Another function of the payload calls it.
@@ -45,7 +49,7 @@ def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray]) 
             argument = block.arguments[i]
             shaped = ir.ShapedType(argument.type)
             type_ = ir.RankedTensorType.get(array.shape, shaped.element_type)
-            value = ir.Attribute.parse(f'dense_resource<"{bound_name(i)}"> : {type_}')
+            value = ir.Attribute.parse(f'dense_resource<"{bound_name(first_name + i)}"> : {type_}')
             constant = ir.Operation.create("arith.constant", [type_], attributes={"value": value}).result
             if type_ != argument.type:
                 constant = ir.Operation.create("tensor.cast", [argument.type], [constant]).result
@@ -53,13 +57,16 @@ def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray]) 
     _drop_arguments(function, bound)
 
 
-def split_constant_part(module: Any, name: str, first_constant: int) -> tuple[Any | None, list[Any]]:
+def split_constant_part(
+    module: Any, name: str, first_constant: int, names: Collection[str] | None = None
+) -> tuple[Any | None, list[Any]]:
     """Split off what a function computes from constants alone, in place.
 
     Args:
-        module: A scheduled payload.
+        module: A payload, scheduled or not.
         name: The function. Its arguments from ``first_constant`` on are constants too.
         first_constant: The number of arguments that calls give.
+        names: The ops that the part may consist of; None for all without effects.
 
     Returns:
         A module in which the function of that name takes the constant arguments and returns what was computed
@@ -67,11 +74,15 @@ def split_constant_part(module: Any, name: str, first_constant: int) -> tuple[An
         None and no types if there is no such part.
     """
     function = next(op for op in function_ops(module) if symbol_name(op) == name)
-    if len(function.regions[0].blocks) != 1 or any(called_by(op) == name for op in walk(module.operation)):
-        return None, []
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
+    if len(block.arguments) == first_constant and not any(resource_of(op) is not None for op in ops):
+        return None, []
+    if len(function.regions[0].blocks) != 1 or any(called_by(op) == name for op in walk(module.operation)):
+        return None, []
     part = _constant_ops(ops, set(list(block.arguments)[first_constant:]))
+    if names is not None:
+        part = {i: count for i, count in part.items() if ops[i].name in names}
     kept = _worth_keeping(ops, part)
     if not kept:
         return None, []
@@ -168,54 +179,29 @@ def _keep_only(module: Any, name: str, places: list[tuple[int, int]], first_cons
     for op in reversed(others):
         if not any(list(r.uses) for r in op.results):
             op.erase()
-    _set_type(function, results=[v.type for v in values])
+    _set_type(function, [v.type for v in values])
     _drop_arguments(function, range(first_constant))
 
 
 def _take_as_arguments(function: Any, values: list[Any]) -> None:
     block = function.regions[0].blocks[0]
-    type_ = function_type(function)
-    attributes = _argument_attributes(function)
     for value in values:
         value.replace_all_uses_with(block.add_argument(value.type, ir.Location.unknown(value.context)))
-    with function.context:
-        plain = [ir.DictAttr.get({})] * len(values)
-    _set_type(function, inputs=[*type_.inputs, *(v.type for v in values)], attributes=[*attributes, *plain])
+    _set_type(function, list(function_type(function).results))
 
 
 def _drop_arguments(function: Any, dropped: Collection[int]) -> None:
     """Remove arguments that nothing reads from a function, in place."""
-    block = function.regions[0].blocks[0]
-    inputs, attributes = list(function_type(function).inputs), _argument_attributes(function)
     for i in sorted(dropped, reverse=True):
-        block.erase_argument(i)
-    left = list(_others(len(inputs), dropped))
-    _set_type(function, inputs=[inputs[i] for i in left], attributes=[attributes[i] for i in left])
+        function.regions[0].blocks[0].erase_argument(i)
+    _set_type(function, list(function_type(function).results))
 
 
-def _others(count: int, dropped: Collection[int]) -> Iterator[int]:
-    return (i for i in range(count) if i not in dropped)
-
-
-def _argument_attributes(function: Any) -> list[Any]:
-    if "arg_attrs" in function.attributes:
-        return list(ir.ArrayAttr(function.attributes["arg_attrs"]))
+def _set_type(function: Any, results: list[Any]) -> None:
+    """Let a function take what its body takes, and return values of these types."""
+    inputs = [argument.type for argument in function.regions[0].blocks[0].arguments]
     with function.context:
-        return [ir.DictAttr.get({})] * len(function_type(function).inputs)
-
-
-def _set_type(
-    function: Any,
-    inputs: list[Any] | None = None,
-    results: list[Any] | None = None,
-    attributes: list[Any] | None = None,
-) -> None:
-    type_ = function_type(function)
-    with function.context:
-        taken = list(type_.inputs) if inputs is None else inputs
-        given = list(type_.results) if results is None else results
-        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(taken, given))
-        if attributes is not None and "arg_attrs" in function.attributes:
-            function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
-    if results is not None and "res_attrs" in function.attributes:
-        del function.attributes["res_attrs"]
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+    for stale in ("arg_attrs", "res_attrs"):
+        if stale in function.attributes:
+            del function.attributes[stale]

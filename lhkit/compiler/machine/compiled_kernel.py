@@ -37,7 +37,7 @@ from lhkit.compiler.lowering.microkernel_calls import (
     no_compiler,
     open_slots,
 )
-from lhkit.compiler.lowering.partial_evaluation import bind_arguments, split_constant_part
+from lhkit.compiler.lowering.partial_evaluation import MOVES, bind_arguments, split_constant_part
 from lhkit.compiler.lowering.pipeline import (
     Progress,
     add_line_tables,
@@ -64,7 +64,8 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
-    Arguments that are ``bound`` are constants of the kernel. Without ``is_threaded`` it runs on one thread,
+    Arguments that are ``bound`` are constants of the kernel; ``folded`` is what the payload computes from them
+    alone, by the names of resources, once it is known. Without ``is_threaded`` it runs on one thread,
     whatever its knobs say. The target is whose instructions it may use; empty for this CPU. ``compile_c`` runs
     the C compiler for microkernels: this process may not be allowed to.
     """
@@ -76,6 +77,7 @@ class Recipe:
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
     bound: Mapping[int, np.ndarray] = field(default_factory=dict)
+    folded: dict[str, np.ndarray] = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
     compile_c: CompileC = no_compiler
@@ -88,7 +90,7 @@ class Recipe:
     @property
     def data(self) -> Data:
         """The data of constants by the names of their resources, with that of bound arguments."""
-        return {**self.resources, **{bound_name(i): array for i, array in self.bound.items()}}
+        return {**self.resources, **{bound_name(i): array for i, array in self.bound.items()}, **self.folded}
 
     @property
     def threads(self) -> int:
@@ -211,7 +213,7 @@ def kernel_of(
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):
         checks = extent_checks(parse_payload(recipe.payload), function.name)
-    packed_bytes = sum(a.nbytes for a in packed)
+    packed_bytes = sum(a.nbytes for a in (*packed, *recipe.folded.values()))
     return CompiledKernel(
         function, recipe, code, linked, checks, (*weights, *packed), packed_bytes=packed_bytes
     )
@@ -331,8 +333,22 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))
-    bind_arguments(module, op, recipe.bound)
+    if recipe.bound:
+        bind_arguments(module, op, recipe.bound)
+        _fold_constants(module, op, recipe, len(function.arguments))
     return module, function
+
+
+def _fold_constants(module: Any, function: Any, recipe: Recipe, first_name: int) -> None:
+    """Move the elements of constants where the payload moves them, so that the schedule sees constants."""
+    given = len(function_type(function).inputs)
+    part, types = split_constant_part(module, recipe.function, given, MOVES)
+    if part is None:
+        return
+    names = [bound_name(first_name + given + i) for i, _ in enumerate(types)]
+    if not recipe.folded:
+        recipe.folded.update(zip(names, _evaluated(part, types, (), recipe), strict=True))
+    bind_arguments(module, function, {given + i: recipe.folded[n] for i, n in enumerate(names)}, first_name)
 
 
 # Machine code in memory: the execution engine, and the symbols that it does not find.
