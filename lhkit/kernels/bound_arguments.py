@@ -25,12 +25,9 @@ def argument_names(payload: Payload, function: Function) -> tuple[str, ...]:
     found = re.search(rf'@"?{re.escape(function.name)}"?\s*\(', payload.text)
     if found is None:
         return ()
-    depth, end = 1, found.end()
-    while depth and end < len(payload.text):
-        depth += {"(": 1, ")": -1}.get(payload.text[end], 0)
-        end += 1
-    names = tuple(_ARGUMENT.findall(payload.text, found.end(), end))
-    return names if len(names) == len(function.arguments) else ()
+    # What follows the signature names arguments too, but later.
+    names = _ARGUMENT.findall(payload.text, found.end())[: len(function.arguments)]
+    return tuple(names) if len(names) == len(function.arguments) else ()
 
 
 def bind_arrays(
@@ -39,8 +36,7 @@ def bind_arrays(
     """Return copies of arrays for arguments, by position, in memory that the worker can map.
 
     Raises:
-        UsageError: No such argument, one that is given twice, one that is no tensor, or an array that does not
-            fit.
+        UsageError: No such argument; one that is given twice or is no tensor; an array that does not fit.
     """
     names = argument_names(payload, function)
     bound: dict[int, Array] = {}
@@ -88,10 +84,8 @@ def shared_bindings(bindings: Sequence[Mapping[int, Array]]) -> dict[int, Array]
         UsageError: Two of them have bound different values, so that they do not compute the same.
     """
     found: dict[int, Array] = {}
-    for bound in bindings:
-        for i, array in bound.items():
-            if not np.array_equal(found.setdefault(i, array), array):
-                raise usage_error(
-                    f"two kernels have different arrays bound to argument {i}: they do not compute the same"
-                )
+    for i, array in (item for bound in bindings for item in bound.items()):
+        if not np.array_equal(found.setdefault(i, array), array, equal_nan=array.dtype.kind in "fc"):
+            what = f"two kernels have different arrays bound to argument {i}"
+            raise usage_error(f"{what}: they do not compute the same")
     return found

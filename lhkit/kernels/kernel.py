@@ -282,9 +282,9 @@ class Kernel(Showable):
             self.worker,
             self._limits,
             self.microkernels,
-            target=self.target,
             bound=bound,
         )
+        kernel.target = self.target
         kernel.build()
         return kernel
 

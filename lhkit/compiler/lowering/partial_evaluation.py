@@ -29,6 +29,11 @@ _SMALL_BYTES = 1 << 16
 MOVES = {*_VIEWS, "linalg.copy", "linalg.pack", "linalg.transpose", "tensor.insert_slice", "tensor.pad"}
 
 
+def bound_data(bound: Mapping[int, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the data of bound arguments by the names of their resources."""
+    return {bound_name(i): array for i, array in bound.items()}
+
+
 def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray], first_name: int = 0) -> None:
     """Turn arguments of a function, in place, into constants whose data is a resource of `bound_name`.
 
@@ -59,7 +64,7 @@ def bind_arguments(module: Any, function: Any, bound: Mapping[int, np.ndarray], 
 
 def split_constant_part(
     module: Any, name: str, first_constant: int, names: Collection[str] | None = None
-) -> tuple[Any | None, list[Any]]:
+) -> tuple[Any | None, list[tuple[str, tuple[int, ...]]]]:
     """Split off what a function computes from constants alone, in place.
 
     Args:
@@ -70,8 +75,8 @@ def split_constant_part(
 
     Returns:
         A module in which the function of that name takes the constant arguments and returns what was computed
-        from constants, and the types of these tensors: the function takes them now, after all other arguments.
-        None and no types if there is no such part.
+        from constants, and the dtypes and shapes of these tensors, which the function takes now after all other
+        arguments. None and no types if there is no such part.
     """
     function = next(op for op in function_ops(module) if symbol_name(op) == name)
     block = function.regions[0].blocks[0]
@@ -92,8 +97,9 @@ def split_constant_part(
     for op in module.body.operations:
         op.operation.clone(ir.InsertionPoint(apart.body))
     _keep_only(apart, name, places, first_constant)
-    types = [ops[index].results[number].type for index, number in places]
-    _take_as_arguments(function, [ops[index].results[number] for index, number in places])
+    values = [ops[index].results[number] for index, number in places]
+    types = [element_array(value.type)[:2] for value in values]
+    _take_as_arguments(function, values)
     for op in reversed(ops):
         if op.name.startswith(_PURE) and op.results and not any(list(r.uses) for r in op.results):
             op.erase()

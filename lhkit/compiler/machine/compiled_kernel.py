@@ -19,15 +19,7 @@ from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.ir.parsing import failure_in, span_of, walk
-from lhkit.compiler.ir.resource_constants import (
-    Data,
-    bound_name,
-    check_data,
-    element_array,
-    handed_over,
-    put_under,
-    write_out_small,
-)
+from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.lowering.microkernel_calls import (
@@ -37,7 +29,7 @@ from lhkit.compiler.lowering.microkernel_calls import (
     no_compiler,
     open_slots,
 )
-from lhkit.compiler.lowering.partial_evaluation import MOVES, bind_arguments, split_constant_part
+from lhkit.compiler.lowering.partial_evaluation import MOVES, bind_arguments, bound_data, split_constant_part
 from lhkit.compiler.lowering.pipeline import (
     Progress,
     add_line_tables,
@@ -65,7 +57,7 @@ class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
     Arguments that are ``bound`` are constants of the kernel; ``folded`` is what the payload computes from them
-    alone, by the names of resources, once it is known. Without ``is_threaded`` it runs on one thread,
+    alone, once it is known, numbered after all arguments. Without ``is_threaded`` it runs on one thread,
     whatever its knobs say. The target is whose instructions it may use; empty for this CPU. ``compile_c`` runs
     the C compiler for microkernels: this process may not be allowed to.
     """
@@ -77,7 +69,7 @@ class Recipe:
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
     bound: Mapping[int, np.ndarray] = field(default_factory=dict)
-    folded: dict[str, np.ndarray] = field(default_factory=dict)
+    folded: dict[int, np.ndarray] = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
     compile_c: CompileC = no_compiler
@@ -90,7 +82,7 @@ class Recipe:
     @property
     def data(self) -> Data:
         """The data of constants by the names of their resources, with that of bound arguments."""
-        return {**self.resources, **{bound_name(i): array for i, array in self.bound.items()}, **self.folded}
+        return {**self.resources, **bound_data({**self.bound, **self.folded})}
 
     @property
     def threads(self) -> int:
@@ -199,10 +191,8 @@ def kernel_of(
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
     given = len(function.arguments) - len(recipe.bound)
     weights = handed_over(entry, given, recipe.data, recipe.sources)
-    packed: list[np.ndarray] = []
     part, types = split_constant_part(module, recipe.function, given)
-    if part is not None:
-        packed = _evaluated(part, types, weights, recipe)
+    packed = [] if part is None else _evaluated(part, types, weights, recipe)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     refuse_huge_buffers(module, recipe.sources)
@@ -220,16 +210,15 @@ def kernel_of(
 
 
 def _evaluated(
-    part: Any, types: Sequence[Any], weights: Sequence[np.ndarray], recipe: Recipe
+    part: Any, types: Sequence[tuple[str, tuple[int, ...]]], weights: Sequence[np.ndarray], recipe: Recipe
 ) -> list[np.ndarray]:
-    """Return what the constant part of a kernel computes, which has tensors of these types as results."""
+    """Return what the constant part of a kernel computes, which has tensors of these dtypes and shapes."""
     slots = _buffered(part, recipe, ignore_progress)
     lower_to_loops(part, recipe.sources)
     refuse_huge_buffers(part, recipe.sources)
-    described = [element_array(type_) for type_ in types]
     lower_to_llvm(part, recipe.sources, target=recipe.target)
     code, _ = link(part, recipe, slots)
-    results = [aligned_empty(shape, dtype_named(dtype)) for dtype, shape, _ in described]
+    results = [aligned_empty(shape, dtype_named(dtype)) for dtype, shape in types]
     PreparedCall(code[1], [descriptor_of(a) for a in (*weights, *results)], (), (code, weights))()
     return results
 
@@ -345,10 +334,9 @@ def _fold_constants(module: Any, function: Any, recipe: Recipe, first_name: int)
     part, types = split_constant_part(module, recipe.function, given, MOVES)
     if part is None:
         return
-    names = [bound_name(first_name + given + i) for i, _ in enumerate(types)]
     if not recipe.folded:
-        recipe.folded.update(zip(names, _evaluated(part, types, (), recipe), strict=True))
-    bind_arguments(module, function, {given + i: recipe.folded[n] for i, n in enumerate(names)}, first_name)
+        recipe.folded.update(enumerate(_evaluated(part, types, (), recipe), first_name + given))
+    bind_arguments(module, function, {i - first_name: a for i, a in recipe.folded.items()}, first_name)
 
 
 # Machine code in memory: the execution engine, and the symbols that it does not find.
