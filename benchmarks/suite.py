@@ -27,6 +27,7 @@ class RivalTask:
         threads: How many threads it may use.
         cpu: LLVM's name of the CPU whose instructions it may use; ``host`` for all of this one.
         setting: Which of the rival's settings to take; empty where it has none.
+        bound: Positions of the arguments that stay the same in every call, such as weights.
     """
 
     family: str
@@ -35,6 +36,7 @@ class RivalTask:
     threads: int
     cpu: str = "host"
     setting: str = ""
+    bound: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class SuiteFamily:
         goals: What it has to reach.
         timed_by: What repeats the calls of kernels: ``Python`` where what a call costs counts.
         threads: How many threads every program has, the kernels by their knob of that name.
+        bound: Positions of the arguments that are bound before calls are timed.
     """
 
     name: str
@@ -154,6 +157,7 @@ class SuiteFamily:
     goals: tuple[Goal, ...] = ()
     timed_by: TimedBy = "machine code"
     threads: int = 1
+    bound: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

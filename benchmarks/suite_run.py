@@ -156,6 +156,9 @@ class _FamilyRun:
             knobs = {"threads": family.threads} if family.threads > 1 else {}
             schedule = load_schedule(found, target=self._options.target, worker=self._worker).with_knobs(knobs)
             kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
+            if family.bound:
+                inputs = default_arguments(payload, kernel.function, self._options.seed)
+                kernel = kernel.bind({i: inputs[i] for i in family.bound})
             if not self._options.is_quick:
                 # How long the first time takes is how long the compiler loads what it needs.
                 kernel.forget()
@@ -220,7 +223,9 @@ class _FamilyRun:
         payload, function = kernel.payload, kernel.function.name
         code = code_target(self._options.target)
         cpu = INSTRUCTION_SETS[code].cpu if code else "host"
-        task = RivalTask(family.payload, self._plain_text(payload), function, family.threads, cpu)
+        task = RivalTask(
+            family.payload, self._plain_text(payload), function, family.threads, cpu, bound=family.bound
+        )
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         terms = payload_work(payload, function, shapes, self._worker).reduction_length

@@ -7,7 +7,8 @@
 //          and never read: what follows the matmul becomes one op, and the matmul is fused into its tiles. Otherwise as
 //          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads
 //          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
-//          512 steps with tiles of 64 columns or more; ends are peeled; columns at the end that fill no vector are
+//          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
+//          bound, are packed before the loops, which lhkit does once and not in every call; ends are peeled; columns at the end that fill no vector are
 //          computed beside their place.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
@@ -20,6 +21,7 @@
 //          of the peak. About 0.1 s to compile, 0.25 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: library parts/threads.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32

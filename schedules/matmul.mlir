@@ -8,7 +8,9 @@
 //          are sums along rows; up to 12 rows, or a reduction of up to 32 steps, are computed without packing, row
 //          by row of tiles, and up to 576 columns and 512 steps strip by strip, if tiles have 64 columns or more:
 //          that right-hand side is read from where it is as fast as from a panel, and copying it is 2 to 4 % of
-//          the time. Narrower tiles gain from the panel (16 columns, AVX2, 512x512x512: 1.16 times as fast).
+//          the time. A right-hand side that is a constant, as one that kernel.bind has bound, is packed before the
+//          loops, which lhkit does once and not in every call. Narrower tiles gain from the panel (16 columns, AVX2,
+//          512x512x512: 1.16 times as fast).
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
@@ -29,6 +31,7 @@
 //          rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no upstream op inserts
 //          prefetches, and with one of lhkit's own other programs could no longer read this file.
 // lhkit: library parts/cpu.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
@@ -52,8 +55,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root, %tile_n, %large
-      @is_slim -> @take_dots, @is_thin -> @take_streams, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
-      @is_large -> @take_blocks, @is_matmul -> @take_panels
+      @is_slim -> @take_dots, @is_large -> @take_blocks, @is_constant -> @take_constant_panels, @is_thin -> @take_streams,
+      @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips, @is_matmul -> @take_panels
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
@@ -109,10 +112,14 @@ module attributes {transform.with_named_sequence} {
     %packed_1, %panels_1, %copy_back_1 = transform.structured.pad %narrow
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %wide_panels = transform.merge_handles %panels, %panels_3 : !transform.any_op
+    %hoisted_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed, %panels)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    %wide_panels = transform.merge_handles %hoisted_panels, %panels_3 : !transform.any_op
     transform.include @vectorize_rows failures(propagate) (%wide_panels, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.include @vectorize_rows failures(propagate) (%panels_1, %lanes)
+    %narrow_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed_1, %panels_1)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%narrow_panels, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
@@ -305,6 +312,12 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
+  transform.named_sequence private @take_constant_panels(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "panels" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.annotate %op "constant_weights" : !transform.any_op
+    transform.yield
+  }
   transform.named_sequence private @take_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
@@ -434,6 +447,13 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %width, %few : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
+  // A matmul whose right-hand side is a constant.
+  transform.named_sequence private @is_constant(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @has_constant_weights failures(propagate) (%op, %tile_n)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
   // Any matmul.
   transform.named_sequence private @is_matmul(%op: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}, %large: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
@@ -454,6 +474,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
 
+  // In parts/packed.mlir:
+  transform.named_sequence private @hoist_constant_panels(!transform.any_op {transform.readonly},
+    !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed}) -> !transform.any_op
+  transform.named_sequence private @has_constant_weights(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}) -> !transform.any_op
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},

@@ -3,7 +3,8 @@
 // Idea:    each layer is the fused kernel of fc_relu.mlir: bias and ReLU are applied in registers, the layer is written
 //          once, and the next one reads it. Layers are not fused into one another: every tile of a layer needs whole
 //          rows of the one before, and a batch of a few hundred rows stays in the cache between two layers, while the
-//          weights, which are the larger part, are packed once for the whole batch.
+//          weights, which are the larger part, are packed once for the whole batch; once for all calls if they are
+//          constants, as those that kernel.bind has bound.
 // Knobs:   as those of fc_relu.mlir: tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector; 6, 64, 16
 //          for AVX-512; 6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one
 //          vector wide.
@@ -13,6 +14,7 @@
 //          About 0.2 s to compile, 0.5 s where all three layers have ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
+// lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16

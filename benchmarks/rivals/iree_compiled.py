@@ -1,6 +1,7 @@
 """IREE: the same payload, compiled by a compiler that schedules by itself."""
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,22 +18,67 @@ SETTINGS = {
 }
 
 
+@functools.cache
+def _configuration(threads: int) -> iree.runtime.Config:
+    if threads > 1:
+        iree.runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
+    return iree.runtime.Config("local-task" if threads > 1 else "local-sync")
+
+
+def configuration(task: Any) -> iree.runtime.Config:
+    """Return the device that runs a task."""
+    return _configuration(task.threads)
+
+
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a payload to a call of its function."""
-    if task.threads > 1:
-        iree.runtime.flags.parse_flags(f"--task_topology_max_group_count={task.threads}")
-    config = iree.runtime.Config("local-task" if task.threads > 1 else "local-sync")
+    function = compiled(task, task.text)
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        placed = [iree.runtime.asdevicearray(configuration(task).device, a) for a in arrays]
+        return functools.partial(function, *placed)
+
+    return bind
+
+
+def prepare_constant(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return the same for a payload whose bound arguments are constants, which IREE packs once."""
+    made: list[Any] = []
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        if not made:
+            made.append(compiled(task, with_constants(task, arrays)))
+        given = [a for i, a in enumerate(arrays) if i not in task.bound]
+        device = configuration(task).device
+        return functools.partial(made[0], *(iree.runtime.asdevicearray(device, a) for a in given))
+
+    return bind
+
+
+def with_constants(task: Any, arrays: Sequence[np.ndarray]) -> str:
+    """Return the text of a task with the data of its bound arguments."""
+    head = re.search(rf"func\.func @{task.function}\((.*?)\) -> .*?\{{\n", task.text, re.DOTALL)
+    arguments = re.findall(r"(%\w+): (tensor<[^>]*>)", head[1])
+    left = ", ".join(f"{n}: {t}" for i, (n, t) in enumerate(arguments) if i not in task.bound)
+    constants = "".join(
+        f"{n} = arith.constant dense_resource<w{i}> : {t}\n"
+        for i, (n, t) in enumerate(arguments)
+        if i in task.bound
+    )
+    opened = head[0].replace(head[1], left) + constants
+    data = ", ".join(f'w{i}: "0x40000000{arrays[i].tobytes().hex()}"' for i in task.bound)
+    resources = "{-#\n dialect_resources: { builtin: { " + data + " } }\n#-}\n"
+    return f"{task.text[: head.start()]}{opened}{task.text[head.end() :]}\n{resources}"
+
+
+def compiled(task: Any, text: str) -> Callable[..., Any]:
+    """Return the function of a task, compiled from a text."""
+    config = configuration(task)
     binary = iree.compiler.compile_str(
-        task.text,
+        text,
         target_backends=["llvm-cpu"],
         input_type="auto",
         extra_args=[f"--iree-llvmcpu-target-cpu={task.cpu}", *_FLAGS, *SETTINGS[task.setting or "as it is"]],
     )
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
-    function = iree.runtime.load_vm_module(module, config)[task.function]
-
-    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
-        placed = [iree.runtime.asdevicearray(config.device, a) for a in arrays]
-        return functools.partial(function, *placed)
-
-    return bind
+    return iree.runtime.load_vm_module(module, config)[task.function]

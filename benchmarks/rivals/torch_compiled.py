@@ -49,6 +49,40 @@ def prepare_linear(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], A
     return bind
 
 
+def prepare_frozen(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return the same for a module whose weights are parameters, which Inductor freezes and packs once."""
+    torch.set_num_threads(task.threads)
+    torch.compiler.reset()
+    torch._inductor.config.freezing = True
+    mode, _, layout = task.setting.partition(", ")
+    made: list[Any] = []
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        if not made:
+            # A copy, because all calls share the weights of the first one.
+            weights = [torch.from_numpy(np.array(a)) for a in arrays[1:]]
+            module = Layers(task.family, weights, is_linear=layout == "Linear").eval()
+            made.append(torch.compile(module, mode=mode or "max-autotune", fullgraph=True, dynamic=False))
+        source = torch.from_numpy(arrays[0])
+        return lambda: made[0](source)
+
+    return bind
+
+
+class Layers(torch.nn.Module):
+    """A family as a module: its weights are parameters, as they lie or as ``nn.Linear`` keeps them."""
+
+    def __init__(self, family: str, weights: Sequence[torch.Tensor], *, is_linear: bool) -> None:
+        super().__init__()
+        laid = [w.T.contiguous() if is_linear and i % 2 == 0 else w for i, w in enumerate(weights)]
+        self.weights = torch.nn.ParameterList([torch.nn.Parameter(w, requires_grad=False) for w in laid])
+        self.compute = (LINEAR if is_linear else FAMILIES)[family]
+
+    def forward(self, source: torch.Tensor) -> torch.Tensor:
+        """Return the result of the last layer."""
+        return self.compute(source, *self.weights)
+
+
 def _linear_mlp(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
     w0, b0, w1, b1, w2, b2 = weights
     linear = torch.nn.functional.linear

@@ -23,6 +23,24 @@ def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     return bind
 
 
+def prepare_linear(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return the same for layers whose weights lie as ``nn.Linear`` keeps them, outputs×inputs."""
+    torch.set_num_threads(task.threads)
+    linear = torch.nn.functional.linear
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        # Every second argument is a matrix of weights.
+        x, *weights = (
+            torch.from_numpy(a).T.contiguous() if i % 2 else torch.from_numpy(a) for i, a in enumerate(arrays)
+        )
+        if task.family == "fc_relu":
+            return lambda: linear(x, weights[0]).add_(weights[1]).relu_()
+        w0, b0, w1, b1, w2, b2 = weights
+        return lambda: linear(linear(linear(x, w0, b0).relu_(), w1, b1).relu_(), w2, b2)
+
+    return bind
+
+
 def matmul(lhs: torch.Tensor, rhs: torch.Tensor) -> Callable[[], Any]:
     """Return a call of the product."""
     return lambda: torch.mm(lhs, rhs)

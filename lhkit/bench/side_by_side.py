@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.kernels.argument_marshalling import pack_arguments, result_places
+from lhkit.kernels.bound_arguments import all_arguments, shared_bindings
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
 from lhkit.load.random_inputs import default_arguments
@@ -240,7 +241,7 @@ def measure(
 
     Args:
         kernels: What to measure, by the name to show; all of one payload and in one worker.
-        arguments: What to run them on; drawn from the seed if not given.
+        arguments: What to run them on; drawn from the seed if not given. What a kernel has bound replaces it.
         rounds: How many samples of each, at most.
         seconds: How long to sample; each entry has the same share of it, and five samples in any case.
         cache: ``warm``: each call finds its data where the one before left it. ``cold``: the caches are
@@ -264,7 +265,7 @@ def measure(
     """
     first = _checked(kernels)
     _check_alignment(alignment_bytes, first.function)
-    inputs = [np.asarray(a) for a in arguments or default_arguments(first.payload, first.function, seed)]
+    inputs = _inputs(kernels, arguments or default_arguments(first.payload, first.function, seed))
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
@@ -309,7 +310,7 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     tells large differences; `measure` says how large they are, and how sure that is.
     """
     first = _checked(kernels)
-    inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
+    inputs = _inputs(kernels, default_arguments(first.payload, first.function, seed))
     sampling = Sampling(first.worker, list(kernels), None)
     sampling.take(kernels, inputs, batch_ns=_SHORT_BATCH_NS, rounds=rounds, seconds=DEFAULT_SECONDS, seed=seed)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
@@ -330,6 +331,13 @@ def _measurements(
             samples = sampling.samples[i], sampling.calls[i], sampling.stable[i]
             measured.append(outsider.measurement(*samples))
     return tuple(measured)
+
+
+def _inputs(kernels: Mapping[str, Kernel], arguments: Sequence[Any]) -> list[NDArray[Any]]:
+    """Return what kernels are measured on: these arguments, but what a kernel has bound."""
+    bound = shared_bindings([kernel.bound for kernel in kernels.values()])
+    count = len(next(iter(kernels.values())).function.arguments)
+    return [np.asarray(a) for a in all_arguments(bound, arguments, count)]
 
 
 def _measurement(

@@ -235,7 +235,9 @@ class Handlers:
         self._kernels[self._count] = kernel
         while len(self._kernels) > _MOST_KERNELS:
             self._kernels.popitem(last=False)
-        return CompiledAnswer(kernel=self._count, compile_ns=kernel.compile_ns)
+        return CompiledAnswer(
+            kernel=self._count, compile_ns=kernel.compile_ns, packed_bytes=kernel.packed_bytes
+        )
 
     def _disassemble(self, request: Disassemble) -> Value[str]:
         # The disassembler and the object reader take longer to import than all the rest.
@@ -279,6 +281,7 @@ class Handlers:
             spec.opt_level,
             spec.microkernels,
             {name: self._files.array(place) for name, place in spec.resources.items()},
+            {i: self._files.array(place) for i, place in spec.bound.items()},
             target=spec.target,
             compile_c=c_compiler(self._ask),
         )

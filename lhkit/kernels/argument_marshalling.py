@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.worker.client import Worker
 from lhkit.worker.kernel_requests import KernelSpec
-from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing, dtype_named
+from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing, dtype_named, inline
 
 Array = NDArray[Any]
 
@@ -29,10 +29,11 @@ def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], show
     """Return arguments as arrays that fit their types; memrefs keep their identity."""
     if len(arguments) != len(types):
         raise usage_error(f"{counted(len(arguments), 'argument')} given, {len(types)} taken by {shown}")
-    return [_fit(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
+    return [fit_argument(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
 
 
-def _fit(index: int, type_: ArrayType, argument: Any) -> Array:
+def fit_argument(index: int, type_: ArrayType, argument: Any) -> Array:
+    """Return an argument as an array that fits its type."""
     if type_.kind == "scalar":
         return _fit_scalar(index, type_, argument)
     if type_.kind == "memref" and not isinstance(argument, np.ndarray):
@@ -140,9 +141,14 @@ def kernel_spec(
     worker: Worker,
     microkernels: tuple[Microkernel, ...] = (),
     target: str = "",
+    bound: Mapping[int, Array] | None = None,
 ) -> KernelSpec:
     """Return the key of a compiled kernel, as requests carry it."""
     application = None if schedule is None else application_of(schedule)
     resources = resource_places(payload, worker.files)
     source = payload_source(payload)
-    return KernelSpec(source, function, application, opt_level, microkernels, target, resources)
+    places = {
+        i: inline(a) if a.nbytes <= INLINE_BYTES else worker.files.find(a) for i, a in (bound or {}).items()
+    }
+    found = {i: place for i, place in places.items() if place is not None}
+    return KernelSpec(source, function, application, opt_level, microkernels, target, resources, found)

@@ -18,6 +18,7 @@ from lhkit.kernels.argument_marshalling import (
     pack_result,
     result_places,
 )
+from lhkit.kernels.bound_arguments import all_arguments, bind_arrays
 from lhkit.kernels.code_listing import CodeListing, list_code
 from lhkit.kernels.hot_loops import find_hot_loops
 from lhkit.load.loader import as_payload, as_schedule
@@ -174,6 +175,8 @@ class Kernel(Showable):
         worker: The worker that it lives in.
         microkernels: What runs for the microkernels that the schedule calls.
         target: The target that it is compiled for; empty for this CPU, with all its instructions.
+        bound: The arrays that are bound to arguments, by position; see `bind`.
+        packed_bytes: Size of what the worker keeps of packed constants.
     """
 
     def __init__(
@@ -187,11 +190,14 @@ class Kernel(Showable):
         microkernels: tuple[Microkernel, ...] = (),
         *,
         target: str | None = None,
+        bound: Mapping[int, Array] | None = None,
     ) -> None:
         self.payload = payload
         self.schedule = schedule
         self.function = payload.function(function)
+        self.bound = dict(bound or {})
         self.compile_ns = 0
+        self.packed_bytes = 0
         self.output = ""
         self.worker = worker
         self.microkernels = microkernels
@@ -220,6 +226,7 @@ class Kernel(Showable):
         answer = self._ask(Compile(self.spec()))
         self._number, self._generation = answer.kernel, self.worker.generation
         self.compile_ns, self.output = answer.compile_ns, answer.output
+        self.packed_bytes = answer.packed_bytes
         if self._finalizer is not None:
             self._finalizer.detach()
         self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
@@ -240,7 +247,46 @@ class Kernel(Showable):
             self.worker,
             self.microkernels,
             self.target if target is None else code_target(target),
+            self.bound,
         )
+
+    @public
+    def bind(self, arguments: Mapping[str | int, Any] | None = None, /, **named: Any) -> Kernel:
+        """Return a kernel with arguments, such as weights, that stay the same in every call.
+
+        They become constants of the payload before the schedule is applied. What the schedule computes from
+        constants alone, before the loops that read it, is computed once when the kernel is built, and again
+        after a restart of the worker: weights that are packed as a whole, transposed or cast. A schedule that
+        packs nothing as a whole gives a kernel that computes what it computed before.
+
+        Args:
+            arguments: Arrays by the position of the argument, or by its name in the payload.
+            **named: The same by name: ``kernel.bind(rhs=weights, bias=bias)``.
+
+        Returns:
+            A kernel, compiled; calls take the other arguments. It has copies of the arrays: changing these
+            later changes nothing.
+
+        Raises:
+            UsageError: No such argument; one that is no tensor; an array of another shape or dtype.
+            LhkitError: As from `compile_kernel`.
+        """
+        given: dict[str | int, Any] = dict(arguments or {})
+        given.update(named)
+        bound = {**self.bound, **bind_arrays(self.payload, self.function, given, self.worker)}
+        kernel = Kernel(
+            self.payload,
+            self.schedule,
+            self.function.name,
+            self._opt_level,
+            self.worker,
+            self._limits,
+            self.microkernels,
+            bound=bound,
+        )
+        kernel.target = self.target
+        kernel.build()
+        return kernel
 
     @public
     def ir(self, stage: str = "scheduled") -> str:
@@ -288,18 +334,21 @@ class Kernel(Showable):
         """
         types = self.function.arguments
         given = arguments or generate_arguments(self.function)
-        arrays = fit_arguments(types, tuple(given), self.function.describe())
+        arrays = fit_arguments(types, self._all(given), self.function.describe())
         packing = Packing(self.worker.files)
         try:
             places = None
             if count:
-                copies = [array.copy() for array in arrays]
+                types = self._left(types)
+                copies = [array.copy() for array in self._left(arrays)]
                 places = tuple(place for place, _ in pack_arguments(packing, copies, types))
             request = ReadMemory(self.spec(), arguments=places, results=result_places(self.function.results))
             answer = self._ask(request)
         finally:
             packing.release()
-        predicted = predict_footprint(answer.program, deciding_values(types, arrays))
+        predicted = predict_footprint(
+            answer.program, deciding_values(self._left(self.function.arguments), self._left(arrays))
+        )
         return Footprint(footprint_name(self.function, self.schedule), predicted, answer.counted)
 
     @public
@@ -309,12 +358,13 @@ class Kernel(Showable):
         Args:
             *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
                 memrefs are written to in place; those for tensors never change. Those that were constants
-                once may all be left out: the payload has them.
+                once may all be left out: the payload has them. So may those that are bound; what is given for
+                these is not read.
 
         Returns:
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
         """
-        given = with_weights(self.payload, self.function, arguments)
+        given = with_weights(self.payload, self.function, self._all(arguments))
         arrays = fit_arguments(self.function.arguments, given, self.function.describe())
         packing = Packing(self.worker.files)
         try:
@@ -322,9 +372,18 @@ class Kernel(Showable):
         finally:
             packing.release()
 
+    def _all(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments of a call with those that are bound."""
+        return tuple(all_arguments(self.bound, arguments, len(self.function.arguments)))
+
+    def _left(self, values: Sequence[Any]) -> Any:
+        """Return what belongs to the arguments that are not bound."""
+        return [value for i, value in enumerate(values) if i not in self.bound]
+
     def _call(self, arrays: list[Array], packing: Packing) -> Any:
-        taken = list(zip(arrays, self.function.arguments, strict=True))
-        sent = pack_arguments(packing, arrays, self.function.arguments)
+        types = self._left(self.function.arguments)
+        taken = list(zip(self._left(arrays), types, strict=True))
+        sent = pack_arguments(packing, self._left(arrays), types)
         results = [pack_result(packing, t) for t in self.function.results]
         answer = self._run(tuple(place for place, _ in sent), tuple(place for place, _ in results))
         for (array, type_), (_, view) in zip(taken, sent, strict=True):
@@ -366,7 +425,8 @@ class Kernel(Showable):
             raise traced_error(error, self.payload, self.schedule, self.worker, self._limits) from None
 
     def __repr__(self) -> str:
-        words = f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
+        name = f"{self.name}, {len(self.bound)} bound" if self.bound else self.name
+        words = f"Kernel({self.function.describe()}, {name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
         return printable(words)
 
     def _mime_bundle(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.kernels.bound_arguments import all_arguments
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import payload_source
 from lhkit.load.random_inputs import default_arguments
@@ -166,6 +167,7 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     inputs = (
         list(arguments) if arguments is not None else default_arguments(kernel.payload, kernel.function, seed)
     )
+    inputs = all_arguments(kernel.bound, inputs, len(kernel.function.arguments))
     expected, against = expected_results(kernel, inputs)
     results = _results_of_call(kernel, inputs)
     shapes = [np.shape(a) for a in inputs]

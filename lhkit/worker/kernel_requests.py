@@ -26,6 +26,7 @@ class KernelSpec:
     target: str = ""  # The target whose instructions it may use; empty for this CPU
     # Data of constants, by the names of their resources
     resources: Mapping[str, ArrayPlace] = field(default_factory=dict)
+    bound: Mapping[int, ArrayPlace] = field(default_factory=dict)  # Arguments that are constants of the kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class CompiledAnswer(Answer, frozen=True):
 
     kernel: int
     compile_ns: int
+    packed_bytes: int = 0  # Size of what was computed from constants when it was built
 
 
 class Compile(Request[CompiledAnswer], frozen=True, tag="compile"):

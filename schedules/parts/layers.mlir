@@ -112,7 +112,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function, %tile_n
-      @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
+      @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %layers = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
@@ -146,10 +146,10 @@ module attributes {transform.with_named_sequence} {
 
     %wide_strips_0 = transform.include @ends_of failures(propagate) (%wide_0) : (!transform.any_op) -> !transform.any_op
     %narrow_strips_0 = transform.include @ends_of failures(propagate) (%narrow_0) : (!transform.any_op) -> !transform.any_op
-    %wide_strips_1 = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %narrow_strips_1 = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %wide_strips_1 = transform.include @pack_panels failures(propagate) (%root, %wide, %tile_n)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %narrow_strips_1 = transform.include @pack_panels failures(propagate) (%root, %narrow, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
     %filled_up_0 = transform.include @fill_up failures(propagate) (%last_0, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %filled_up = transform.include @fill_up failures(propagate) (%last, %lanes)
@@ -278,7 +278,7 @@ module attributes {transform.with_named_sequence} {
   }
 
   // Copy the columns of the weights that a strip reads once, into a panel without gaps; gives the ends of the layers.
-  transform.named_sequence private @pack_panels(%matmuls: !transform.any_op {transform.consumed},
+  transform.named_sequence private @pack_panels(%root: !transform.any_op {transform.readonly}, %matmuls: !transform.any_op {transform.consumed},
       %columns: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %with_epilogue, %others = transform.include @tell_by_end failures(propagate) (%matmuls)
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -287,7 +287,9 @@ module attributes {transform.with_named_sequence} {
     %packed, %panels, %copy_back = transform.structured.pad %matmuls
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.include @vectorize_rows failures(propagate) (%panels, %columns)
+    %all_panels = transform.include @hoist_constant_panels failures(propagate) (%root, %packed, %panels)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%all_panels, %columns)
       : (!transform.any_op, !transform.param<i64>) -> ()
     %packed_with_epilogue, %bare = transform.include @tell_by_end failures(propagate) (%packed)
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -415,6 +417,12 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
 
+  // In parts/packed.mlir:
+  transform.named_sequence private @hoist_constant_panels(!transform.any_op {transform.readonly},
+    !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed}) -> !transform.any_op
+  transform.named_sequence private @go_by_constant_panels(!transform.any_op {transform.readonly})
+  transform.named_sequence private @has_constant_weights(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}) -> !transform.any_op
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},

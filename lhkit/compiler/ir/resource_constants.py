@@ -18,6 +18,8 @@ from lhkit.worker.requests import Source
 
 # The bindings have no question for the name of a resource; printed, the attribute does not show its data.
 _RESOURCE = re.compile(r'dense_resource<(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))>')
+# A context in which a payload is bound a second time numbers the name.
+_BOUND_AGAIN = re.compile(r"^(lhkit\.bound\.\d+)_\d+$")
 # What the value of a constant usually is; printing these could take long.
 _PLAIN = (ir.DenseElementsAttr, ir.IntegerAttr, ir.FloatAttr, ir.StringAttr, ir.BoolAttr, ir.TypeAttr)
 
@@ -35,7 +37,13 @@ def resource_name(attribute: Any) -> str | None:
         return None
     if (match := _RESOURCE.match(str(attribute))) is None:
         return None
-    return match[2] if match[1] is None else re.sub(r"\\(.)", r"\1", match[1])
+    name = match[2] if match[1] is None else re.sub(r"\\(.)", r"\1", match[1])
+    return _BOUND_AGAIN.sub(r"\1", name)
+
+
+def bound_name(argument: int) -> str:
+    """Return the name of the resource that has the data of a bound argument."""
+    return f"lhkit.bound.{argument}"
 
 
 def resource_uses(module: Any) -> tuple[ResourceUse, ...]:

@@ -2,6 +2,8 @@
 
 - ``pipeline``: From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails.
 - ``destination_style``: Functions that return values become functions that write to destinations.
+- ``partial_evaluation``: Partial evaluation: bound arguments become constants, and what depends on constants
+  alone is split off.
 - ``microkernel_calls``: Microkernels: functions of a payload that C source or a Python function stands in
   for.
 - ``target_attributes``: Targets of kernels: attributes of functions for another x86 CPU, and threads by the

@@ -29,6 +29,7 @@ from lhkit.compiler.lowering.microkernel_calls import (
     no_compiler,
     open_slots,
 )
+from lhkit.compiler.lowering.partial_evaluation import MOVES, bind_arguments, bound_data, split_constant_part
 from lhkit.compiler.lowering.pipeline import (
     Progress,
     add_line_tables,
@@ -45,6 +46,7 @@ from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.printable import shortened
 from lhkit.model.signature import Function, Microkernel
 from lhkit.worker.requests import Application, Source
+from lhkit.worker.shared_arrays import aligned_empty, dtype_named
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "loops", "llvm")
@@ -54,9 +56,10 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
-    Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
-    it may use; empty for this CPU. ``compile_c`` runs the C compiler for microkernels: this process may not be
-    allowed to.
+    Arguments that are ``bound`` are constants of the kernel; ``folded`` is what the payload computes from them
+    alone, once it is known, numbered after all arguments. Without ``is_threaded`` it runs on one thread,
+    whatever its knobs say. The target is whose instructions it may use; empty for this CPU. ``compile_c`` runs
+    the C compiler for microkernels: this process may not be allowed to.
     """
 
     payload: Source
@@ -65,6 +68,8 @@ class Recipe:
     opt_level: int = 3
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
+    bound: Mapping[int, np.ndarray] = field(default_factory=dict)
+    folded: dict[int, np.ndarray] = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
     compile_c: CompileC = no_compiler
@@ -73,6 +78,11 @@ class Recipe:
     def sources(self) -> tuple[Source, ...]:
         """Payload, schedule and libraries."""
         return (self.payload, *(self.application.sources if self.application else ()))
+
+    @property
+    def data(self) -> Data:
+        """The data of constants by the names of their resources, with that of bound arguments."""
+        return {**self.resources, **bound_data({**self.bound, **self.folded})}
 
     @property
     def threads(self) -> int:
@@ -87,8 +97,9 @@ class Recipe:
 class CompiledKernel:
     """A function in memory, with what has to live as long as it.
 
-    ``code`` is its execution engine and the address of the entry; ``compile_ns`` the time from text to machine
-    code.
+    ``code`` is its execution engine and the address of the entry; ``weights`` what it takes after the
+    arguments: data of constants, and ``packed_bytes`` of what was computed from constants; ``compile_ns`` the
+    time from text to machine code.
     """
 
     function: Function
@@ -98,6 +109,7 @@ class CompiledKernel:
     checks: Sequence[ExtentCheck]
     weights: Sequence[np.ndarray]
     compile_ns: int = 0
+    packed_bytes: int = 0
 
     @property
     def threads(self) -> int:
@@ -111,15 +123,23 @@ class CompiledKernel:
     ) -> PreparedCall:
         """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 
-        A result of dynamic shape, which the call returns, is given by its dtype.
+        Bound arguments may all be left out; what is given for them is not read. A result of dynamic shape,
+        which the call returns, is given by its dtype.
 
         Raises:
             UsageError: The extents of the arguments do not fit one another.
         """
+        bound = self.recipe.bound
+        if len(arguments) < len(self.function.arguments):
+            given = iter(arguments)
+            places = range(len(self.function.arguments))
+            arguments = [bound[i] if i in bound else next(given) for i in places]
         check_extents(self.checks, [np.shape(a) for a in arguments], self.recipe.sources)
         passed: list[Any] = []
         owned: list[Any] = [*results]
-        for value, type_ in zip(arguments, self.function.arguments, strict=True):
+        for i, (value, type_) in enumerate(zip(arguments, self.function.arguments, strict=True)):
+            if i in bound:
+                continue
             array = np.asarray(value)
             owned.append(array)
             passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
@@ -169,7 +189,10 @@ def kernel_of(
     check_threads(recipe.threads)
     check_executable(recipe.target)
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
-    weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
+    given = len(function.arguments) - len(recipe.bound)
+    weights = handed_over(entry, given, recipe.data, recipe.sources)
+    part, types = split_constant_part(module, recipe.function, given)
+    packed = [] if part is None else _evaluated(part, types, weights, recipe)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     refuse_huge_buffers(module, recipe.sources)
@@ -180,7 +203,24 @@ def kernel_of(
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):
         checks = extent_checks(parse_payload(recipe.payload), function.name)
-    return CompiledKernel(function, recipe, code, linked, checks, weights)
+    packed_bytes = sum(a.nbytes for a in (*packed, *recipe.folded.values()))
+    return CompiledKernel(
+        function, recipe, code, linked, checks, (*weights, *packed), packed_bytes=packed_bytes
+    )
+
+
+def _evaluated(
+    part: Any, types: Sequence[tuple[str, tuple[int, ...]]], weights: Sequence[np.ndarray], recipe: Recipe
+) -> list[np.ndarray]:
+    """Return what the constant part of a kernel computes, which has tensors of these dtypes and shapes."""
+    slots = _buffered(part, recipe, ignore_progress)
+    lower_to_loops(part, recipe.sources)
+    refuse_huge_buffers(part, recipe.sources)
+    lower_to_llvm(part, recipe.sources, target=recipe.target)
+    code, _ = link(part, recipe, slots)
+    results = [aligned_empty(shape, dtype_named(dtype)) for dtype, shape in types]
+    PreparedCall(code[1], [descriptor_of(a) for a in (*weights, *results)], (), (code, weights))()
+    return results
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
@@ -200,9 +240,10 @@ def lowered_module(
     recipe: Recipe, stage: str, progress: Progress = ignore_progress
 ) -> tuple[Any, tuple[Slot, ...]]:
     """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
-    module, _ = _scheduled(recipe, progress)
+    module, function = _scheduled(recipe, progress)
     if stage == "scheduled":
         return module, ()
+    split_constant_part(module, recipe.function, len(function.arguments) - len(recipe.bound))
     slots = _buffered(module, recipe, progress)
     if stage in ("loops", "llvm"):
         lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
@@ -228,8 +269,8 @@ def module_with_lines(
 
 
 def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
-    check_data(module, recipe.resources, recipe.sources)
-    write_out_small(module, recipe.resources)
+    check_data(module, recipe.data, recipe.sources)
+    write_out_small(module, recipe.data)
     lower_to_buffers(module, recipe.function, recipe.sources, progress)
     return open_slots(module, recipe.sources)
 
@@ -248,7 +289,7 @@ def link(
         UsageError: A microkernel is missing or does not load.
     """
     progress("jit", module)
-    put_under(module, recipe.resources)
+    put_under(module, recipe.data)
     linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
     called = {**linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
@@ -281,7 +322,21 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))
+    if recipe.bound:
+        bind_arguments(module, op, recipe.bound)
+        _fold_constants(module, op, recipe, len(function.arguments))
     return module, function
+
+
+def _fold_constants(module: Any, function: Any, recipe: Recipe, first_name: int) -> None:
+    """Move the elements of constants where the payload moves them, so that the schedule sees constants."""
+    given = len(function_type(function).inputs)
+    part, types = split_constant_part(module, recipe.function, given, MOVES)
+    if part is None:
+        return
+    if not recipe.folded:
+        recipe.folded.update(enumerate(_evaluated(part, types, (), recipe), first_name + given))
+    bind_arguments(module, function, {i - first_name: a for i, a in recipe.folded.items()}, first_name)
 
 
 # Machine code in memory: the execution engine, and the symbols that it does not find.
