@@ -99,6 +99,7 @@ _EXTRAS = {
     "iree": ("iree.compiler", "IREE beside our own kernels (lhkit bench --suite)"),
     "optuna": ("optuna", "sweeps that learn"),
     "dask": ("distributed", "sweeps on several machines"),
+    "arm": ("llvmlite", "the machine code of kernels for ARM, kernel.hot_loops(target='neon')"),
 }
 _CAPABILITIES = {
     "jit": "kernels can be compiled and run",

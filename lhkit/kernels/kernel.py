@@ -298,8 +298,9 @@ class Kernel(Showable):
         """Return the machine code of the kernel as assembly, an instruction a line.
 
         Args:
-            target: Make it for ``sse``, ``avx2``, ``avx512`` or ``host`` instead of the kernel's target.
-                Nothing is executed: this CPU need not have the instructions. Knobs keep their values.
+            target: Make it for ``sse``, ``avx2``, ``avx512``, ``neon`` or ``host``, not the kernel's target.
+                Nothing is executed: this CPU need not have the instructions. Knobs keep their values. On x86,
+                ``neon`` needs the extra ``arm`` (llvmlite) and is code for a Neoverse N1.
         """
         return self._ask(Disassemble(self.spec(target))).value
 

@@ -2,6 +2,7 @@
 
 import platform
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import lhkit
 from lhkit.compiler.lowering import target_attributes
+from lhkit.compiler.machine.aarch64_code import NEW_LITERAL, aarch64_object, older_literal
 from lhkit.load import target_choice as targets
 from lhkit.load.schedule_export import portable_text
 from lhkit.load.shipped_files import shipped_folder
@@ -304,3 +306,32 @@ def test_microkernels_in_c_are_compiled_for_the_target(tmp_path, worker):
     assert lhkit.verify(lhkit.compile(payload, schedule, target="sse", **options)).ok
     with pytest.raises(UsageError, match="wider than the target"):
         lhkit.compile(payload, schedule, target="avx2", **options)
+
+
+@pytest.mark.parametrize("family", [*PRODUCTS, "conv2d", *ROWS])
+def test_code_for_arm_keeps_accumulators_in_registers(family, worker):
+    pytest.importorskip("llvmlite")
+    made = {**PRODUCTS, "conv2d": lambda: lhkit.payloads.conv2d_nhwc(1, 2, 96, 16, 32)}
+    payload = made[family]() if family in made else getattr(lhkit.payloads, family)(16, 1024)
+    kernel = compiled(family, payload, "neon", worker)
+    loops = kernel.hot_loops("neon").loops
+    assert all(
+        (loop.vector_bits, loop.spills, loop.scalar_arithmetic, loop.calls) == (128, 0, 0, ()) for loop in loops
+    )
+    if family in made:
+        assert loops[0].fmas == UNROLLED * loops[0].accumulators and loops[0].shuffles == 0
+        assert "fmla" in kernel.assembly("neon")
+
+
+def test_float_literals_are_written_for_an_older_llvm():
+    text = "float f0x3727C5AC, double -inf, half f0x3C00, float -inf, float +qnan, float 1.0, i32 7"
+    expected = "float 0x3EE4F8B580000000, double 0xFFF0000000000000, half 0xH3C00, float 0xFFF0000000000000"
+    expected += ", float 0x7FF8000000000000, float 1.0, i32 7"
+    assert NEW_LITERAL.sub(older_literal, text) == expected
+
+
+def test_code_for_arm_names_the_extra_that_makes_it(monkeypatch, worker):
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    with pytest.raises(UsageError, match="made by llvmlite, which is not installed") as no:
+        aarch64_object(None, 3)
+    assert "lhkit[arm]" in no.value.failure.advice

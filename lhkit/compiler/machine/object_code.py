@@ -13,8 +13,10 @@ import lief
 from elftools.elf.elffile import ELFFile
 
 from lhkit.compiler.ir.bindings import new_context
+from lhkit.compiler.ir.resource_constants import put_under
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.pipeline import Progress, ignore_progress
+from lhkit.compiler.machine.aarch64_code import NEON, aarch64_object
 from lhkit.compiler.machine.compiled_kernel import Recipe, link, lowered_module, module_with_lines
 from lhkit.compiler.machine.disassembly import disassemble
 from lhkit.model.errors import usage_error
@@ -26,27 +28,34 @@ _TEXT_SECTIONS = (".text", ".ltext", "__text")
 def machine_code(
     recipe: Recipe, progress: Progress = ignore_progress, *, with_lines: bool = False
 ) -> MachineCode:
-    """Return the instructions of a kernel's function, as compiled for this machine and one thread.
+    """Return the instructions of a kernel's function, as compiled for its target and one thread.
 
     ``with_lines`` adds the bufferized IR, and the line of it that each instruction comes from. The instructions
     are the same; LLVM keeps lines where it can (hoisted and merged code has none).
 
     Raises:
-        UsageError: The disassembler does not know this machine.
+        UsageError: The disassembler does not know this machine, or there is no compiler for the target.
     """
-    architecture = host_architecture()
+    is_foreign = recipe.target == NEON and host_architecture() != "aarch64"
+    architecture: Architecture = "aarch64" if is_foreign else host_architecture()
     # The share of a thread would be a function of its own; the loops are the same.
     recipe = dataclasses.replace(recipe, is_threaded=False)
+    if recipe.target == NEON:  # Up to here the lowering is the same for every CPU, and on ARM it is the host's.
+        recipe = dataclasses.replace(recipe, target="")
     with new_context(), tempfile.TemporaryDirectory() as folder:
         text = ""
         if with_lines:
             module, slots, text = module_with_lines(recipe, progress)
         else:
             module, slots = lowered_module(recipe, "llvm", progress)
-        # Code is made when first asked for.
-        (engine, _), _linked = link(module, recipe, slots, progress)
         path = Path(folder) / "kernel.o"
-        engine.dump_to_object_file(str(path))
+        if is_foreign:
+            put_under(module, recipe.resources)
+            path.write_bytes(aarch64_object(module, recipe.opt_level))
+        else:
+            # Code is made when first asked for.
+            (engine, _), _linked = link(module, recipe, slots, progress)
+            engine.dump_to_object_file(str(path))
         instructions = _read_function(path, KERNEL_NAME, architecture)
         lines = lines_by_address(_line_table(path), [i.address for i in instructions])
     if lines:
