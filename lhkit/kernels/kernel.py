@@ -335,21 +335,19 @@ class Kernel(Showable):
         """
         types = self.function.arguments
         given = arguments or generate_arguments(self.function)
-        arrays = fit_arguments(types, self._all(given), self.function.describe())
+        arrays = self._left(fit_arguments(types, self._all(given), self.function.describe()))
+        types = self._left(types)
         packing = Packing(self.worker.files)
         try:
             places = None
             if count:
-                types = self._left(types)
-                copies = [array.copy() for array in self._left(arrays)]
+                copies = [array.copy() for array in arrays]
                 places = tuple(place for place, _ in pack_arguments(packing, copies, types))
             request = ReadMemory(self.spec(), arguments=places, results=result_places(self.function.results))
             answer = self._ask(request)
         finally:
             packing.release()
-        predicted = predict_footprint(
-            answer.program, deciding_values(self._left(self.function.arguments), self._left(arrays))
-        )
+        predicted = predict_footprint(answer.program, deciding_values(types, arrays))
         return Footprint(footprint_name(self.function, self.schedule), predicted, answer.counted)
 
     @public
