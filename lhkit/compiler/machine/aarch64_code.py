@@ -13,8 +13,11 @@ NEON = "neon"
 # The core of Cortex-A76 and of AWS Graviton 2: four-wide, two 128-bit vector units.
 _CPU, _TRIPLE = "neoverse-n1", "aarch64-unknown-linux-gnu"
 
-# What LLVM 23 prints of floats that have no short decimal form: their bits, infinities by name.
-NEW_LITERAL = re.compile(r"\b(half|bfloat|float|double) (?:f0x([0-9A-Fa-f]+)|([+-])(inf|qnan))\b")
+# What LLVM 23 prints of floats that have no short decimal form: their bits, infinities by name; and a decimal form
+# that a float is only the nearest number to.
+NEW_LITERAL = re.compile(
+    r"\b(half|bfloat|float|double) (?:f0x([0-9A-Fa-f]+)|([+-])(inf|qnan))\b|\b(float) (-?\d+\.\d+e[+-]\d+)"
+)
 _OLD_PREFIX = {"half": "0xH", "bfloat": "0xR", "float": "0x", "double": "0x"}
 _NAMED_BITS = {
     "half": {"inf": 0x7C00, "qnan": 0x7E00},
@@ -27,7 +30,9 @@ _BITS_OF = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 
 def older_literal(match: re.Match[str]) -> str:
     """Return a float as LLVM 22 reads it: its bits, those of the equal double for ``float``."""
-    type_, digits, sign, name = match.groups()
+    type_, digits, sign, name, decimal_type, decimal = match.groups()
+    if decimal:
+        type_, digits = decimal_type, struct.pack(">f", float(decimal)).hex()
     width = _BITS_OF[type_]
     bits = int(digits, 16) if digits else _NAMED_BITS[type_][name] | (sign == "-") << width - 1
     if type_ == "float":
