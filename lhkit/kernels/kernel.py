@@ -288,7 +288,7 @@ class Kernel(Showable):
         """
         types = self.function.arguments
         given = arguments or generate_arguments(self.function)
-        arrays = fit_arguments(types, tuple(given), self.function.describe())
+        arrays = fit_arguments(self.function, tuple(given))
         packing = Packing(self.worker.files)
         try:
             places = None
@@ -315,7 +315,7 @@ class Kernel(Showable):
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
         """
         given = with_weights(self.payload, self.function, arguments)
-        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
+        arrays = fit_arguments(self.function, given)
         packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)
