@@ -16,5 +16,7 @@
 - ``suite_page``: A run of the suite as one self-contained HTML page.
 - ``suite_collection``: Runs of the suite on several machines and targets: one file each in ``data/suite``,
   shown side by side.
+- ``call_costs``: ``python -m benchmarks.call_costs``: a call of a kernel through its worker's wall beside
+  NumPy, as a table.
 - ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
 """

@@ -17,7 +17,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
-from lhkit.model.signature import ArrayType, Microkernel
+from lhkit.model.signature import ArrayType, Function, Microkernel
 from lhkit.worker.client import Worker
 from lhkit.worker.kernel_requests import KernelSpec
 from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing, dtype_named, inline
@@ -25,10 +25,12 @@ from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing
 Array = NDArray[Any]
 
 
-def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], shown: str) -> list[Array]:
+def fit_arguments(function: Function, arguments: tuple[Any, ...]) -> list[Array]:
     """Return arguments as arrays that fit their types; memrefs keep their identity."""
+    types = function.arguments
     if len(arguments) != len(types):
-        raise usage_error(f"{counted(len(arguments), 'argument')} given, {len(types)} taken by {shown}")
+        given = counted(len(arguments), "argument")
+        raise usage_error(f"{given} given, {len(types)} taken by {function.describe()}")
     return [fit_argument(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
 
 

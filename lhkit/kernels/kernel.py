@@ -335,7 +335,7 @@ class Kernel(Showable):
         """
         types = self.function.arguments
         given = arguments or generate_arguments(self.function)
-        arrays = self._left(fit_arguments(types, self._all(given), self.function.describe()))
+        arrays = self._left(fit_arguments(self.function, self._all(given)))
         types = self._left(types)
         packing = Packing(self.worker.files)
         try:
@@ -364,7 +364,7 @@ class Kernel(Showable):
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
         """
         given = with_weights(self.payload, self.function, self._all(arguments))
-        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
+        arrays = fit_arguments(self.function, given)
         packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)

@@ -260,7 +260,7 @@ def _subject(
     kernel = Kernel(payload, schedule, how.function, how.opt_level, worker, None, given, target=how.target)
     function = kernel.function
     chosen = generate_arguments(function, how.seed) if how.arguments is None else how.arguments
-    inputs = fit_arguments(function.arguments, tuple(chosen), function.describe())
+    inputs = fit_arguments(function, tuple(chosen))
     unscheduled = Kernel(payload, None, function.name, how.opt_level, worker, None)
     results, against = expected_results(unscheduled, inputs)
     expected = [np.asarray(r) for r in results]

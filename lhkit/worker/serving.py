@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import sys
@@ -173,13 +174,21 @@ def _forbid_core_dumps() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+@functools.cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
 def _take_output(log: Path) -> str:
     """Return what was printed since the last request, and empty the log."""
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name == "posix":
-        ctypes.CDLL(None).fflush(None)
-    if not log.exists() or log.stat().st_size == 0:
+        _c_library().fflush(None)
+    try:
+        if log.stat().st_size == 0:
+            return ""
+    except FileNotFoundError:
         return ""
     with log.open("r+b") as file:
         data = file.read(_MOST_OUTPUT_BYTES)

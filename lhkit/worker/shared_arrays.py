@@ -78,6 +78,8 @@ class BlobFile:
 
 def _find(places: Places, array: NDArray[Any]) -> tuple[str, int] | None:
     """Return the file that holds the bytes of a contiguous array, and where they start in it, or None."""
+    if not places:
+        return None
     address = array.ctypes.data
     for start, (name, length) in list(places.items()):
         if start <= address and address + array.nbytes <= start + length:
@@ -105,6 +107,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=lambda: _FORKS.__setitem__(0, _FORKS[0] + 1))
 
 
+@functools.cache
+def name_of_dtype(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype, which NumPy makes anew each time."""
+    return dtype.name
+
+
+@functools.cache
 def dtype_named(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes. A `UsageError` if unknown."""
     if name == "bfloat16":
@@ -150,7 +159,7 @@ class ArrayPlace(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def inline(array: Array) -> ArrayPlace:
     """Return an array for a message, with its content."""
-    return ArrayPlace(array.shape, array.dtype.name, array.tobytes())
+    return ArrayPlace(array.shape, name_of_dtype(array.dtype), array.tobytes())
 
 
 def array_of_content(place: ArrayPlace) -> Array:
@@ -191,9 +200,9 @@ class SharedFiles:
         if not array.flags.c_contiguous:
             return None
         if (found := _find(self._resident, array)) is not None:
-            return ArrayPlace(array.shape, array.dtype.name, None, *found)
+            return ArrayPlace(array.shape, name_of_dtype(array.dtype), None, *found)
         if (found := _find(_blobs, array)) is not None:
-            return ArrayPlace(array.shape, array.dtype.name, None, *found, is_read_only=True)
+            return ArrayPlace(array.shape, name_of_dtype(array.dtype), None, *found, is_read_only=True)
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
@@ -285,7 +294,7 @@ class Packing:
         lent = self._files.lend(max(count * dtype.itemsize, 1))
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
         self._lent[view.ctypes.data] = lent
-        return ArrayPlace(view.shape, view.dtype.name, None, lent[0]), view
+        return ArrayPlace(view.shape, name_of_dtype(view.dtype), None, lent[0]), view
 
     def keep(self, view: Array) -> Array:
         """Return an array that `reserve` returned, for good: in place if it can stay there, else a copy."""

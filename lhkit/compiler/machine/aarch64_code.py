@@ -13,8 +13,8 @@ NEON = "neon"
 # The core of Cortex-A76 and of AWS Graviton 2: four-wide, two 128-bit vector units.
 _CPU, _TRIPLE = "neoverse-n1", "aarch64-unknown-linux-gnu"
 
-# What LLVM 23 prints of floats that have no short decimal form: their bits, infinities by name; and a decimal form
-# that a float is only the nearest number to.
+# What LLVM 23 prints of floats that have no short decimal form: their bits, infinities by name; and a decimal
+# form that a float is only the nearest number to.
 NEW_LITERAL = re.compile(
     r"\b(half|bfloat|float|double) (?:f0x([0-9A-Fa-f]+)|([+-])(inf|qnan))\b|\b(float) (-?\d+\.\d+e[+-]\d+)"
 )
