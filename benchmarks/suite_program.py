@@ -24,7 +24,7 @@ from lhkit.cli.bench_command import SuiteAsked
 from lhkit.cli.terminal import check_single_stdout, say, show_progress, write_text
 from lhkit.draw.tables import table_text
 from lhkit.load.target_choice import find_target
-from lhkit.model.errors import Failure, error_for
+from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.worker.limits import Limits
 
 
@@ -49,6 +49,8 @@ def run_suite(
         options: The other options of ``lhkit bench``.
     """
     check_single_stdout(json_file, asked.html_file)
+    if asked.is_quick and json_file is not None and Path(json_file).is_dir():
+        raise usage_error(f"quick rows do not belong into {json_file}", "Name a file, or leave out --quick.")
     table = choose_rivals(load_table(Path(asked.table_file) if asked.table_file else None), asked.rivals)
     chosen = choose_families(table, families)
     table = with_rivals_of(table, chosen)

@@ -295,6 +295,7 @@ def test_a_family_of_lhkit_goes_through_small(tmp_path, capsys):
         (["--suite", "--set", "a=1", "--no-pin"], "--suite does not go with --pin, --set"),
         (["--suite", "--json", "-", "--html", "-"], "only one file can go to standard output"),
         (["--suite", "--table", "none.toml"], "none.toml cannot be read"),
+        (["--suite", "--quick", "--json", "data/suite"], "quick rows do not belong into data/suite"),
         (["--quick"], "go with --suite"),
         ([], "there is no payload to time"),
     ],
