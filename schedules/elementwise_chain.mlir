@@ -19,6 +19,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %columns = transform.tune.knob<"columns"> = 64 : i64 from options = [16, 32, 64, 128] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
+    %stream_bytes = transform.tune.knob<"stream_bytes"> = 33554432 : i64 from options = [1048576, 33554432, 1099511627776] -> !transform.param<i64>
 
     transform.include @generalize_row_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -30,6 +31,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @vectorize_row_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @expand_math_in_rows failures(propagate) (%root) : (!transform.any_op) -> ()
+    // A mark for lhkit's lowering, which other programs leave alone.
+    transform.annotate %fused "stream_results" = %stream_bytes : !transform.any_op, !transform.param<i64>
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }

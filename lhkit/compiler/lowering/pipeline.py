@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import platform
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ from lhkit.compiler.lowering.legalization import (
     refused_op,
     widen_bool_vectors,
 )
+from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
 from lhkit.worker.requests import Source
@@ -219,6 +221,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
     """
+    stream_marked_results(module, is_x86=target != "neon" and platform.machine().lower() in ("x86_64", "amd64"))
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):
         # Each of these passes costs 5 to 14 ms of some 500 where thousands of ops have to be asked.
