@@ -23,17 +23,19 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/images.mlir
 // lhkit: require tile_f % lanes == 0
-// lhkit: require strip_f % tile_f == 0
+// lhkit: require strip_f % lanes == 0
 // lhkit: default lanes = vector_bits / 32
-// lhkit: default tile_f = vector_bits / 16
-// lhkit: default tile_w = 7 if vector_bits == 512 else 6 if vector_bits == 256 else 8 if vector_registers == 32 else 4
+// lhkit: default tile_f = 24 if vector_bits == 256 else vector_bits / 16
+// lhkit: default tile_w = 7 if vector_bits == 512 else 8 if vector_registers == 32 else 4
+// lhkit: default narrow_tile_w = 14 if vector_bits == 512 else 8
 // What is done for ends that a payload does not have, and for threads that are not there, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [1, 2, 4, 6, 7, 8, 14] -> !transform.param<i64>
-    %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
+    %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 24, 32, 64] -> !transform.param<i64>
+    %narrow_tile_w = transform.tune.knob<"narrow_tile_w"> = 14 : i64 from options = [4, 7, 8, 14] -> !transform.param<i64>
     %strip_f = transform.tune.knob<"strip_f"> = 512 : i64 from options = [32, 64, 128, 256, 512] -> !transform.param<i64>
     %block_c = transform.tune.knob<"block_c"> = 64 : i64 from options = [16, 32, 64, 128, 256] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
@@ -100,14 +102,10 @@ module attributes {transform.with_named_sequence} {
     %column_2, %columns_2 = transform.structured.fuse %right tile_sizes [0, 0, 0, %lanes]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %columns_3 = transform.merge_handles %column_1, %column_2 : !transform.any_op
-    transform.foreach %columns_3 : !transform.any_op {
-    ^bb0(%each: !transform.any_op):
-      %tile, %tiles:3 = transform.structured.fuse %each tile_sizes [1, 1, %tile_w]
-        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-      %whole, %end = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles#2)
-        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    }
+    transform.include @tile_rows failures(propagate) (%root, %column_1, %tile_w)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
+    transform.include @tile_rows failures(propagate) (%root, %column_2, %narrow_tile_w)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %of_unknown_width = transform.collect_matching @has_unknown_width in %root : (!transform.any_op) -> !transform.any_op
     %pixel, %pixels = transform.structured.fuse %of_unknown_width tile_sizes [0, 0, 1]
@@ -123,6 +121,19 @@ module attributes {transform.with_named_sequence} {
     %found = transform.num_associations %contractions : (!transform.any_op) -> !transform.param<i64>
     transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Cut convolutions into tiles of so many pixels of a row, and peel what is left of a row.
+  transform.named_sequence private @tile_rows(%root: !transform.any_op {transform.readonly},
+      %convolutions: !transform.any_op {transform.consumed}, %pixels: !transform.param<i64> {transform.readonly}) {
+    transform.foreach %convolutions : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %tile, %tiles:3 = transform.structured.fuse %each tile_sizes [1, 1, %pixels]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+      %whole, %end = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles#2)
+        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    }
     transform.yield
   }
 

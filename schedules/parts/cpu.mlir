@@ -69,8 +69,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Cut the reduction of each matmul into steps, and tiles that are three vectors wide into vectors, row by row: LLVM
-  // rounds a vector up to a power of two, and keeps a tile in 16 registers only if it is computed row by row.
+  // Cut the reduction of each matmul into steps, and tiles that are three vectors wide into vectors.
   transform.named_sequence @cut_into_steps(%root: !transform.any_op {transform.readonly}) {
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %steps, %reductions = transform.structured.tile_using_for %matmuls tile_sizes [0, 0, 1]
@@ -82,6 +81,13 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     %reductions_at_ends = transform.get_parent_op %steps_at_ends {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
     transform.annotate %reductions_at_ends "reduction" = %rest : !transform.any_op, !transform.any_param
+    transform.include @cut_into_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Cut steps, fills and epilogues of tiles that are three vectors wide into vectors, row by row: LLVM rounds a vector
+  // up to a power of two, and keeps a tile in 16 registers only if it is computed row by row.
+  transform.named_sequence @cut_into_vectors(%root: !transform.any_op {transform.readonly}) {
     %of_4 = transform.collect_matching @is_12_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_4, %loops_4:2 = transform.structured.tile_using_for %of_4 tile_sizes [1, 4]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -91,7 +97,11 @@ module attributes {transform.with_named_sequence} {
     %of_16 = transform.collect_matching @is_48_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_16, %loops_16:2 = transform.structured.tile_using_for %of_16 tile_sizes [1, 16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1 : !transform.any_op
+    // A tile of one row that has lost this dimension.
+    %row = transform.collect_matching @is_24_long in %root : (!transform.any_op) -> !transform.any_op
+    %vector, %vectors = transform.structured.tile_using_for %row tile_sizes [8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1, %vectors : !transform.any_op
     transform.loop.unroll %columns {factor = 3} : !transform.any_op
     %rows = transform.merge_handles %loops_4#0, %loops_8#0, %loops_16#0 : !transform.any_op
     transform.annotate %rows "rows" : !transform.any_op
@@ -139,6 +149,22 @@ module attributes {transform.with_named_sequence} {
     %columns = transform.include @width_of_tile failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
     %wanted = transform.param.constant 48 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_24_long(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %columns, %rank = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%row: !transform.any_op):
+      %width = transform.match.structured.dim %row[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.dim %row[-1] {reduction} : !transform.any_op
+      %loops = transform.match.structured.rank %row : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %width, %loops : !transform.param<i64>, !transform.param<i64>
+    }
+    %wanted = transform.param.constant 24 : i64 -> !transform.param<i64>
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
+    transform.match.param.cmpi eq %rank, %two : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // The columns of a tile of at most 8 rows.

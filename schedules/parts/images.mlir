@@ -112,11 +112,14 @@ module attributes {transform.with_named_sequence} {
     %row_products = transform.collect_matching @is_row_product in %root : (!transform.any_op) -> !transform.any_op
     %step_1, %reductions_1 = transform.structured.tile_using_for %row_products tile_sizes [0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %steps = transform.merge_handles %step, %step_1 : !transform.any_op
-    %count = transform.num_associations %steps : (!transform.any_op) -> !transform.param<i64>
     %sums = transform.merge_handles %reductions, %reductions_1 : !transform.any_op
     transform.annotate %sums "reduction" : !transform.any_op
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @cut_into_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
+    %vectors = transform.collect_matching @is_product in %root : (!transform.any_op) -> !transform.any_op
+    %row_vectors = transform.collect_matching @is_row_product in %root : (!transform.any_op) -> !transform.any_op
+    %steps = transform.merge_handles %vectors, %row_vectors : !transform.any_op
+    %count = transform.num_associations %steps : (!transform.any_op) -> !transform.param<i64>
 
     // A tile's fill becomes a vector; a larger one is cut into vectors first.
     %filled = transform.foreach_match in %marked @fills_a_tile_of_pixels -> @leave, @fills_more -> @mark_large_fill
@@ -391,5 +394,6 @@ module attributes {transform.with_named_sequence} {
   }
 
   // In parts/cpu.mlir:
+  transform.named_sequence private @cut_into_vectors(!transform.any_op {transform.readonly})
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
 }

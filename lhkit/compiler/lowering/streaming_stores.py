@@ -1,8 +1,8 @@
 """Results that are written past the caches: non-temporal stores, for functions that a schedule has marked.
 
-A line that is written is read first, unless the store goes past the caches; where a result is larger than these,
-nothing is lost by it. Such stores need aligned addresses, which is asked once a call: the function becomes two,
-one for aligned results, and the plain one.
+A line that is written is read first, unless the store goes past the caches; where a result is larger than
+these, nothing is lost by it. Such stores need aligned addresses, which is checked once a call: the function
+becomes two, one for aligned results, and the plain one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import walk
 
-# The mark of a function, ``transform.annotate %function "stream_results" = %bytes``: from what size of a result.
+# The mark of a function, ``transform.annotate %function "stream_results" = %bytes``: from what size on.
 MARK = "stream_results"
 _LINE_BYTES = 64
 
@@ -75,7 +75,7 @@ def _is_multiple(value: Any, count: int) -> bool:
     if op.name == "arith.constant":
         return bool(ir.IntegerAttr(op.attributes["value"]).value % count == 0)
     parts = [_is_multiple(operand, count) for operand in op.operands]
-    return op.name == "arith.addi" and all(parts) or op.name == "arith.muli" and any(parts)
+    return (op.name == "arith.addi" and all(parts)) or (op.name == "arith.muli" and any(parts))
 
 
 def _split(function: Any, results: list[int], least: int, is_x86: bool) -> None:
