@@ -11,7 +11,8 @@
 // Knobs:   tile_w, tile_f: pixels and filters of a tile; lanes: f32 in a vector. tile_w * tile_f / lanes
 //          accumulators have to fit the vector registers with room for the operands, and 4 to 8 of them are needed
 //          to hide the latency of an FMA: 7, 32, 16 for AVX-512, where 7 divides the widths of common networks;
-//          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
+//          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_w: pixels of a tile one
+//          vector wide. strip_f, block_c: filters and channels of a panel.
 //          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,

@@ -8,17 +8,18 @@
 //          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads
 //          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
 //          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
-//          bound, are packed before the loops, which lhkit does once and not in every call; ends are peeled; columns at the end that fill no vector are
-//          computed beside their place.
+//          bound, are packed before the loops, which lhkit does once and not in every call; ends are peeled; columns
+//          at the end that fill no vector are computed beside their place.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
-//          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
+//          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
 //          one run (lhkit bench --suite fc_relu) as multiples of torch.compile 2.13 with max-autotune and weights in
 //          the layout that suits it better: 512: 1.22; 1024: 1.20; of NumPy 2: 1.15, 1.12. That is 91 and 92 % of the
 //          FMA peak, which is what limits it: 1.35 of torch.compile at 512 would be all of it. Two threads: 1.87 and
-//          1.98 times one. AVX2 code on this core beside NumPy with OpenBLAS's kernel for Haswell: 512: 1.11, 92 %
-//          of the peak. About 0.1 s to compile, 0.25 s with ends in all directions.
+//          1.98 times one. In AVX2 code, the core shared with other work: 1.26 and 1.14 of torch.compile held to
+//          AVX2, 1.05 and .97 of NumPy with OpenBLAS's kernel for Haswell. About 0.1 s to compile, 0.25 s with ends in
+//          all directions.
 //          Weights bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant ones, data
 //          tiling and ukernels (lhkit bench --suite fc_relu-packed, on a busy machine): 512: 1.40, 1.09; 1024: 1.30,
 //          1.03, 91 % of the peak; in AVX2 code 512: 1.31, 1.21; 1024: 1.16, 1.12, 87 % of the peak.

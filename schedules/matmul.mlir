@@ -4,32 +4,39 @@
 // Idea:    a tile of the result stays in vector registers while the reduction runs over it, from zero on if the
 //          result starts from a fill; the columns that a strip of tiles reads are copied once into a panel without
 //          gaps, which then stays in the second-level cache. Ends are peeled; what is narrower than a vector is
-//          filled up with zeros. Shapes that gain nothing from a panel go another way: results of up to 4 columns
-//          are sums along rows; up to 12 rows, or a reduction of up to 32 steps, are computed without packing, row
-//          by row of tiles, and up to 576 columns and 512 steps strip by strip, if tiles have 64 columns or more:
-//          that right-hand side is read from where it is as fast as from a panel, and copying it is 2 to 4 % of
-//          the time. A right-hand side that is a constant, as one that kernel.bind has bound, is packed before the
-//          loops, which lhkit does once and not in every call. Narrower tiles gain from the panel (16 columns, AVX2,
-//          512x512x512: 1.16 times as fast).
+//          filled up with zeros. Where the left-hand side is large, all panels are filled first, and the rows go in
+//          blocks: each block is read from memory once, and the panels from the third-level cache once a block.
+//          Shapes that gain nothing from a panel go another way: results of up to 4 columns are sums along rows; up
+//          to 4 rows of a large right-hand side read this row by row, eight steps of the reduction at a time; up to
+//          12 rows, or a reduction of up to 32 steps, are computed without packing, row by row of tiles, and up to
+//          576 columns and 512 steps strip by strip, if tiles have 64 columns or more: that right-hand side is read
+//          from where it is as fast as from a panel, and copying it is 2 to 4 % of the time. A right-hand side that
+//          is a constant, as one that kernel.bind has bound, is packed before the loops, which lhkit does once and
+//          not in every call.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
-//          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
-//          threads: how many share the columns of a result.
+//          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
+//          large: rows and steps from which rows go in blocks, which are of block_m rows. threads: how many share
+//          the columns of a result.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run on a quiet
 //          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
-//          (lhkit bench --suite matmul-odd): geometric mean 1.6, least 0.96. About 0.1 s to compile for whole
-//          tiles, 0.2 to 0.3 s with ends in all directions.
-// Limits:  NumPy itself has 85 to 87 % of the peak on this machine: all of it would be 1.15 to 1.17 times as fast.
-//          The loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
-//          cache); tiles of 4x64, 8x32 and 12x32 are as fast as 6x64 at 512, and slower at 2048. What is missing is
+//          (lhkit bench --suite matmul-odd): geometric mean 1.6, least 0.96. In AVX2 code, beside OpenBLAS's kernel
+//          for Haswell, the core shared with other work: 512: 1.06, 91; 1024: 1.03, 88; 2048: 1.03 to 1.07, 80 to
+//          93; twenty odd shapes: geometric mean 1.6, least 0.9. About 0.1 s to compile for whole tiles, 0.2 to
+//          0.4 s with ends in all directions.
+// Limits:  NumPy itself has 85 to 91 % of the peak on this machine: all of it would be 1.1 to 1.17 times as fast.
+//          The loop over the reduction is bound by FMAs alone (98 to 100 % of the peak on panels in the second-level
+//          cache). AVX2: 4x24 has three loads of the right-hand side and four of the left for 12 FMAs; 6x16 has
+//          eight for 12, from six rows whose lines compete, and reaches 91 % of the peak unless the left-hand side
+//          is packed too, which costs what it gains. At 2048, 6x16 by strips had .84 of NumPy. AVX-512: tiles of
+//          4x64, 8x32, 8x48 and 12x32 are as fast as 6x64 at 512, and slower or equal at 2048. What is missing is
 //          waiting for the third-level cache where tiles begin and end: without the copy into panels the same loop
 //          gains 2 to 4 %, with results written to one small buffer 2 %, with the same rows of the left-hand side
-//          for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of rows, packing all of the right-hand side
-//          beforehand, blocks of the reduction, and packing while the first tile is computed (loop.fuse_sibling)
-//          were measured, and are not faster. Prefetching the lines of a tile's result and the next one's first
-//          rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no upstream op inserts
-//          prefetches, and with one of lhkit's own other programs could no longer read this file.
+//          for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of the reduction, and packing while the first tile is
+//          computed (loop.fuse_sibling) were measured, and are not faster. Prefetching the lines of a tile's result
+//          and the next one's first rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no
+//          upstream op inserts prefetches, and with one of lhkit's own other programs could no longer read this file.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0

@@ -3,14 +3,15 @@
 // Idea:    all that belongs to a row is computed while the row is in the first-level cache: its maximum, the
 //          exponentials, which go to a buffer of one row, their sum, the quotients. Elementwise ops are fused before the
 //          rows are cut, so that the exponentials, which are used twice, are computed once. Maxima and sums run over 64
-//          partial ones, so that no addition waits for the one before. The exponential is a polynomial, the quotient
-//          a product. Ends of rows are vectors under a mask.
+//          partial ones, so that no addition waits for the one before. The exponential is an approximate one (afn),
+//          the quotient a product. Ends of rows are vectors under a mask.
 // Knobs:   columns: elements of a row in a tile, a few vectors, so that their dependent steps overlap; lanes: f32 in
 //          a vector, 16 for AVX-512, 8 for AVX2, 4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of PyTorch 2.13 (eager, one thread), medians of one run each (lhkit bench --suite
-//          softmax): 1024x1024: 1.62; 64x1024: 1.68; 4096x512: 1.62. The exponential is what limits it: 19 arithmetic
-//          instructions a vector. About 0.1 s to compile.
+//          multiples of PyTorch 2.13, eager and compiled, one thread, medians of one run each, the other core busy
+//          (lhkit bench --suite softmax): 1024x1024: 1.96, 2.8; 64x1024: 2.0, 4.1; 4096x512: 1.97, 2.2. In AVX2 code,
+//          PyTorch held to AVX2: 2.5, 2.7; 2.6, 3.8; 2.4, 2.5. The exponential is what limits it: 14 instructions
+//          a vector, of them 8 FMAs, without spills on 16 registers. About 0.1 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes

@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from ulps import EXPAND, MOST_ULPS, TRUTH, compiled, ulps
+from ulps import EXPAND, MOST_ULPS, TRUTH, compiled, payload_of, ulps
 
 import lhkit
 
@@ -110,3 +110,16 @@ def test_handles_to_the_functions_themselves_and_what_is_left(worker):
     after = trace.last_snapshot_text()
     assert trace.outcome.status == "ok"
     assert "math.exp" not in after and "math.sin" in after and "math.tanh" in after
+
+
+def test_an_approximate_exp_says_how_far_it_is_off(worker):
+    x = samples_of_all_exponents()
+    text = str(payload_of("exp", "f32", x.size)).replace("math.exp %in :", "math.exp %in fastmath<afn> :")
+    kernel = lhkit.compile(lhkit.load_payload(text), lhkit.load_schedule(EXPAND, worker=worker), worker=worker)
+    got = kernel(x)
+    with np.errstate(all="ignore"):
+        truth = np.exp(x.astype(np.float64))
+    is_lost = truth < 1.7e-38
+    assert np.all((got[is_lost] >= 0) & (got[is_lost] <= 1.7e-38))
+    errors = ulps(got[~is_lost], truth[~is_lost])
+    assert 0.9 < errors.max() <= 2.0  # More than the exact one, or it was not taken.

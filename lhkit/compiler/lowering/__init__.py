@@ -12,4 +12,6 @@
   every call.
 - ``legalization``: Rewrites that LLVM's lowering needs: strided copies, stack buffers, i1 vectors, short
   float conversions.
+- ``streaming_stores``: Results that are written past the caches: non-temporal stores, for functions that a
+  schedule has marked.
 """
