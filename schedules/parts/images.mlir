@@ -145,6 +145,12 @@ module attributes {transform.with_named_sequence} {
   // Cut products of which the channels are gone into pixels. A sequence of its own, so that no handle to the loops
   // is left when they are written out.
   transform.named_sequence private @cut_into_pixels(%root: !transform.any_op {transform.readonly}) {
+    // Three vectors of filters one by one, because LLVM rounds a vector up to a power of two.
+    %triples = transform.collect_matching @is_row_of_24 in %root : (!transform.any_op) -> !transform.any_op
+    %vector, %loops:2 = transform.structured.tile_using_for %triples tile_sizes [1, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.annotate %loops#0 "pixels" : !transform.any_op
+    transform.annotate %loops#1 "pixels" : !transform.any_op
     %rows = transform.collect_matching @is_row in %root : (!transform.any_op) -> !transform.any_op
     %pixel, %pixels = transform.structured.tile_using_for %rows tile_sizes [1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -277,6 +283,18 @@ module attributes {transform.with_named_sequence} {
     %place = transform.param.constant "apart" -> !transform.any_param
     transform.annotate %op "pixels" = %place : !transform.any_op, !transform.any_param
     transform.yield
+  }
+  // The same with 24 columns.
+  transform.named_sequence private @is_row_of_24(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %row = transform.include @is_row failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    %filters = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      %number = transform.match.structured.dim %generic[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %number : !transform.param<i64>
+    }
+    %wanted = transform.param.constant 24 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %filters, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   // Pixels by filters.
   transform.named_sequence private @is_row(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {

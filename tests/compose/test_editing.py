@@ -306,9 +306,10 @@ def test_an_edit_whose_text_the_compiler_refuses_is_an_error_with_its_place(work
 
 
 def _is_handed_on(script, knob):
-    """Whether an include takes a knob as it is, where no literal can stand."""
+    """Whether a step takes a knob as it is, where no literal can stand."""
     defined = next(d for d in script.handles.definitions if d.name.text == f"%{knob}")
-    return any("include" in user.name for _, user in defined.uses)
+    takers = ("include", "foreach_match", "annotate")
+    return any(taker in user.name for _, user in defined.uses for taker in takers)
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
