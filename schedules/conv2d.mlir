@@ -32,10 +32,10 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [1, 2, 4, 6, 7, 8, 14] -> !transform.param<i64>
+    %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [1, 2, 3, 4, 5, 6, 7, 8, 14] -> !transform.param<i64>
     %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %strip_f = transform.tune.knob<"strip_f"> = 512 : i64 from options = [32, 64, 128, 256, 512] -> !transform.param<i64>
-    %block_c = transform.tune.knob<"block_c"> = 64 : i64 from options = [16, 32, 64, 128, 256] -> !transform.param<i64>
+    %block_c = transform.tune.knob<"block_c"> = 64 : i64 from options = [8, 16, 32, 64, 128, 256] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
     %threads = transform.tune.knob<"threads"> = 1 : i64 from options = [1, 2, 4, 8] -> !transform.param<i64>
 
@@ -100,14 +100,21 @@ module attributes {transform.with_named_sequence} {
     %column_2, %columns_2 = transform.structured.fuse %right tile_sizes [0, 0, 0, %lanes]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %columns_3 = transform.merge_handles %column_1, %column_2 : !transform.any_op
-    transform.foreach %columns_3 : !transform.any_op {
-    ^bb0(%each: !transform.any_op):
-      %tile, %tiles:3 = transform.structured.fuse %each tile_sizes [1, 1, %tile_w]
-        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-      %whole, %end = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles#2)
-        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    }
+    // Tiles of 6 pixels leave short rows a rest of few pixels, with too few accumulators to hide the latency of an
+    // FMA: these rows are cut into smaller tiles that are nearly equal.
+    transform.include @mark_short_rows failures(propagate) (%root, %tile_w)
+      : (!transform.any_op, !transform.param<i64>) -> ()
+    %by_4 = transform.structured.match attributes {tile = "4 pixels"} in %root : (!transform.any_op) -> !transform.any_op
+    %by_5 = transform.structured.match attributes {tile = "5 pixels"} in %root : (!transform.any_op) -> !transform.any_op
+    %by_tile_w = transform.structured.match attributes {tile = "tile_w"} in %root : (!transform.any_op) -> !transform.any_op
+    %four = transform.param.constant 4 : i64 -> !transform.param<i64>
+    %five = transform.param.constant 5 : i64 -> !transform.param<i64>
+    transform.include @tile_rows failures(propagate) (%root, %by_4, %four)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
+    transform.include @tile_rows failures(propagate) (%root, %by_5, %five)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
+    transform.include @tile_rows failures(propagate) (%root, %by_tile_w, %tile_w)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %of_unknown_width = transform.collect_matching @has_unknown_width in %root : (!transform.any_op) -> !transform.any_op
     %pixel, %pixels = transform.structured.fuse %of_unknown_width tile_sizes [0, 0, 1]
@@ -126,6 +133,19 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Cut convolutions into tiles of so many pixels of a row, and peel what is left of a row.
+  transform.named_sequence private @tile_rows(%root: !transform.any_op {transform.readonly},
+      %convolutions: !transform.any_op {transform.consumed}, %pixels: !transform.param<i64> {transform.readonly}) {
+    transform.foreach %convolutions : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %tile, %tiles:3 = transform.structured.fuse %each tile_sizes [1, 1, %pixels]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+      %whole, %end = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles#2)
+        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    }
+    transform.yield
+  }
+
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},
@@ -141,6 +161,8 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_convolutions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.param<i64>
+  transform.named_sequence private @mark_short_rows(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly})
   transform.named_sequence private @has_unknown_filters(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @has_unknown_width(!transform.any_op {transform.readonly}) -> !transform.any_op
 }

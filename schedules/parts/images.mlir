@@ -324,6 +324,93 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "share" = %share : !transform.any_op, !transform.any_param
     transform.yield
   }
+  // Mark each convolution with the pixels of its tiles: 4 or 5, nearly equal, where tiles of 6 would leave a rest of
+  // few pixels, else tile_w.
+  transform.named_sequence @mark_short_rows(%root: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.foreach_match in %function, %tile_w
+        @has_7_or_8_pixels -> @mark_4_pixels, @has_9_or_10_pixels -> @mark_5_pixels, @has_13_to_15_pixels -> @mark_5_pixels,
+        @has_other_pixels -> @mark_tile_w
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.yield
+  }
+  // Rows of 7 or 8 pixels (4 + 3, 4 + 4), where tiles have 6.
+  transform.named_sequence private @has_7_or_8_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 7 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Rows of 9 or 10 pixels (5 + 4, 5 + 5), where tiles have 6.
+  transform.named_sequence private @has_9_or_10_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 9 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 10 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Rows of 13 to 15 pixels (two of 5 and the rest), where tiles have 6.
+  transform.named_sequence private @has_13_to_15_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 13 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 15 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Any other convolution.
+  transform.named_sequence private @has_other_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %convolution = transform.include @is_convolution failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_4_pixels(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "4 pixels" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_5_pixels(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "5 pixels" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_tile_w(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "tile_w" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
   // A convolution with a dynamic number of filters.
   transform.named_sequence @has_unknown_filters(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
