@@ -11,8 +11,8 @@
 // Knobs:   tile_w, tile_f: pixels and filters of a tile; lanes: f32 in a vector. tile_w * tile_f / lanes
 //          accumulators have to fit the vector registers with room for the operands, and 4 to 8 of them are needed
 //          to hide the latency of an FMA: 7, 32, 16 for AVX-512, where 7 divides the widths of common networks;
-//          6, 16, 8 for AVX2, where rows of
-//          7 to 10 and 13 to 15 pixels get tiles of 4 or 5 that are nearly equal; 8, 8, 4 for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
+//          6, 16, 8 for AVX2, where rows of 7 to 10 and 13 to 15 pixels get nearly equal tiles of 4 or 5; 8, 8, 4
+//          for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
 //          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
@@ -21,8 +21,7 @@
 //          28x28x128: 1.15, 94; 14x14x256: 1.28, 91; 7x7x512: 1.94, 77. What limits the last is that its 9 MiB of
 //          filters are read from the third-level cache for 49 pixels only. Two threads: 1.73 times one. AVX2 on a
 //          Zen 4 core shared with other work, one run: 56x56x64: 1.08, 83; 28x28x128: 1.06, 86; 14x14x256: 1.08, 70;
-//          7x7x512: 1.20, 59; geometric mean 1.11. About 0.1 s
-//          to compile for whole tiles, 0.3 s with ends in all directions.
+//          7x7x512: 1.20, 59; geometric mean 1.11. About 0.1 s to compile for whole tiles, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/images.mlir
 // lhkit: require tile_f % lanes == 0
