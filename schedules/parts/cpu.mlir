@@ -97,11 +97,7 @@ module attributes {transform.with_named_sequence} {
     %of_16 = transform.collect_matching @is_48_wide in %root : (!transform.any_op) -> !transform.any_op
     %vector_16, %loops_16:2 = transform.structured.tile_using_for %of_16 tile_sizes [1, 16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    // A tile of one row that has lost this dimension.
-    %row = transform.collect_matching @is_24_long in %root : (!transform.any_op) -> !transform.any_op
-    %vector, %vectors = transform.structured.tile_using_for %row tile_sizes [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1, %vectors : !transform.any_op
+    %columns = transform.merge_handles %loops_4#1, %loops_8#1, %loops_16#1 : !transform.any_op
     transform.loop.unroll %columns {factor = 3} : !transform.any_op
     %rows = transform.merge_handles %loops_4#0, %loops_8#0, %loops_16#0 : !transform.any_op
     transform.annotate %rows "rows" : !transform.any_op
@@ -149,22 +145,6 @@ module attributes {transform.with_named_sequence} {
     %columns = transform.include @width_of_tile failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
     %wanted = transform.param.constant 48 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence private @is_24_long(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
-    %columns, %rank = transform.match.structured failures(propagate) %op
-      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
-    ^bb0(%row: !transform.any_op):
-      %width = transform.match.structured.dim %row[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.dim %row[-1] {reduction} : !transform.any_op
-      %loops = transform.match.structured.rank %row : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %width, %loops : !transform.param<i64>, !transform.param<i64>
-    }
-    %wanted = transform.param.constant 24 : i64 -> !transform.param<i64>
-    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %columns, %wanted : !transform.param<i64>
-    transform.match.param.cmpi eq %rank, %two : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // The columns of a tile of at most 8 rows.

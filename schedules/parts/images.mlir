@@ -112,14 +112,11 @@ module attributes {transform.with_named_sequence} {
     %row_products = transform.collect_matching @is_row_product in %root : (!transform.any_op) -> !transform.any_op
     %step_1, %reductions_1 = transform.structured.tile_using_for %row_products tile_sizes [0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %steps = transform.merge_handles %step, %step_1 : !transform.any_op
+    %count = transform.num_associations %steps : (!transform.any_op) -> !transform.param<i64>
     %sums = transform.merge_handles %reductions, %reductions_1 : !transform.any_op
     transform.annotate %sums "reduction" : !transform.any_op
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.include @cut_into_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
-    %vectors = transform.collect_matching @is_product in %root : (!transform.any_op) -> !transform.any_op
-    %row_vectors = transform.collect_matching @is_row_product in %root : (!transform.any_op) -> !transform.any_op
-    %steps = transform.merge_handles %vectors, %row_vectors : !transform.any_op
-    %count = transform.num_associations %steps : (!transform.any_op) -> !transform.param<i64>
 
     // A tile's fill becomes a vector; a larger one is cut into vectors first.
     %filled = transform.foreach_match in %marked @fills_a_tile_of_pixels -> @leave, @fills_more -> @mark_large_fill
@@ -145,12 +142,6 @@ module attributes {transform.with_named_sequence} {
   // Cut products of which the channels are gone into pixels. A sequence of its own, so that no handle to the loops
   // is left when they are written out.
   transform.named_sequence private @cut_into_pixels(%root: !transform.any_op {transform.readonly}) {
-    // Three vectors of filters one by one, because LLVM rounds a vector up to a power of two.
-    %triples = transform.collect_matching @is_row_of_24 in %root : (!transform.any_op) -> !transform.any_op
-    %vector, %loops:2 = transform.structured.tile_using_for %triples tile_sizes [1, 8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.annotate %loops#0 "pixels" : !transform.any_op
-    transform.annotate %loops#1 "pixels" : !transform.any_op
     %rows = transform.collect_matching @is_row in %root : (!transform.any_op) -> !transform.any_op
     %pixel, %pixels = transform.structured.tile_using_for %rows tile_sizes [1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -284,18 +275,6 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "pixels" = %place : !transform.any_op, !transform.any_param
     transform.yield
   }
-  // The same with 24 columns.
-  transform.named_sequence private @is_row_of_24(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %row = transform.include @is_row failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
-    %filters = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
-    ^bb0(%generic: !transform.any_op):
-      %number = transform.match.structured.dim %generic[1] : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %number : !transform.param<i64>
-    }
-    %wanted = transform.param.constant 24 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %filters, %wanted : !transform.param<i64>
-    transform.yield %op : !transform.any_op
-  }
   // Pixels by filters.
   transform.named_sequence private @is_row(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
@@ -345,6 +324,93 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "share" = %share : !transform.any_op, !transform.any_param
     transform.yield
   }
+  // Mark each convolution with the pixels of its tiles: 4 or 5, nearly equal, where tiles of 6 would leave a rest of
+  // few pixels, else tile_w.
+  transform.named_sequence @mark_short_rows(%root: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.foreach_match in %function, %tile_w
+        @has_7_or_8_pixels -> @mark_4_pixels, @has_9_or_10_pixels -> @mark_5_pixels, @has_13_to_15_pixels -> @mark_5_pixels,
+        @has_other_pixels -> @mark_tile_w
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.yield
+  }
+  // Rows of 7 or 8 pixels (4 + 3, 4 + 4), where tiles have 6.
+  transform.named_sequence private @has_7_or_8_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 7 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Rows of 9 or 10 pixels (5 + 4, 5 + 5), where tiles have 6.
+  transform.named_sequence private @has_9_or_10_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 9 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 10 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Rows of 13 to 15 pixels (two of 5 and the rest), where tiles have 6.
+  transform.named_sequence private @has_13_to_15_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %six = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile_w, %six : !transform.param<i64>
+    %width = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[4, 5, 6] {reduction} : !transform.any_op
+      %pixels = transform.match.structured.dim %generic[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %pixels : !transform.param<i64>
+    }
+    %least = transform.param.constant 13 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 15 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Any other convolution.
+  transform.named_sequence private @has_other_pixels(%op: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %convolution = transform.include @is_convolution failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_4_pixels(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "4 pixels" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_5_pixels(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "5 pixels" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_tile_w(%op: !transform.any_op {transform.readonly}) {
+    %tile = transform.param.constant "tile_w" -> !transform.any_param
+    transform.annotate %op "tile" = %tile : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
   // A convolution with a dynamic number of filters.
   transform.named_sequence @has_unknown_filters(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
@@ -412,6 +478,5 @@ module attributes {transform.with_named_sequence} {
   }
 
   // In parts/cpu.mlir:
-  transform.named_sequence private @cut_into_vectors(!transform.any_op {transform.readonly})
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
 }
