@@ -8,11 +8,16 @@
 //          channels are a product of matrices, a contraction; where windows lie apart (strides), pixels are
 //          multiplied one by one, which costs nothing. Ends are peeled; filters that fill no vector are filled up
 //          with zeros.
+//          Windows of 3x3 over at least 12x12 pixels, an even number in each direction, are computed by Winograd's
+//          F(2x2, 3x3) instead (lhkit.winograd_conv2d), with 4 multiplications for a pixel instead of 9: a block of
+//          tiles is transformed and multiplied while it is in the second-level cache. Without that op, or with
+//          winograd = 0, they are computed like the others.
 // Knobs:   tile_w, tile_f: pixels and filters of a tile; lanes: f32 in a vector. tile_w * tile_f / lanes
 //          accumulators have to fit the vector registers with room for the operands, and 4 to 8 of them are needed
 //          to hide the latency of an FMA: 7, 32, 16 for AVX-512, where 7 divides the widths of common networks;
 //          6, 16, 8 for AVX2, where rows of 7 to 10 and 13 to 15 pixels get nearly equal tiles of 4 or 5; 8, 8, 4
 //          for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
+//          winograd: 1 where large maps may be transformed, on one thread; tiles: rows of the products then.
 //          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
@@ -24,6 +29,7 @@
 //          7x7x512: 1.20, 59; geometric mean 1.11. About 0.1 s to compile for whole tiles, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/images.mlir
+// lhkit: optional lhkit.winograd_conv2d
 // lhkit: require tile_f % lanes == 0
 // lhkit: require strip_f % tile_f == 0
 // lhkit: default lanes = vector_bits / 32
@@ -40,6 +46,12 @@ module attributes {transform.with_named_sequence} {
     %block_c = transform.tune.knob<"block_c"> = 64 : i64 from options = [8, 16, 32, 64, 128, 256] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
     %threads = transform.tune.knob<"threads"> = 1 : i64 from options = [1, 2, 4, 8] -> !transform.param<i64>
+    %winograd = transform.tune.knob<"winograd"> = 1 : i64 from options = [0, 1] -> !transform.param<i64>
+    %tiles = transform.tune.knob<"tiles"> = 64 : i64 from options = [16, 32, 64, 128, 256] -> !transform.param<i64>
+
+    transform.include @transform_large_maps failures(propagate) (%root, %winograd, %threads, %lanes, %tile_w, %tile_f, %tiles)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
+         !transform.param<i64>, !transform.param<i64>) -> ()
 
     %named = transform.structured.match ops{["linalg.conv_2d_nhwc_hwcf"]} in %root : (!transform.any_op) -> !transform.any_op
     %conv = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
@@ -148,7 +160,73 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Windows of 3x3 over many pixels need 4 multiplications for a pixel instead of 9: the image and the filters are
+  // transformed, multiplied as matrices, and transformed back.
+  transform.named_sequence private @transform_large_maps(%root: !transform.any_op {transform.readonly},
+      %winograd: !transform.param<i64> {transform.readonly}, %threads: !transform.param<i64> {transform.readonly},
+      %lanes: !transform.param<i64> {transform.readonly}, %tile_w: !transform.param<i64> {transform.readonly},
+      %tile_f: !transform.param<i64> {transform.readonly}, %tiles: !transform.param<i64> {transform.readonly}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.foreach_match in %function, %winograd, %threads @is_large_map -> @take_winograd
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %convolutions = transform.structured.match attributes {way = "winograd"} in %marked : (!transform.any_op) -> !transform.any_op
+    // What does not come out even in tiles of 2x2 pixels, and in whole vectors, is left as it is.
+    transform.foreach %convolutions : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @multiply_transforms failures(suppress) (%each, %lanes, %tile_w, %tile_f, %tiles)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    }
+    %products = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops = transform.structured.fuse %products tile_sizes [%tile_w]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %whole, %rest = transform.include @split_off_rest failures(propagate) (%root, %tile, %loops)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @cut_into_steps failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @vectorize_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    // What follows takes other reductions only.
+    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root : (!transform.any_op) -> !transform.any_op
+    %done = transform.param.constant "done" -> !transform.any_param
+    transform.annotate %reductions "reduction" = %done : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @multiply_transforms(%convolution: !transform.any_op {transform.consumed},
+      %lanes: !transform.param<i64> {transform.readonly}, %tile_w: !transform.param<i64> {transform.readonly},
+      %tile_f: !transform.param<i64> {transform.readonly}, %tiles: !transform.param<i64> {transform.readonly}) {
+    %products = "lhkit.winograd_conv2d"(%convolution, %lanes, %tile_f, %tiles)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    transform.yield
+  }
+  // At least 12 rows of at least 12 pixels.
+  transform.named_sequence private @is_large_map(%op: !transform.any_op {transform.readonly},
+      %winograd: !transform.param<i64> {transform.readonly}, %threads: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.conv_2d_nhwc_hwcf"] : !transform.any_op
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %winograd, %one : !transform.param<i64>
+    transform.match.param.cmpi eq %threads, %one : !transform.param<i64>
+    %rows, %pixels = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%convolution: !transform.any_op):
+      %h = transform.match.structured.dim %convolution[1] : (!transform.any_op) -> !transform.param<i64>
+      %w = transform.match.structured.dim %convolution[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %h, %w : !transform.param<i64>, !transform.param<i64>
+    }
+    %least = transform.param.constant 12 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %least : !transform.param<i64>
+    transform.match.param.cmpi ge %pixels, %least : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @take_winograd(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "winograd" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
   // In parts/cpu.mlir:
+  transform.named_sequence private @cut_into_steps(!transform.any_op {transform.readonly})
+  transform.named_sequence private @vectorize_tiles(!transform.any_op {transform.readonly})
+  transform.named_sequence private @keep_tile_in_registers(!transform.any_op {transform.readonly})
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},
     !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed})

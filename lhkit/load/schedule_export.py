@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TypeVar
 
 from lhkit.load.loader import parse_text, payload_source, sources_of
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
-from lhkit.model.schedule import Schedule
+from lhkit.model.schedule import Library, Schedule
 from lhkit.text.knob_text import (
     exported_for,
     folded_text,
@@ -15,6 +16,7 @@ from lhkit.text.knob_text import (
     standalone,
     with_knobs_set,
     without_default_rules,
+    without_optional_steps,
     without_requirements,
 )
 from lhkit.worker.client import Worker, shared_worker
@@ -38,19 +40,31 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
 
 
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return a schedule's text for other programs: knobs folded, without lhkit's ops, libraries copied in.
+    """Return a schedule's text for other programs: knobs folded, libraries copied in.
+
+    Steps of lhkit's own ops keep it from being exported, but for those of ops that a comment calls optional
+    (``// lhkit: optional OP``): the export goes without them, and so has to do what it does without them.
 
     Comments and layout stay, but for comments about knobs. The first line names the target that values of knobs
     follow from, if any.
     """
     if found := prevents_portable(schedule):
         raise usage_error(f"{schedule.source} cannot be exported to other programs", "\n".join(found))
-    alone = standalone(schedule)
+    libraries = [_without_optional_steps(library) for library in schedule.libraries]
+    alone = standalone(dataclasses.replace(_without_optional_steps(schedule), libraries=tuple(libraries)))
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
     if schedule.target_defaults:
         text = exported_for(text, schedule.target)
     return parse_text(alone, text, worker=worker)[0].text
+
+
+_Text = TypeVar("_Text", Schedule, Library)
+
+
+def _without_optional_steps(schedule: _Text) -> _Text:
+    text = without_optional_steps(schedule.text, schedule.source)
+    return dataclasses.replace(schedule, text=text)
 
 
 def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | None = None) -> str:

@@ -288,13 +288,30 @@ def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -
     folded = Script(folded_text(text, source, values), source)
     left = {(op.name, op.string) for op in _own_or_open(folded)}
     script = Script(text, source)
+    optional = _optional_ops(text)
     found = []
     for op in _own_or_open(script):
-        if (op.name, op.string) in left:
+        if (op.name, op.string) in left and op.name not in optional:
             unset = f"<{op.string!r}> has no value that can be written in its place"
             what = unset if op.name.startswith(_TUNING) else _OWN
             found.append(f"{source}:{script.line_of(op)}: {op.name}{what}")
     return tuple(found)
+
+
+_OPTIONAL = re.compile(r"//\s*lhkit:\s*optional\s+(.*\S)")
+
+
+def without_optional_steps(text: str, source: str) -> str:
+    """Return a schedule's text without the steps of ops that its comments say it does as well without."""
+    optional = _optional_ops(text)
+    steps = [cut(text, op, op) for op in _own_or_open(Script(text, source)) if op.name in optional]
+    return with_replacements(text, [*comments_removed(text, _OPTIONAL), *steps])
+
+
+def _optional_ops(text: str) -> set[str]:
+    """Return the names in the comments ``// lhkit: optional OP, OP`` of a text."""
+    found = (match[1] for _, match in matching_comments(text, _OPTIONAL))
+    return {name.strip() for names in found for name in names.split(",")}
 
 
 def _own_or_open(script: Script) -> Iterator[OpSyntax]:

@@ -93,6 +93,11 @@ def quietest_core() -> int | None:
     return min(allowed, key=lambda core: (busy[core] if core < len(busy) else 0.0, -core))
 
 
+def first_core() -> int | None:
+    """Return the first core of the affinity mask, or None if the system cannot pin."""
+    return min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
 @contextlib.contextmanager
 def pinned_to(core: int | None) -> Iterator[None]:
     """Run this thread on one core; with None, wherever the system likes."""

@@ -150,13 +150,18 @@ module attributes {transform.with_named_sequence} {
   // The columns of a tile of at most 8 rows.
   transform.named_sequence private @width_of_tile(%op: !transform.any_op {transform.readonly}) -> !transform.param<i64> {
     transform.match.operation_name %op ["linalg.fill", "linalg.generic", "linalg.matmul"] : !transform.any_op
-    %rows, %columns = transform.match.structured failures(propagate) %op
-      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    %rank, %rows, %columns = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
     ^bb0(%tile: !transform.any_op):
+      %number = transform.match.structured.rank %tile : (!transform.any_op) -> !transform.param<i64>
       %height = transform.match.structured.dim %tile[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
       %width = transform.match.structured.dim %tile[1] {parallel} : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %height, %width : !transform.param<i64>, !transform.param<i64>
+      transform.match.structured.yield %number, %height, %width
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
+    // A convolution's images and rows are no tile.
+    %most_loops = transform.param.constant 3 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi le %rank, %most_loops : !transform.param<i64>
     // A dynamic size is a negative number.
     %least = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most = transform.param.constant 8 : i64 -> !transform.param<i64>
@@ -168,13 +173,18 @@ module attributes {transform.with_named_sequence} {
   // A fill of known size, of at most 16 rows and 64 columns: of all others a vector would be too long.
   transform.named_sequence private @fills_a_tile(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.fill"] : !transform.any_op
-    %rows, %columns = transform.match.structured %op
-      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    %rank, %rows, %columns = transform.match.structured %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
     ^bb0(%fill: !transform.any_op):
+      %number = transform.match.structured.rank %fill : (!transform.any_op) -> !transform.param<i64>
       %height = transform.match.structured.dim %fill[0] : (!transform.any_op) -> !transform.param<i64>
       %width = transform.match.structured.dim %fill[1] : (!transform.any_op) -> !transform.param<i64>
-      transform.match.structured.yield %height, %width : !transform.param<i64>, !transform.param<i64>
+      transform.match.structured.yield %number, %height, %width
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
+    // Images of a convolution are no tile.
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %rank, %two : !transform.param<i64>
     // A dynamic size is a negative number.
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     %most_rows = transform.param.constant 16 : i64 -> !transform.param<i64>

@@ -1,6 +1,10 @@
 """The OpenMP runtime, and what is said where it cannot be had."""
 
 import importlib.metadata
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +16,33 @@ from lhkit.model.target import available_cores
 def test_the_installed_runtime_is_found_and_loads():
     found = openmp.find_openmp()
     assert found is not None and openmp.openmp_library() == str(found)
+
+
+WHERE_THREADS_RUN = """
+import ctypes, json, os, threading
+from lhkit.compiler.lowering.target_attributes import openmp_library
+
+runtime = ctypes.CDLL(openmp_library())
+masks = {}
+
+def note(_data):
+    masks[threading.get_native_id()] = sorted(os.sched_getaffinity(0))
+
+runtime.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(note), None, 2, 0)
+caller = masks.pop(threading.get_native_id())
+print(json.dumps([caller, *masks.values()]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system cannot bind threads")
+def test_a_thread_is_bound_to_another_core_than_the_callers():
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        return  # then kernels on two threads are refused, which another test holds
+    done = subprocess.run([sys.executable, "-c", WHERE_THREADS_RUN], capture_output=True, text=True, check=True)
+    caller, *others = json.loads(done.stdout)
+    assert caller == cores
+    assert len(others) == 1 and len(others[0]) < len(cores) and cores[0] not in others[0]
 
 
 def test_a_runtime_that_is_not_installed(monkeypatch):

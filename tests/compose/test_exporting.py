@@ -1,5 +1,6 @@
 """Exports for other programs, held against judges that are not lhkit: the compiler's pass, and ``mlir-opt``."""
 
+import dataclasses
 import functools
 import os
 import re
@@ -78,6 +79,8 @@ def applied(payload, schedule, worker):
 @pytest.mark.parametrize("name", SHIPPED, ids=lambda n: f"pass transform-interpreter: {n}")
 def test_the_compilers_pass_takes_every_shipped_schedule(name, worker):
     payload, schedule = shipped(name, worker)
+    if name == "conv2d.mlir":
+        schedule = schedule.with_knobs({"winograd": 0})  # exports go without
     text = portable_text(schedule, worker=worker)
     assert "transform.tune" not in text and not prevents_portable(schedule)
     assert same(apply_portable(payload, schedule, worker=worker)) == same(applied(payload, schedule, worker))
@@ -92,6 +95,26 @@ def test_a_schedule_with_steps_of_ours_is_not_portable_and_says_where(name, work
     with pytest.raises(UsageError, match="cannot be exported") as caught:
         portable_text(schedule, worker=worker)
     assert "rows.mlir:" in str(caught.value) and "lhkit.expand_math is an op of lhkit" in str(caught.value)
+
+
+def test_an_export_goes_without_steps_that_are_optional(worker):
+    payload = lhkit.payloads.conv2d_nhwc(1, 12, 12, 16, 32, 3)
+    schedule = load_schedule("conv2d.mlir", worker=worker, target="avx512")
+    assert '"lhkit.winograd_conv2d"(' in schedule.text and "tensor<16x" in applied(payload, schedule, worker)
+    text = portable_text(schedule, worker=worker)
+    assert "lhkit.winograd_conv2d" not in re.sub(r"(?<!: )//.*", "", text) and "optional" not in text
+    direct = schedule.with_knobs({"winograd": 0})
+    assert same(apply_portable(payload, schedule, worker=worker)) == same(applied(payload, direct, worker))
+
+
+def test_a_step_that_is_not_called_optional_is_no_more_left_out(worker):
+    schedule = load_schedule("conv2d.mlir", worker=worker)
+    other = dataclasses.replace(
+        schedule,
+        text=schedule.text.replace("lhkit: optional lhkit.winograd_conv2d", "lhkit: optional lhkit.other"),
+    )
+    (problem,) = prevents_portable(other)
+    assert "lhkit.winograd_conv2d is an op of lhkit" in problem
 
 
 @pytest.mark.parametrize("name", APPLIES, ids=lambda n: f"pass transform-interpreter: {n}")

@@ -105,8 +105,23 @@ def find_openmp() -> Path | None:
 
 @functools.cache
 def _load(path: str) -> ctypes.CDLL:
-    """Load the runtime and keep it: its threads outlive the kernel that first asked for them."""
-    return ctypes.CDLL(path)
+    """Load the runtime and keep it: its threads outlive the kernel that first asked for them.
+
+    Each is bound to a core of its own: woken up, the system would put it on the core that woke it, where the
+    two wait for one another for some milliseconds. The first core is left to this thread, which is not bound.
+    """
+    os.environ.setdefault("OMP_PROC_BIND", "spread")
+    os.environ.setdefault("OMP_PLACES", "cores")
+    runtime = ctypes.CDLL(path)
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+        # The runtime binds this thread too, once, at the first parallel region.
+        runtime.GOMP_parallel(_NOTHING, None, len(allowed), 0)
+        os.sched_setaffinity(0, allowed)
+    return runtime
+
+
+_NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _data: None)
 
 
 def check_threads(threads: int) -> None:

@@ -18,7 +18,13 @@ from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_loops import CoreProbe, empty_call, repeated
 from lhkit.worker.kernel_requests import CallSetup, PrepareTiming
 from lhkit.worker.shared_arrays import Array, dtype_named, lay_out, placed_empty
-from lhkit.worker.timing_conditions import Eviction, last_level_cache_bytes, pinned_to, quietest_core
+from lhkit.worker.timing_conditions import (
+    Eviction,
+    first_core,
+    last_level_cache_bytes,
+    pinned_to,
+    quietest_core,
+)
 
 Call = Callable[[], Any]
 Batches = Callable[[int], Call]
@@ -181,6 +187,8 @@ class Timing:
         # On one core, threads would wait for one another.
         is_pinned = request.pin and all(kernel.threads == 1 for kernel in kernels.values())
         self.core = quietest_core() if is_pinned else None
+        # The threads of a kernel are on other cores than the first.
+        self._own_core = first_core() if any(kernel.threads > 1 for kernel in kernels.values()) else self.core
         self._nothing = empty_call()
         nbytes = sum(a.nbytes for a in arguments)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
@@ -188,14 +196,14 @@ class Timing:
             Placement(request.setup, request.entries, arguments, kernels, from_python=request.from_python)
             for _ in range(places)
         ]
-        with pinned_to(self.core):
+        with pinned_to(self._own_core):
             self._eviction = Eviction() if request.cache == "cold" else None
             self._probe = CoreProbe(request.vector_bits, last_level_cache_bytes(), has_fma=request.has_fma)
 
     def warm_up(self, index: int, batch_ns: int) -> tuple[int, bool]:
         """Calibrate and warm up one entry; see `TimedCall.warm_up`."""
         first, *others = (placement.calls[index] for placement in self._placements)
-        with pinned_to(self.core), without_garbage_collector():
+        with pinned_to(self._own_core), without_garbage_collector():
             answer = first.warm_up(batch_ns)
             for call in others:
                 call.adopt(first)
@@ -204,14 +212,14 @@ class Timing:
     def sample(self, index: int, number: int) -> float:
         """Return the time of one call of an entry in ns, in the round of that number."""
         call = self._placements[number % len(self._placements)].calls[index]
-        with pinned_to(self.core), without_garbage_collector():
+        with pinned_to(self._own_core), without_garbage_collector():
             if self._eviction is not None:
                 return call.sample_cold_ns(self._eviction, self._nothing)
             return call.sample_warm_ns()
 
     def sample_limits(self) -> dict[str, float]:
         """Return the limits of the core now; see `CoreProbe.sample`."""
-        with pinned_to(self.core), without_garbage_collector():
+        with pinned_to(self._own_core), without_garbage_collector():
             return self._probe.sample()
 
 

@@ -30,7 +30,7 @@ from lhkit.compiler.machine.timing_runs import (
 from lhkit.model.knob import KnobValue
 from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
 from lhkit.worker.shared_arrays import Array
-from lhkit.worker.timing_conditions import pinned_to, quietest_core, timing_sign
+from lhkit.worker.timing_conditions import first_core, pinned_to, quietest_core, timing_sign
 
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
@@ -85,8 +85,8 @@ class VariantBench:
             return VariantAnswer(status="same", ir_sha256=sha256, spent_ns=spent_ns)
         compile_ns = kernel.compile_ns
         spent_ns["compile"] = compile_ns - apply_ns
-        # On one core, threads would wait for one another.
-        core = self._core if kernel.threads == 1 else None
+        # The threads of a kernel are on other cores than the first.
+        core = self._core if kernel.threads == 1 else first_core()
         with timing_sign(), pinned_to(core), without_garbage_collector():
             stage("call", sha256)
             answer = self._verify_and_time(kernel, request.best_ns, spent_ns)

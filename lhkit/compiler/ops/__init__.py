@@ -8,15 +8,28 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
 from __future__ import annotations
 
 from lhkit.compiler.extension.own_op_registry import register
-from lhkit.compiler.ops import convert_const_resources_to_args, expand_math, linalg_rewrites, replace_with_call
+from lhkit.compiler.ops import (
+    convert_const_resources_to_args,
+    expand_math,
+    linalg_rewrites,
+    replace_with_call,
+    winograd_conv2d,
+)
 from lhkit.model.own_op_definition import take_definitions
 
-__all__ = ["convert_const_resources_to_args", "expand_math", "linalg_rewrites", "replace_with_call"]
+__all__ = [
+    "convert_const_resources_to_args",
+    "expand_math",
+    "linalg_rewrites",
+    "replace_with_call",
+    "winograd_conv2d",
+]
 
 # Importing the modules has defined their ops.
 register(sorted(take_definitions(), key=lambda definition: definition.op.name))
