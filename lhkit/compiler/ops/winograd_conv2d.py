@@ -41,11 +41,11 @@ def winograd_conv2d(target: Ops, lanes: Params, strip: Params, tiles: Params, *,
         }
 
     A tile of 4x4 pixels of the image gives 2x2 of the result: both operands are transformed, multiplied point
-    by point, which sums over the channels make 16 products of matrices, and transformed back (A. Lavin, S. Gray:
-    Fast Algorithms for Convolutional Neural Networks, 2015). The transforms are vector code; the products are
-    left for the schedule to tile. Results are rounded in other places than those of the direct sum: of normally
-    distributed f32 and 64 to 256 channels the largest error was 0.3 to 0.4 of that of one sum over the window
-    and the channels in a row, since each product sums over the channels only.
+    by point, which sums over the channels make 16 products of matrices, and transformed back (A. Lavin,
+    S. Gray: Fast Algorithms for Convolutional Neural Networks, 2015). The transforms are vector code; the
+    products are left for the schedule to tile. Results are rounded in other places than those of the direct
+    sum: of normally distributed f32 and 64 to 256 channels the largest error was 0.3 to 0.4 of that of one sum
+    over the window and the channels in a row, since each product sums over the channels only.
 
     Args:
         target: ``linalg.conv_2d_nhwc_hwcf`` of f32 or f64 on tensors, with a window of 3x3, strides and
