@@ -17,7 +17,7 @@
 //          to hide the latency of an FMA: 7, 32, 16 for AVX-512, where 7 divides the widths of common networks;
 //          6, 16, 8 for AVX2, where rows of 7 to 10 and 13 to 15 pixels get nearly equal tiles of 4 or 5; 8, 8, 4
 //          for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
-//          winograd: 1 where large maps may be transformed, on one thread; tiles: rows of the products then.
+//          winograd: 1 where large maps may be transformed; tiles: rows of the products then, nearly.
 //          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
@@ -167,13 +167,13 @@ module attributes {transform.with_named_sequence} {
       %lanes: !transform.param<i64> {transform.readonly}, %tile_w: !transform.param<i64> {transform.readonly},
       %tile_f: !transform.param<i64> {transform.readonly}, %tiles: !transform.param<i64> {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %marked = transform.foreach_match in %function, %winograd, %threads @is_large_map -> @take_winograd
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %marked = transform.foreach_match in %function, %winograd @is_large_map -> @take_winograd
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %convolutions = transform.structured.match attributes {way = "winograd"} in %marked : (!transform.any_op) -> !transform.any_op
-    // What does not come out even in tiles of 2x2 pixels, and in whole vectors, is left as it is.
+    // What does not come out even in tiles of 2x2 pixels, whole vectors and shares of threads is left as it is.
     transform.foreach %convolutions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @multiply_transforms failures(suppress) (%each, %lanes, %tile_w, %tile_f, %tiles)
+      transform.include @multiply_transforms failures(suppress) (%each, %lanes, %tile_f, %tiles, %threads)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     }
     %products = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -193,19 +193,19 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @multiply_transforms(%convolution: !transform.any_op {transform.consumed},
-      %lanes: !transform.param<i64> {transform.readonly}, %tile_w: !transform.param<i64> {transform.readonly},
-      %tile_f: !transform.param<i64> {transform.readonly}, %tiles: !transform.param<i64> {transform.readonly}) {
-    %products = "lhkit.winograd_conv2d"(%convolution, %lanes, %tile_f, %tiles)
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+      %lanes: !transform.param<i64> {transform.readonly}, %tile_f: !transform.param<i64> {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}, %threads: !transform.param<i64> {transform.readonly}) {
+    %products = "lhkit.winograd_conv2d"(%convolution, %lanes, %tile_f, %tiles, %threads)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>)
+      -> !transform.any_op
     transform.yield
   }
   // At least 12 rows of at least 12 pixels.
   transform.named_sequence private @is_large_map(%op: !transform.any_op {transform.readonly},
-      %winograd: !transform.param<i64> {transform.readonly}, %threads: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %winograd: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.conv_2d_nhwc_hwcf"] : !transform.any_op
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %winograd, %one : !transform.param<i64>
-    transform.match.param.cmpi eq %threads, %one : !transform.param<i64>
     %rows, %pixels = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%convolution: !transform.any_op):
       %h = transform.match.structured.dim %convolution[1] : (!transform.any_op) -> !transform.param<i64>

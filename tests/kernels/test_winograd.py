@@ -23,7 +23,7 @@ def convolution(image, window, result, dtype="f32", strides=1, start="%r"):
 }}"""
 
 
-def transforming(lanes, strip, tiles, worker, op="linalg.conv_2d_nhwc_hwcf"):
+def transforming(lanes, strip, tiles, worker, threads=1, op="linalg.conv_2d_nhwc_hwcf"):
     return lhkit.load_schedule(
         f"""module attributes {{transform.with_named_sequence}} {{
   transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
@@ -31,8 +31,9 @@ def transforming(lanes, strip, tiles, worker, op="linalg.conv_2d_nhwc_hwcf"):
     %lanes = transform.param.constant {lanes} : i64 -> {PARAM}
     %strip = transform.param.constant {strip} : i64 -> {PARAM}
     %tiles = transform.param.constant {tiles} : i64 -> {PARAM}
-    %products = "lhkit.winograd_conv2d"(%convolution, %lanes, %strip, %tiles)
-      : ({ANY}, {PARAM}, {PARAM}, {PARAM}) -> {ANY}
+    %threads = transform.param.constant {threads} : i64 -> {PARAM}
+    %products = "lhkit.winograd_conv2d"(%convolution, %lanes, %strip, %tiles, %threads)
+      : ({ANY}, {PARAM}, {PARAM}, {PARAM}, {PARAM}) -> {ANY}
     transform.yield
   }}
 }}""",
@@ -82,8 +83,8 @@ def test_results_are_those_of_the_sum(shape, dtype, numpy_type, error, start, wo
     assert not re.search(r"linalg\.conv", kernel.ir("scheduled"))
 
 
-@pytest.mark.parametrize(("tiles", "rows"), [(1, 1), (7, 3), (8, 3), (17, 6), (1000, 6)])
-def test_blocks_are_whole_rows_of_tiles_that_divide_them(tiles, rows, worker):
+@pytest.mark.parametrize(("tiles", "rows"), [(1, 1), (3, 2), (5, 3), (7, 3), (9, 6), (1000, 6)])
+def test_blocks_are_whole_rows_of_tiles_near_the_number(tiles, rows, worker):
     text = convolution("1x14x6x4", "3x3x4x8", "1x12x4x8")
     trace = lhkit.trace(lhkit.load_payload(text), transforming(4, 8, tiles, worker), worker=worker)
     assert f"tensor<{2 * rows}x4xf32>, tensor<4x8xf32>" in trace.last_snapshot_text()
@@ -96,16 +97,49 @@ def test_blocks_are_whole_rows_of_tiles_that_divide_them(tiles, rows, worker):
         (convolution("1x9x9x4", "3x3x4x4", "1x4x4x4", strides=2), "strides or dilations are not 1"),
         (convolution("1x5x6x4", "3x3x4x4", "1x3x4x4"), "has 3x4 pixels"),
         (convolution("?x6x6x4", "3x3x4x4", "?x4x4x4"), "its extents are dynamic"),
+        (convolution("1x2x6x4", "3x3x4x4", "1x0x4x4"), "its extents are dynamic or 0"),
         (convolution("1x6x6x4", "3x3x4x4", "1x4x4x4", "f16"), "it is of f16"),
         (convolution("1x6x6x3", "3x3x3x4", "1x4x4x4"), "its 3 channels and 4 filters"),
         (convolution("1x6x6x4", "3x3x4x6", "1x4x4x6"), "its 4 channels and 6 filters"),
     ],
-    ids=["window", "strides", "odd", "dynamic", "half precision", "channels", "filters"],
+    ids=["window", "strides", "odd", "dynamic", "empty", "half precision", "channels", "filters"],
 )
 def test_what_it_cannot_transform_is_refused_and_nothing_changes(text, why, worker):
     trace = lhkit.trace(lhkit.load_payload(text, worker=worker), transforming(4, 4, 8, worker), worker=worker)
     assert trace.outcome.kind == "silenceable" and re.search(why, trace.outcome.message)
     assert trace.snapshot_text(-1) == trace.last_snapshot_text()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("start", ["%r", "%zeros"])
+def test_threads_share_the_rows_of_tiles(threads, start, worker):
+    text = convolution("2x14x6x4", "3x3x4x8", "2x12x4x8", start=start)
+    payload = lhkit.load_payload(text, worker=worker)
+    schedule = transforming(4, 8, 4, worker, threads)
+    kernel = lhkit.compile(payload, schedule, opt_level=1, worker=worker)
+    rng = np.random.default_rng(0)
+    image, window, there = (
+        rng.standard_normal(s).astype(np.float32) for s in ((2, 14, 6, 4), (3, 3, 4, 8), (2, 12, 4, 8))
+    )
+    want = expected(image, window, there if start == "%r" else 0 * there)
+    np.testing.assert_allclose(kernel(image, window, there), want, rtol=1e-4, atol=1e-4)
+    assert f"scf.forall (%arg3) in ({threads})" in kernel.ir("scheduled")
+
+
+@pytest.mark.parametrize("sizes", [(0, 4, 4, 1), (4, 0, 4, 1), (4, 4, 0, 1), (4, 4, 4, 0), (4, 4, 4, -1)])
+def test_sizes_that_are_no_numbers_of_things_are_refused(sizes, worker):
+    *others, threads = sizes
+    text = convolution("1x6x6x4", "3x3x4x4", "1x4x4x4")
+    outcome = lhkit.trace(
+        lhkit.load_payload(text), transforming(*others, worker, threads), worker=worker
+    ).outcome
+    assert outcome.kind == "silenceable" and "are positive numbers" in outcome.message
+
+
+def test_rows_that_are_no_equal_shares_are_refused(worker):
+    text = convolution("1x12x6x4", "3x3x4x8", "1x10x4x8")
+    outcome = lhkit.trace(lhkit.load_payload(text), transforming(4, 8, 4, worker, 2), worker=worker).outcome
+    assert outcome.kind == "silenceable" and "its 5 rows of tiles" in outcome.message
 
 
 def test_another_op_is_refused(worker):
@@ -120,6 +154,8 @@ def test_another_op_is_refused(worker):
     [
         ((1, 12, 14, 16, 32, 3), {}, True),
         ((2, 24, 12, 48, 64, 3), {}, True),
+        ((1, 12, 14, 16, 32, 3), {"threads": 2}, True),
+        ((1, 14, 14, 16, 32, 3), {"threads": 2}, False),
         ((1, 12, 14, 16, 32, 3), {"winograd": 0}, False),
         ((1, 10, 14, 16, 32, 3), {}, False),
         ((1, 13, 14, 16, 32, 3), {}, False),
@@ -127,7 +163,18 @@ def test_another_op_is_refused(worker):
         ((1, 12, 14, 16, 41, 3), {}, False),
         ((1, 12, 14, 16, 32, 1), {}, False),
     ],
-    ids=["large", "images", "knob", "few rows", "odd", "channels", "filters", "window"],
+    ids=[
+        "large",
+        "images",
+        "threads",
+        "unequal shares",
+        "knob",
+        "few rows",
+        "odd",
+        "channels",
+        "filters",
+        "window",
+    ],
 )
 @pytest.mark.parametrize("target", ["avx512", "avx2"])
 def test_the_family_takes_it_for_large_maps(shape, knobs, is_taken, target, worker):

@@ -25,7 +25,9 @@ _Sums = tuple[tuple[tuple[int, int], ...], ...]
 
 
 @transform_op("lhkit.winograd_conv2d", consumes=["target"])
-def winograd_conv2d(target: Ops, lanes: Params, strip: Params, tiles: Params, *, rewriter: Rewriter) -> Ops:
+def winograd_conv2d(
+    target: Ops, lanes: Params, strip: Params, tiles: Params, threads: Params, *, rewriter: Rewriter
+) -> Ops:
     """Compute convolutions with windows of 3x3 with 4 multiplications for each pixel of a result instead of 9.
 
     ::
@@ -53,8 +55,9 @@ def winograd_conv2d(target: Ops, lanes: Params, strip: Params, tiles: Params, *,
         lanes: Elements of a vector; divides channels and filters.
         strip: Filters whose transforms lie together, the columns of each product; a multiple of ``lanes`` that
             divides the filters.
-        tiles: About how many tiles a block has, the rows of each product: whole rows of tiles, as many as
-            divide their number and are no more.
+        tiles: About how many tiles a block has, the rows of each product: whole rows of tiles, of the numbers
+            that divide those of a thread the one that comes nearest by ratio.
+        threads: How many share the rows of tiles, equally, in an ``scf.forall``; of one no loop is made.
         rewriter: How the payload is changed.
 
     Returns:
@@ -63,18 +66,22 @@ def winograd_conv2d(target: Ops, lanes: Params, strip: Params, tiles: Params, *,
     Raises:
         SilenceableError: Another op, window, stride, extent or type.
     """
-    (width,), (columns,), (most,) = lanes, strip, tiles
+    given = [*lanes, *strip, *tiles, *threads]
+    if len(given) != 4 or any(not isinstance(n, int) or n < 1 for n in given):
+        raise SilenceableError(f"lanes, strip, tiles and threads are positive numbers, not {given}")
+    sizes = tuple(given)
     for op in target:
-        _check(op.operation, width, columns)
-    return [_Rewrite(op.operation, width, columns, most).apply(rewriter) for op in target]
+        _check(op.operation, sizes[0], sizes[1], sizes[3])
+    return [_Rewrite(op.operation, *sizes).apply(rewriter) for op in target]
 
 
-def _check(op: Any, lanes: int, strip: int) -> None:
+def _check(op: Any, lanes: int, strip: int, threads: int) -> None:
     if op.name != "linalg.conv_2d_nhwc_hwcf" or len(op.results) != 1:
         raise SilenceableError("only linalg.conv_2d_nhwc_hwcf on tensors is computed so", at=op)
     shapes = [list(value.type.shape) for value in op.operands]
-    if any(ir.ShapedType.is_dynamic_size(n) for shape in shapes for n in shape):
-        raise SilenceableError("its extents are dynamic, and only static ones are cut into tiles", at=op)
+    # A dynamic extent is a negative number.
+    if any(n < 1 for shape in shapes for n in shape):
+        raise SilenceableError("its extents are dynamic or 0, and only others are cut into tiles", at=op)
     (_, rows, pixels, filters), window = shapes[2], shapes[1][:2]
     if window != [3, 3]:
         raise SilenceableError(
@@ -90,6 +97,8 @@ def _check(op: Any, lanes: int, strip: int) -> None:
         raise SilenceableError("its strides or dilations are not 1: windows do not overlap as tiles do", at=op)
     if rows % 2 or pixels % 2:
         raise SilenceableError(f"its result has {rows}x{pixels} pixels, and tiles are 2x2", at=op)
+    if rows // 2 % threads:
+        raise SilenceableError(f"its {rows // 2} rows of tiles are no equal shares of {threads} threads", at=op)
     types = {str(value.type.element_type) for value in op.operands}
     if types not in ({"f32"}, {"f64"}):
         raise SilenceableError(
@@ -103,14 +112,15 @@ def _check(op: Any, lanes: int, strip: int) -> None:
 class _Rewrite:
     """The ops that one convolution becomes."""
 
-    def __init__(self, conv: Any, lanes: int, strip: int, tiles: int) -> None:
-        self._conv, self._lanes, self._strip = conv, lanes, strip
+    def __init__(self, conv: Any, lanes: int, strip: int, tiles: int, threads: int) -> None:
+        self._conv, self._lanes, self._strip, self._threads = conv, lanes, strip, threads
         self._image, self._filter, self._start = conv.operands
         self._images, rows, pixels, self._filters = self._start.type.shape
         self._channels = self._filter.type.shape[2]
-        self._rows, self._pixels = rows // 2, pixels // 2
-        fitting = [n for n in range(1, self._rows + 1) if self._rows % n == 0 and n * self._pixels <= tiles]
-        self._block = max(fitting, default=1)
+        # Rows of tiles of a thread, and of a block; tiles of a row.
+        self._rows, self._pixels = rows // 2 // threads, pixels // 2
+        whole = (n for n in range(1, self._rows + 1) if self._rows % n == 0)
+        self._block = min(whole, key=lambda n: abs(math.log(n * self._pixels / tiles)))
         self._element = self._start.type.element_type
         self._vector = ir.VectorType.get([lanes], self._element)
         self._product: Any = None
@@ -120,18 +130,33 @@ class _Rewrite:
             self._zero = _arith.constant(self._element, 0.0)
             filters = self._transformed_filters()
             start, self._is_added = _zeros_left_out(self._start)
-            result = _loop(self._images, 1, start, lambda n, whole: self._blocks(n, whole, filters))
+            result = self._in_shares(start, filters)
         rewriter.replace(self._conv, [result])
         return self._product
 
-    def _blocks(self, image: Any, result: Any, filters: Any) -> Any:
-        """Return the result with one image filled in, block by block."""
+    def _in_shares(self, start: Any, filters: Any) -> Any:
+        """Return the result with the share of each thread filled in."""
+        if self._threads == 1:
+            return self._blocks(start, filters, _index(0))
+        shares = _scf.ForallOp([0], [self._threads], [1], [start])
+        sizes = [self._images, 2 * self._rows, 2 * self._pixels, self._filters]
+        with ir.InsertionPoint(shares.body):
+            first = _times(shares.induction_variables[0], self._rows)
+            shared, place = shares.inner_iter_args[0], [0, _times(first, 2), 0, 0]
+            share = self._blocks(_part(shared, place, sizes, 0), filters, first)
+            with ir.InsertionPoint(_scf.InParallelOp().block):
+                offsets, arrays = _geometry(place, sizes)
+                _tensor.parallel_insert_slice(share, shared, offsets, [], [], **arrays)
+        return shares.results[0]
 
-        def block(y: Any, whole: Any) -> Any:
-            transformed = self._transformed_image(image, y)
+    def _blocks(self, result: Any, filters: Any, first: Any) -> Any:
+        """Return a share of the result, which begins with a row of tiles, filled in block by block."""
+
+        def block(image: Any, y: Any, whole: Any) -> Any:
+            transformed = self._transformed_image(image, _add(first, y))
             return self._transformed_back(image, y, self._products(transformed, filters), whole)
 
-        return _loop(self._rows, self._block, result, block)
+        return _nest([(self._images, 1), (self._rows, self._block)], result, block)
 
     def _transformed_filters(self) -> Any:
         """Return what is read of the filters: point, strip, channel, filter of the strip."""
