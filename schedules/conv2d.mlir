@@ -20,13 +20,14 @@
 //          winograd: 1 where large maps may be transformed; tiles: rows of the products then, nearly.
 //          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
-//          medians of one run (lhkit bench --suite conv2d), windows of 3x3: 56x56x64: 1.06, 97; 28x28x128: 1.07,
-//          96; 14x14x256: 1.17, 91; 7x7x512: 1.83, 77; geometric mean 1.25. With a stride of 2, in another run:
-//          28x28x128: 1.15, 94; 14x14x256: 1.28, 91; 7x7x512: 1.94, 77. What limits the last is that its 9 MiB of
-//          filters are read from the third-level cache for 49 pixels only. Two threads: 1.73 times one. AVX2 on a
-//          Zen 4 core shared with other work, one run: 56x56x64: 1.08, 83; 28x28x128: 1.06, 86; 14x14x256: 1.08, 70;
-//          7x7x512: 1.20, 59; geometric mean 1.11. About 0.1 s to compile for whole tiles, 0.3 s with ends in all directions.
+//          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak, were all
+//          multiplications of the direct sum made; medians of one run (lhkit bench --suite conv2d), windows of 3x3:
+//          56x56x64: 2.1, 182; 28x28x128: 2.2, 181; 14x14x256: 2.1, 132; 7x7x512 (directly): 1.9, 73. In AVX2 code,
+//          PyTorch held to AVX2: 2.2, 157; 2.3, 148; 1.9, 138; 1.2, 61. Directly (winograd = 0, another run, AVX-512):
+//          1.06, 97; 1.07, 96; 1.17, 91. Two threads beside two of PyTorch: 2.1, 2.1, 1.3, 1.8.
+//          With a stride of 2: 28x28x128: 1.15, 94; 14x14x256: 1.28, 91; 7x7x512: 1.94, 77. What limits the last of
+//          each is that 9 MiB of filters are read from the third-level cache for 49 pixels only.
+//          About 0.1 s to compile for whole tiles, 0.3 s with ends in all directions, 0.5 s with transforms.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/images.mlir
 // lhkit: optional lhkit.winograd_conv2d

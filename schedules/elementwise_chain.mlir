@@ -6,10 +6,10 @@
 //          aligned to one; other programs leave it alone.
 // Knobs:   columns: elements of a row in a tile; lanes: f32 in a vector, 16 for AVX-512, 8 for AVX2, 4 for NEON.
 //          stream_bytes: the size from which a result is written past the caches.
-// Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache), 4096x4096, medians of one run, the
-//          other core busy: with AVX2 code 76 % of the copy bandwidth, 48 % with plain stores; with AVX-512 code 1.46
-//          times as fast as with plain stores. With these every line that is written is read before, 5 transfers for
-//          4 that count, so that 80 % is their limit. About 0.05 s to compile.
+// Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache), 4096x4096, medians of one run (lhkit
+//          bench --suite elementwise): 76 % of the copy bandwidth; with AVX2 code 88 %. With plain stores, in another
+//          run, 1.46 times slower, and 48 %: every line that is written is read before, 5 transfers for 4 that
+//          count, so that 80 % is their limit. About 0.05 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes

@@ -19,13 +19,14 @@
 //          large: rows and steps from which rows go in blocks, which are of block_m rows. threads: how many share
 //          the columns of a result.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run on a quiet
-//          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
-//          (lhkit bench --suite matmul-odd): geometric mean 1.6, least 0.96. In AVX2 code, beside OpenBLAS's kernel
-//          for Haswell, the core shared with other work: 512: 1.06, 91; 1024: 1.03, 88; 2048: 1.03 to 1.07, 80 to
-//          93; twenty odd shapes: geometric mean 1.6, least 0.9. About 0.1 s to compile for whole tiles, 0.2 to
+//          multiples of NumPy 2 (OpenBLAS, one thread, the faster of its calls) and per cent of the FMA peak, medians
+//          of one run on a quiet machine (lhkit bench --suite): 512: 1.14, 95; 1024: 1.11, 91; 2048: 1.08, 92. Twenty
+//          odd shapes: geometric mean 1.35, least .93. In AVX2 code, beside OpenBLAS's kernel for Haswell: 512: 1.04,
+//          94; 1024: 1.00, 91; 2048: 1.02, 90; odd ones 1.31, .93. About 0.1 s to compile for whole tiles, 0.2 to
 //          0.4 s with ends in all directions.
-// Limits:  NumPy itself has 85 to 91 % of the peak on this machine: all of it would be 1.1 to 1.17 times as fast.
+// Limits:  NumPy itself has 83 to 91 % of the peak on this machine: all of it would be 1.1 to 1.2 times as fast.
+//          Rows of the left-hand side that begin 4 KiB apart (1024) cost 4 % (a reduction of 1040 steps takes less
+//          time); neither blocks of rows nor prefetches, of these rows or of the result, give it back.
 //          The loop over the reduction is bound by FMAs alone (98 to 100 % of the peak on panels in the second-level
 //          cache). AVX2: 4x24 has three loads of the right-hand side and four of the left for 12 FMAs; 6x16 has
 //          eight for 12, from six rows whose lines compete, and reaches 91 % of the peak unless the left-hand side
