@@ -1,9 +1,13 @@
 """Transform ops of lhkit itself, defined as a user would define them.
 
+- ``contraction_to_matmul``: ``lhkit.contraction_to_matmul``: contractions in any order of dimensions become
+  matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
   resource become function arguments.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
+- ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
+  function.
 - ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
@@ -15,18 +19,22 @@ from __future__ import annotations
 
 from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops import (
+    contraction_to_matmul,
     convert_const_resources_to_args,
     expand_math,
     linalg_rewrites,
+    outline_ops,
     replace_with_call,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
 
 __all__ = [
+    "contraction_to_matmul",
     "convert_const_resources_to_args",
     "expand_math",
     "linalg_rewrites",
+    "outline_ops",
     "replace_with_call",
     "winograd_conv2d",
 ]

@@ -143,7 +143,7 @@ def detach_elementwise(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]:
     changed, sums = [], []
     for op in target:
         start = op.operation.operands[len(op.operation.operands) - 1]
-        producer = _producer(start)
+        producer = producer_of(start)
         if producer is not None and producer.name == "linalg.fill":
             changed.append(op.operation)
         else:
@@ -291,8 +291,8 @@ def fold_transpose_into_pack(
         raise SilenceableError("single_use is the stricter of the two conditions: leave goes_away out")
     folded = []
     for pack in [op for root in target for op in walk(root.operation) if op.name == "linalg.pack"]:
-        transpose = _producer(pack.operands[0])
-        permutation = None if transpose is None else _permutation_of(transpose)
+        transpose = producer_of(pack.operands[0])
+        permutation = None if transpose is None else permutation_of(transpose)
         if permutation is None or not _may_fold(transpose, single_use=single_use, goes_away=goes_away):
             continue
         folded.append(_fold(pack, transpose, permutation, rewriter))
@@ -301,7 +301,7 @@ def fold_transpose_into_pack(
     return folded
 
 
-def _permutation_of(op: Any) -> tuple[int, ...] | None:
+def permutation_of(op: Any) -> tuple[int, ...] | None:
     """Return which dimension of the input each dimension of the result is; None if the op is no transpose."""
     if op.name == "linalg.transpose":
         return tuple(int(d) for d in op.attributes["permutation"])
@@ -327,7 +327,7 @@ def _loops(affine_map: Any) -> list[int]:
     return [ir.AffineDimExpr(r).position for r in results]
 
 
-def _producer(value: Any) -> Any:
+def producer_of(value: Any) -> Any:
     """Return the op that computes a value, None for an argument of a block."""
     return value.owner.operation if isinstance(value.owner, ir.Operation | ir.OpView) else None
 
@@ -337,7 +337,7 @@ def _may_fold(transpose: Any, *, single_use: bool, goes_away: bool) -> bool:
     if single_use:
         return len(users) == 1
     return not goes_away or all(
-        u.name == "linalg.pack" and _producer(u.operands[0]) == transpose for u in users
+        u.name == "linalg.pack" and producer_of(u.operands[0]) == transpose for u in users
     )
 
 

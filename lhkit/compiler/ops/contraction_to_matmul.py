@@ -1,0 +1,261 @@
+"""``lhkit.contraction_to_matmul``: contractions in any order of dimensions become matrix products."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
+
+_arith: Any = host_module("dialects.arith")
+_linalg: Any = host_module("dialects.linalg")
+_scf: Any = host_module("dialects.scf")
+_tensor: Any = host_module("dialects.tensor")
+
+_Dims = tuple[int, ...]
+# How many elements a dynamic extent is taken for where layouts are compared.
+_UNKNOWN_EXTENT = 64
+_DYNAMIC_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
+_BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
+
+
+@transform_op("lhkit.contraction_to_matmul", consumes=["target"])
+def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
+    """Write contractions as matrix products, so that one schedule of ``linalg.matmul`` takes all of them.
+
+    ::
+
+        linalg.generic {"bmk,bnk->bnm"} ins(%a, %b : tensor<8x6x5xf32>, tensor<8x7x5xf32>) ...
+        // becomes
+        %b_k = linalg.transpose ins(%b : tensor<8x7x5xf32>) ... permutation = [0, 2, 1]
+        %p = scf.for %i = %c0 to %c8 step %c1 iter_args(%all = %empty) -> (tensor<8x6x7xf32>) {
+          linalg.fill, linalg.matmul ins(%a_i, %b_i : tensor<6x5xf32>, tensor<5x7xf32>), tensor.insert_slice }
+        linalg.transpose ins(%p : tensor<8x6x7xf32>) ... permutation = [0, 2, 1]
+
+    Dimensions that all three tensors have are loops. Those that the result shares with one operand, and those
+    that are summed, are collapsed to one each, where they lie side by side and in one order; where they do
+    not, a ``linalg.transpose`` brings them together. Of all orders, and of both ways to name the operands, the
+    one that moves the fewest elements is taken. An operand that is itself a ``linalg.transpose`` is read from
+    before it. Every product and every sum stays what it was, in the order in which the schedule adds up.
+
+    Args:
+        target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
+            added to the result, which has one element type with them; consumed.
+        rewriter: How the payload is changed.
+
+    Returns:
+        The products, a ``linalg.matmul`` for each contraction.
+
+    Raises:
+        SilenceableError: Another op; buffers; several element types; a result of one row or column, which is
+            better read as a reduction; a dimension that is summed in one operand only.
+    """
+    layouts = [_layout(op.operation) for op in target]
+    return [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
+
+
+def _layout(op: Any) -> _Layout:
+    """Return the layout of a contraction's operands that moves the fewest elements."""
+    operands = list(op.operands)
+    if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_contraction_op(op):
+        raise SilenceableError("this is no contraction of two tensors into a third", at=op)
+    types = {str(value.type.element_type) for value in operands}
+    body = {each.operation.name for each in op.regions[0].blocks[0].operations}
+    if len(types) != 1 or not body <= _BODY:
+        raise SilenceableError("it works on several element types, or not by products and sums", at=op)
+    maps = _linalg.get_indexing_maps(op)
+    dims = [tuple(ir.AffineDimExpr(e).position for e in map_.value.results) for map_ in maps]
+    lhs, rhs = map(_Tensor.behind_transposes, operands[:2], dims[:2])
+    result = _Tensor(operands[2], dims[2])
+    kinds = _linalg.infer_contraction_dimensions(op)
+    rows, columns, steps = ({int(d) for d in found} for found in (kinds.m, kinds.n, kinds.k))
+    batch = tuple(d for d in result.dims if d in lhs.dims and d in rhs.dims)
+    known = {*rows, *columns, *steps, *batch}
+    if any(len(set(t.dims)) != len(t.dims) or not known.issuperset(t.dims) for t in (lhs, rhs, result)):
+        raise SilenceableError("a dimension is summed, or repeated, in one tensor only", at=op)
+    for found, tensor, name in ((rows, lhs, "row"), (columns, rhs, "column"), (steps, lhs, "step")):
+        if math.prod(tensor.extent(d) for d in found) == 1:
+            raise SilenceableError(f"there is one {name} only: this is no product of matrices", at=op)
+    layouts = [
+        _Layout(a, b, result, batch, *orders)
+        for a, b, m, n in ((lhs, rhs, rows, columns), (rhs, lhs, columns, rows))
+        for orders in itertools.product(_orders(m, a, result), _orders(n, b, result), _orders(steps, a, b))
+    ]
+    return min(layouts, key=_Layout.moved)
+
+
+def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
+    """Return the orders in which the tensors have these dimensions."""
+    return list(dict.fromkeys(tuple(d for d in tensor.dims if d in dims) for tensor in tensors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A tensor with the dimension of the contraction that each of its own is."""
+
+    value: Any
+    dims: _Dims
+
+    @classmethod
+    def behind_transposes(cls, value: Any, dims: _Dims) -> _Tensor:
+        """Read what transposes of a value read, in its own order."""
+        producer = producer_of(value)
+        permutation = None if producer is None else permutation_of(producer)
+        if producer is None or permutation is None:
+            return cls(value, dims)
+        before = tuple(dims[permutation.index(d)] for d in range(len(dims)))
+        return cls.behind_transposes(producer.operands[0], before)
+
+    def extent(self, dim: int) -> int:
+        return int(self.value.type.shape[self.dims.index(dim)])
+
+    def mixed_extent(self, dim: int) -> Any:
+        """Return an extent: a number, or a value where it is dynamic."""
+        extent = self.extent(dim)
+        if not ir.ShapedType.is_dynamic_size(extent):
+            return extent
+        return _tensor.dim(self.value, _index(self.dims.index(dim)))
+
+    def elements(self) -> int:
+        extents = map(self.extent, self.dims)
+        return math.prod(_UNKNOWN_EXTENT if ir.ShapedType.is_dynamic_size(n) else n for n in extents)
+
+    def is_matrix(self, batch: _Dims, *groups: _Dims) -> bool:
+        """Return True where the groups follow each other, each in one piece, and end the tensor."""
+        if tuple(d for d in self.dims if d not in batch) != sum(groups, ()) or self.dims[-1] in batch:
+            return False
+        starts = [self.dims.index(group[0]) for group in groups]
+        return all(self.dims[i : i + len(g)] == g for i, g in zip(starts, groups, strict=True))
+
+    def transposed(self, dims: _Dims) -> _Tensor:
+        """Return the tensor with its dimensions in this order."""
+        if dims == self.dims:
+            return self
+        out = _empty([self.mixed_extent(d) for d in dims], self.value)
+        moved = _linalg.transpose(self.value, outs=[out], permutation=[self.dims.index(d) for d in dims])
+        return _Tensor(_result_of(moved), dims)
+
+    def groups(self, *groups: _Dims) -> list[_Dims]:
+        """Return the dimensions, those of a group together."""
+        group_of = {d: group for group in groups for d in group}
+        return list(dict.fromkeys(group_of.get(d, (d,)) for d in self.dims))
+
+    def collapsed(self, *groups: _Dims) -> _Tensor:
+        """Return the tensor with one dimension, called as the first, for each group."""
+        together = self.groups(*groups)
+        dims = tuple(group[0] for group in together)
+        if dims == self.dims:
+            return self
+        shape = [_product([self.extent(d) for d in group]) for group in together]
+        type_ = ir.RankedTensorType.get(shape, self.value.type.element_type)
+        return _Tensor(_tensor.collapse_shape(type_, self.value, self.places(together)), dims)
+
+    def places(self, groups: list[_Dims]) -> list[list[int]]:
+        return [[self.dims.index(d) for d in group] for group in groups]
+
+    def slice(self, dim: int, place: Any, put: Any = None) -> _Tensor:
+        """Return the tensor at a place of a dimension; with ``put``, all of it with that put there."""
+        at = self.dims.index(dim)
+        rest = self.dims[:at] + self.dims[at + 1 :]
+        sizes = [1 if d == dim else self.mixed_extent(d) for d in self.dims]
+        arrays = {
+            "static_offsets": [_DYNAMIC_OFFSET if d == dim else 0 for d in self.dims],
+            "static_sizes": [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes],
+            "static_strides": [1] * len(sizes),
+        }
+        geometry = ([place], [n for n in sizes if not isinstance(n, int)], [])
+        if put is not None:
+            return _Tensor(_tensor.insert_slice(put, self.value, *geometry, **arrays), self.dims)
+        type_ = ir.RankedTensorType.get([self.extent(d) for d in rest], self.value.type.element_type)
+        return _Tensor(_tensor.extract_slice(type_, self.value, *geometry, **arrays), rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which operand is which, and the order of the dimensions of each kind."""
+
+    lhs: _Tensor
+    rhs: _Tensor
+    result: _Tensor
+    batch: _Dims
+    rows: _Dims
+    columns: _Dims
+    steps: _Dims
+
+    def matrices(self) -> list[tuple[_Tensor, _Dims, _Dims]]:
+        return [
+            (self.lhs, self.rows, self.steps),
+            (self.rhs, self.steps, self.columns),
+            (self.result, self.rows, self.columns),
+        ]
+
+    def moved(self) -> int:
+        """Return how many elements are moved before and after the products."""
+        return sum(t.elements() for t, *groups in self.matrices() if not t.is_matrix(self.batch, *groups))
+
+    def order(self, tensor: _Tensor, *groups: _Dims) -> _Dims:
+        """Return the order in which a tensor is read."""
+        return tensor.dims if tensor.is_matrix(self.batch, *groups) else sum(groups, self.batch)
+
+
+def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
+    with rewriter.before(op):
+        lhs, rhs = (t.transposed(layout.order(t, *g)).collapsed(*g) for t, *g in layout.matrices()[:2])
+        result, *groups = layout.matrices()[2]
+        order, fill = layout.order(result, *groups), producer_of(result.value)
+        extent = {d: result.mixed_extent(d) for d in order}
+        if fill is not None and fill.name == "linalg.fill":
+            scalar = fill.operands[0]
+            start = _Tensor(_empty([extent[d] for d in order], result.value), order).collapsed(*groups)
+        else:
+            scalar, start = None, result.transposed(order).collapsed(*groups)
+        product, total = _products(lhs, rhs, start, layout.batch, scalar)
+        together = _Tensor(None, order).groups(*groups)
+        if len(together) != len(order):
+            type_ = ir.RankedTensorType.get([result.extent(d) for d in order], result.value.type.element_type)
+            sizes = [extent[d] for d in order]
+            places = _Tensor(None, order).places(together)
+            values = [n for n in sizes if not isinstance(n, int)]
+            total = _tensor.expand_shape(type_, total, places, values, list(type_.shape))
+        back = _Tensor(total, order).transposed(result.dims)
+    rewriter.replace(op, [back.value])
+    return product
+
+
+def _products(lhs: _Tensor, rhs: _Tensor, start: _Tensor, batch: _Dims, fill: Any) -> tuple[Any, Any]:
+    """Return the ``linalg.matmul`` and the whole result, which loops over the batch fill in."""
+    if not batch:
+        zeros = start.value if fill is None else _linalg.fill(fill, outs=[start.value])
+        total = _linalg.matmul(lhs.value, rhs.value, outs=[zeros])
+        return total.owner.operation, total
+    dim, *inner = batch
+    extent = lhs.mixed_extent(dim)
+    end = _index(extent) if isinstance(extent, int) else extent
+    loop = _scf.ForOp(_index(0), end, _index(1), [start.value])
+    with ir.InsertionPoint(loop.body):
+        place, whole = loop.induction_variable, replace(start, value=loop.inner_iter_args[0])
+        parts = [tensor.slice(dim, place) for tensor in (lhs, rhs, whole)]
+        product, part = _products(*parts, tuple(inner), fill)
+        _scf.yield_([whole.slice(dim, place, put=part).value])
+    return product, loop.results[0]
+
+
+def _result_of(op: Any) -> Any:
+    return op.results[0] if isinstance(op, ir.OpView | ir.Operation) else op
+
+
+def _product(extents: list[int]) -> int:
+    is_dynamic = any(map(ir.ShapedType.is_dynamic_size, extents))
+    return int(ir.ShapedType.get_dynamic_size()) if is_dynamic else math.prod(extents)
+
+
+def _empty(extents: list[Any], like: Any) -> Any:
+    return _tensor.empty(extents, like.type.element_type)
+
+
+def _index(value: int) -> Any:
+    return _arith.constant(ir.IndexType.get(), value)
