@@ -23,7 +23,7 @@ module attributes {transform.with_named_sequence} {
 
   // A layer ends with its epilogue if that is the only op that reads the matmul, and reads no other matmul; else with
   // the matmul itself.
-  transform.named_sequence private @mark_ends(%root: !transform.any_op {transform.readonly}) {
+  transform.named_sequence @mark_ends(%root: !transform.any_op {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     // Matchers may not ask for results that are not there, as on memrefs.
@@ -186,7 +186,7 @@ module attributes {transform.with_named_sequence} {
   }
 
   // Make vectors of the tiles of layers, which may have so many rows and columns, and keep them in registers until
-  // they are done.
+  // they are done. Anything larger is refused, as is what lost its contraction.
   transform.named_sequence @vectorize_layers(%root: !transform.any_op {transform.readonly},
       %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly}) {
     transform.include @cut_into_steps failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -195,11 +195,24 @@ module attributes {transform.with_named_sequence} {
     transform.include @refuse_large_vectors failures(propagate) (%root, %rows, %columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     %epilogues = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize_steps failures(propagate) (%root, %epilogues) : (!transform.any_op, !transform.any_op) -> ()
+    transform.include @require_contractions failures(propagate) (%root, %layers)
+      : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  // Make vectors of the tiles of layers in a payload that has other ops too.
+  transform.named_sequence @vectorize_layer_tiles(%root: !transform.any_op {transform.readonly}) {
+    transform.include @cut_into_steps failures(propagate) (%root) : (!transform.any_op) -> ()
+    %epilogues = transform.structured.match ops{["linalg.generic"]} attributes {role = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize_steps failures(propagate) (%root, %epilogues) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @vectorize_steps(%root: !transform.any_op {transform.readonly},
+      %epilogues: !transform.any_op {transform.consumed}) {
     transform.structured.vectorize %epilogues : !transform.any_op
     transform.include @vectorize_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.include @require_contractions failures(propagate) (%root, %layers)
-      : (!transform.any_op, !transform.param<i64>) -> ()
     transform.yield
   }
 
@@ -285,7 +298,7 @@ module attributes {transform.with_named_sequence} {
     %epilogues = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
     // Padding by nothing that may not be folded away is a copy.
     %packed, %panels, %copy_back = transform.structured.pad %matmuls
-      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %all_panels = transform.include @hoist_constant_panels failures(propagate) (%root, %packed, %panels)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
@@ -307,10 +320,10 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_rows failures(propagate) (%epilogues, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
     %filled_up, %pads, %copy_back = transform.structured.pad %with_epilogue pad_to_multiple_of [%lanes]
-      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %filled_up_1, %pads_1, %copies = transform.structured.pad %bare pad_to_multiple_of [%lanes]
-      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
+      {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %both = transform.merge_handles %filled_up, %filled_up_1 : !transform.any_op
     transform.yield %both : !transform.any_op

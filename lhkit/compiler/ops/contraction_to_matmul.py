@@ -24,17 +24,16 @@ _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "lina
 
 
 @transform_op("lhkit.contraction_to_matmul", consumes=["target"])
-def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
+def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]:
     """Write contractions as matrix products, so that one schedule of ``linalg.matmul`` takes all of them.
 
     ::
 
-        linalg.generic {"bmk,bnk->bnm"} ins(%a, %b : tensor<8x6x5xf32>, tensor<8x7x5xf32>) ...
+        linalg.generic {"bmk,bnk->bmn"} ins(%a, %b : tensor<8x6x5xf32>, tensor<8x7x5xf32>) ...
         // becomes
-        %b_k = linalg.transpose ins(%b : tensor<8x7x5xf32>) ... permutation = [0, 2, 1]
-        %p = scf.for %i = %c0 to %c8 step %c1 iter_args(%all = %empty) -> (tensor<8x6x7xf32>) {
-          linalg.fill, linalg.matmul ins(%a_i, %b_i : tensor<6x5xf32>, tensor<5x7xf32>), tensor.insert_slice }
-        linalg.transpose ins(%p : tensor<8x6x7xf32>) ... permutation = [0, 2, 1]
+        %t = linalg.transpose ins(%b : tensor<8x7x5xf32>) ... permutation = [0, 2, 1]
+        scf.for %i = %c0 to %c8 step %c1 iter_args(%all = %empty) -> (tensor<8x6x7xf32>) {
+          linalg.fill, linalg.matmul ins(%a_i, %t_i : tensor<6x5xf32>, tensor<5x7xf32>), tensor.insert_slice }
 
     Dimensions that all three tensors have are loops. Those that the result shares with one operand, and those
     that are summed, are collapsed to one each, where they lie side by side and in one order; where they do
@@ -48,14 +47,16 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
         rewriter: How the payload is changed.
 
     Returns:
-        The products, a ``linalg.matmul`` for each contraction.
+        The products, a ``linalg.matmul`` for each contraction, and each ``linalg.fill`` that one starts from.
 
     Raises:
         SilenceableError: Another op; buffers; several element types; a result of one row or column, which is
             better read as a reduction; a dimension that is summed in one operand only.
     """
     layouts = [_layout(op.operation) for op in target]
-    return [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
+    products = [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
+    starts = (producer_of(product.operands[2]) for product in products)
+    return products, [op for op in starts if op is not None and op.name == "linalg.fill"]
 
 
 def _layout(op: Any) -> _Layout:
@@ -195,11 +196,15 @@ class _Layout:
 
     def moved(self) -> int:
         """Return how many elements are moved before and after the products."""
-        return sum(t.elements() for t, *groups in self.matrices() if not t.is_matrix(self.batch, *groups))
+        return sum(t.elements() for t, *groups in self.matrices() if self.order(t, *groups) != t.dims)
 
     def order(self, tensor: _Tensor, *groups: _Dims) -> _Dims:
-        """Return the order in which a tensor is read."""
-        return tensor.dims if tensor.is_matrix(self.batch, *groups) else sum(groups, self.batch)
+        """Return the order in which a tensor is read or written."""
+        wanted = sum(groups, self.batch)
+        # Rows with a loop's dimension between them are read as they are. Upstream folds the slice of a result
+        # that is so into masked writes of vectors whose masks then have the wrong shape.
+        may_stay = tensor is not self.result and tensor.is_matrix(self.batch, *groups)
+        return tensor.dims if may_stay else wanted
 
 
 def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:

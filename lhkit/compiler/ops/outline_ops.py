@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from lhkit.compiler.interpreter.effects import module_around
@@ -42,7 +43,10 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
         given = [*op.operation.operands, *_defined(op.operation)]
         if any(value not in given for each in inside for value in each.operation.operands):
             raise SilenceableError("its region reads values from around it", at=op)
-    return [_outline(op.operation, name, rewriter) for op in target]
+    module = module_around(target[0].operation) if target else None
+    taken = {symbol_name(op.operation) for op in module.regions[0].blocks[0].operations} if target else set()
+    free = (f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in taken)
+    return [_outline(op.operation, function, rewriter) for op, function in zip(target, free, strict=False)]
 
 
 def _defined(op: Any) -> list[Any]:
@@ -55,15 +59,9 @@ def _defined(op: Any) -> list[Any]:
 
 
 def _outline(op: Any, name: str, rewriter: Rewriter) -> Any:
-    module = module_around(op)
-    taken = {symbol_name(each.operation) for each in module.regions[0].blocks[0].operations}
-    number = 0
-    while f"{name}_{number}" in taken:
-        number += 1
     operands, results = list(op.operands), [r.type for r in op.results]
-    with ir.InsertionPoint(module.regions[0].blocks[0]), op.location:
-        types = ([value.type for value in operands], results)
-        function = _func.FuncOp(f"{name}_{number}", types, visibility="private")
+    with ir.InsertionPoint(module_around(op).regions[0].blocks[0]), op.location:
+        function = _func.FuncOp(name, ([value.type for value in operands], results), visibility="private")
         body = function.add_entry_block()
     with ir.InsertionPoint(body), op.location:
         copy = op.clone()
