@@ -160,7 +160,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op) -> ()
     // A fill that is padded becomes a wider fill.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
+    %moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} attributes {filling} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.include @vectorize_rows failures(propagate) (%moves, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -325,6 +326,8 @@ module attributes {transform.with_named_sequence} {
     %filled_up_1, %pads_1, %copies = transform.structured.pad %bare pad_to_multiple_of [%lanes]
       {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %moves = transform.merge_handles %pads, %pads_1, %copies : !transform.any_op
+    transform.annotate %moves "filling" : !transform.any_op
     %both = transform.merge_handles %filled_up, %filled_up_1 : !transform.any_op
     transform.yield %both : !transform.any_op
   }
