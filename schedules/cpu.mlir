@@ -70,7 +70,7 @@ module attributes {transform.with_named_sequence} {
     %parts = transform.structured.decompose_interface %softmax : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function @stays_named -> @leave, @is_named -> @mark_named : (!transform.any_op) -> !transform.any_op
-    %named = transform.structured.match attributes {named} in %all : (!transform.any_op) -> !transform.any_op
+    %named = transform.structured.match attributes {named} in %root : (!transform.any_op) -> !transform.any_op
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     transform.yield
   }

@@ -17,6 +17,9 @@ module attributes {transform.with_named_sequence} {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
+    %apart = transform.param.constant "apart" -> !transform.any_param
+    %matrices = transform.collect_matching @is_matrix_by_elements in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %matrices "role" = %apart : !transform.any_op, !transform.any_param
     transform.include @mark_ends failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -31,9 +34,6 @@ module attributes {transform.with_named_sequence} {
     %results = transform.get_result %matmuls[0] : (!transform.any_op) -> !transform.any_value
     %itself = transform.param.constant "itself" -> !transform.any_param
     transform.annotate %matmuls "end" = %itself : !transform.any_op, !transform.any_param
-    %apart = transform.param.constant "apart" -> !transform.any_param
-    %matrices = transform.collect_matching @is_matrix_by_elements in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %matrices "role" = %apart : !transform.any_op, !transform.any_param
     %all = transform.foreach_match in %function @is_read_once -> @mark_reader : (!transform.any_op) -> !transform.any_op
     %all_1 = transform.foreach_match in %all @is_read_once -> @mark_epilogue : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -115,7 +115,7 @@ module attributes {transform.with_named_sequence} {
       @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %layers = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
+    %layers = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     // Always from the first layer to the last, and without cleaning up in between: loops around a layer are what keeps
     // it from being fused into the next.
     %wide_0, %narrow_0, %last_0, %wide, %narrow, %last = transform.foreach %layers : !transform.any_op
@@ -180,7 +180,15 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %of_unknown_height = transform.collect_matching @has_unknown_height in %root
       : (!transform.any_op) -> !transform.any_op
-    %row, %rows = transform.structured.fuse %of_unknown_height tile_sizes [1]
+    // The first loop of what is no layer's may be a reduction.
+    %of_layers = transform.foreach %of_unknown_height : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %matmul = transform.structured.match ops{["linalg.matmul"]} in %each : (!transform.any_op) -> !transform.any_op
+      %epilogue = transform.structured.match attributes {role = "epilogue"} in %each : (!transform.any_op) -> !transform.any_op
+      %either = transform.merge_handles %matmul, %epilogue : !transform.any_op
+      transform.yield %either : !transform.any_op
+    }
+    %row, %rows = transform.structured.fuse %of_layers tile_sizes [1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield

@@ -218,7 +218,8 @@ def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
             start = _Tensor(_empty([extent[d] for d in order], result.value), order).collapsed(*groups)
         else:
             scalar, start = None, result.transposed(order).collapsed(*groups)
-        product, total = _products(lhs, rhs, start, layout.batch, scalar)
+        is_matrix = order == start.dims == result.dims and _is_read_by_elements(op)
+        product, total = _products(lhs, rhs, start, layout.batch, scalar, is_read_as_matrix=is_matrix)
         together = _Tensor(None, order).groups(*groups)
         if len(together) != len(order):
             type_ = ir.RankedTensorType.get([result.extent(d) for d in order], result.value.type.element_type)
@@ -231,12 +232,15 @@ def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
     return product
 
 
-def _products(lhs: _Tensor, rhs: _Tensor, start: _Tensor, batch: _Dims, fill: Any) -> tuple[Any, Any]:
+def _products(
+    lhs: _Tensor, rhs: _Tensor, start: _Tensor, batch: _Dims, fill: Any, *, is_read_as_matrix: bool
+) -> tuple[Any, Any]:
     """Return the ``linalg.matmul`` and the whole result, which loops over the batch fill in."""
     if not batch:
         zeros = start.value if fill is None else _linalg.fill(fill, outs=[start.value])
-        total = _linalg.matmul(lhs.value, rhs.value, outs=[zeros])
-        return total.owner.operation, total
+        product = _linalg.matmul(lhs.value, rhs.value, outs=[zeros])
+        total = product if is_read_as_matrix else _passed_on(product, start)
+        return product.owner.operation, total
     dim, *inner = batch
     extent = lhs.mixed_extent(dim)
     end = _index(extent) if isinstance(extent, int) else extent
@@ -244,9 +248,51 @@ def _products(lhs: _Tensor, rhs: _Tensor, start: _Tensor, batch: _Dims, fill: An
     with ir.InsertionPoint(loop.body):
         place, whole = loop.induction_variable, replace(start, value=loop.inner_iter_args[0])
         parts = [tensor.slice(dim, place) for tensor in (lhs, rhs, whole)]
-        product, part = _products(*parts, tuple(inner), fill)
+        product, part = _products(*parts, tuple(inner), fill, is_read_as_matrix=False)
         _scf.yield_([whole.slice(dim, place, put=part).value])
     return product, loop.results[0]
+
+
+def _is_read_by_elements(op: Any) -> bool:
+    readers = [use.owner.operation for use in op.results[0].uses]
+    if len(readers) != 1 or readers[0].name != "linalg.generic":
+        return False
+    return all("parallel" in str(kind) for kind in ir.ArrayAttr(readers[0].attributes["iterator_types"]))
+
+
+def _passed_on(value: Any, start: _Tensor) -> Any:
+    """Return a matrix of dynamic width by way of an op that works by elements, any other as it is.
+
+    Only with such an op at their end do strips of columns of unknown width become vectors. Adding nothing, which
+    is -0.0 where 0.0 would turn -0.0 around, is not folded away while that is an operand.
+    """
+    type_ = value.type
+    if not ir.ShapedType.is_dynamic_size(type_.shape[1]):
+        return value
+    element, (rows, columns) = type_.element_type, map(ir.AffineDimExpr.get, range(2))
+    is_float = isinstance(element, ir.FloatType)
+    nothing = _arith.constant(element, -0.0 if is_float else 0)
+    whole = ir.AffineMapAttr.get(ir.AffineMap.get(2, 0, [rows, columns]))
+    one = ir.AffineMapAttr.get(ir.AffineMap.get(2, 0, []))
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    # Of what it starts from: only an op that alone reads a product ends it.
+    extents = [start.mixed_extent(d) for d in start.dims]
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[type_],
+        operands=[value, nothing, _empty(extents, value)],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([whole, one, whole]),
+            "iterator_types": ir.ArrayAttr.get([parallel, parallel]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+        },
+        regions=1,
+    )
+    body = op.regions[0].blocks.append(element, element, element)
+    with ir.InsertionPoint(body):
+        add = _arith.addf if is_float else _arith.addi
+        _linalg.YieldOp([add(*list(body.arguments)[:2])])
+    return op.results[0]
 
 
 def _result_of(op: Any) -> Any:
