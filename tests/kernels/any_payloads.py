@@ -66,11 +66,32 @@ def _zero(element: str) -> str:
 
 PRODUCTS: Mapping[str, str] = {
     spec: product(spec)
-    for spec in (
-        "mk,kn->mn mk,nk->mn km,kn->mn km,nk->mn mk,kn->nm km,nk->nm bmk,bkn->bmn bmk,bnk->bmn bkm,bkn->bnm "
-        "bhmd,bhnd->bhmn bmhd,bnhd->bhmn mbk,nbk->mbn mkb,knb->mnb bmk,kn->bmn abkl,lnk->abn akbl,lckd->abdc "
-        "abcd,efcd->abef mkl,lkn->mn mk,k->m k,kn->n k,k-> bmk,bk->bm m,n->mn ab,cd->acbd"
-    ).split()
+    for spec in [
+        "mk,kn->mn",
+        "mk,nk->mn",
+        "km,kn->mn",
+        "km,nk->mn",
+        "mk,kn->nm",
+        "km,nk->nm",
+        "bmk,bkn->bmn",
+        "bmk,bnk->bmn",
+        "bkm,bkn->bnm",
+        "bhmd,bhnd->bhmn",
+        "bmhd,bnhd->bhmn",
+        "mbk,nbk->mbn",
+        "mkb,knb->mnb",
+        "bmk,kn->bmn",
+        "abkl,lnk->abn",
+        "akbl,lckd->abdc",
+        "abcd,efcd->abef",
+        "mkl,lkn->mn",
+        "mk,k->m",
+        "k,kn->n",
+        "k,k->",
+        "bmk,bk->bm",
+        "m,n->mn",
+        "ab,cd->acbd",
+    ]
 } | {
     "mk,kn->mn from a start": product("mk,kn->mn", start=True),
     "bmk,bnk->bnm from a start": product("bmk,bnk->bnm", start=True),

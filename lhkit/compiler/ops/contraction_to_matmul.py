@@ -168,7 +168,11 @@ class _Tensor:
             "static_sizes": [n if isinstance(n, int) else ir.ShapedType.get_dynamic_size() for n in sizes],
             "static_strides": [1] * len(sizes),
         }
-        geometry = ([place], [n for n in sizes if not isinstance(n, int)], [])
+        geometry: tuple[list[Any], list[Any], list[Any]] = (
+            [place],
+            [n for n in sizes if not isinstance(n, int)],
+            [],
+        )
         if put is not None:
             return _Tensor(_tensor.insert_slice(put, self.value, *geometry, **arrays), self.dims)
         type_ = ir.RankedTensorType.get([self.extent(d) for d in rest], self.value.type.element_type)
@@ -219,7 +223,7 @@ def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
         else:
             scalar, start = None, result.transposed(order).collapsed(*groups)
         is_matrix = order == start.dims == result.dims and _is_read_by_elements(op)
-        product, total = _products(lhs, rhs, start, layout.batch, scalar, is_read_as_matrix=is_matrix)
+        product, total = _products([lhs, rhs, start], layout.batch, scalar, is_read_as_matrix=is_matrix)
         together = _Tensor(None, order).groups(*groups)
         if len(together) != len(order):
             type_ = ir.RankedTensorType.get([result.extent(d) for d in order], result.value.type.element_type)
@@ -232,10 +236,9 @@ def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
     return product
 
 
-def _products(
-    lhs: _Tensor, rhs: _Tensor, start: _Tensor, batch: _Dims, fill: Any, *, is_read_as_matrix: bool
-) -> tuple[Any, Any]:
+def _products(tensors: list[_Tensor], batch: _Dims, fill: Any, *, is_read_as_matrix: bool) -> tuple[Any, Any]:
     """Return the ``linalg.matmul`` and the whole result, which loops over the batch fill in."""
+    lhs, rhs, start = tensors
     if not batch:
         zeros = start.value if fill is None else _linalg.fill(fill, outs=[start.value])
         product = _linalg.matmul(lhs.value, rhs.value, outs=[zeros])
@@ -248,7 +251,7 @@ def _products(
     with ir.InsertionPoint(loop.body):
         place, whole = loop.induction_variable, replace(start, value=loop.inner_iter_args[0])
         parts = [tensor.slice(dim, place) for tensor in (lhs, rhs, whole)]
-        product, part = _products(*parts, tuple(inner), fill, is_read_as_matrix=False)
+        product, part = _products(parts, tuple(inner), fill, is_read_as_matrix=False)
         _scf.yield_([whole.slice(dim, place, put=part).value])
     return product, loop.results[0]
 
@@ -263,8 +266,8 @@ def _is_read_by_elements(op: Any) -> bool:
 def _passed_on(value: Any, start: _Tensor) -> Any:
     """Return a matrix of dynamic width by way of an op that works by elements, any other as it is.
 
-    Only with such an op at their end do strips of columns of unknown width become vectors. Adding nothing, which
-    is -0.0 where 0.0 would turn -0.0 around, is not folded away while that is an operand.
+    Only with such an op at their end do strips of columns of unknown width become vectors. Adding nothing,
+    which is -0.0 where 0.0 would turn -0.0 around, is not folded away while that is an operand.
     """
     type_ = value.type
     if not ir.ShapedType.is_dynamic_size(type_.shape[1]):

@@ -43,8 +43,11 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
         given = [*op.operation.operands, *_defined(op.operation)]
         if any(value not in given for each in inside for value in each.operation.operands):
             raise SilenceableError("its region reads values from around it", at=op)
-    module = module_around(target[0].operation) if target else None
-    taken = {symbol_name(op.operation) for op in module.regions[0].blocks[0].operations} if target else set()
+    taken = {
+        symbol_name(each.operation)
+        for op in target[:1]
+        for each in module_around(op.operation).regions[0].blocks[0].operations
+    }
     free = (f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in taken)
     return [_outline(op.operation, function, rewriter) for op, function in zip(target, free, strict=False)]
 
