@@ -1,4 +1,4 @@
-// Payload: any. Whatever linalg has in it on tensors is matched by structure (which loops are parallel, how operands are
+// Payload: data/matmul.mlir, or any other. Whatever linalg has in it on tensors is matched by structure (which loops are parallel, how operands are
 //          read, what the body computes), never by name: products in any order of dimensions, reductions, what works
 //          by elements. What is not known is left as it is, and is correct.
 // Idea:    one first draft for every payload. Ops that work by elements are merged with their readers; contractions
@@ -11,6 +11,8 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
+// Exports to other programs go without these: then products of other orders of dimensions than a matmul's stay loops.
+// lhkit: optional lhkit.contraction_to_matmul, lhkit.outline_ops, lhkit.expand_math
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
@@ -36,19 +38,33 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
 
-    // Products of matrices, with what ends them.
+    // Contractions become products of matrices; where that cannot be, those that are such products are called so.
     %contractions = transform.collect_matching @is_contraction in %payload : (!transform.any_op) -> !transform.any_op
-    %fills = transform.foreach %contractions : !transform.any_op -> !transform.any_op {
+    transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %fill = transform.include @multiply failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
-      transform.yield %fill : !transform.any_op
+      transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    %plain = transform.collect_matching @is_plain_product in %payload : (!transform.any_op) -> !transform.any_op
+    transform.foreach %plain : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @call_matmul failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     transform.include @mark_ends failures(propagate) (%payload) : (!transform.any_op) -> ()
 
-    // All others, while products, what they start from and what ends them are put aside.
+    // All other ops, while products, what they start from and what ends them are put aside.
     %others = transform.structured.match ops{["func.func"]} in %payload : (!transform.any_op) -> !transform.any_op
-    %starts = transform.merge_handles deduplicate %fills : !transform.any_op
     %products = transform.structured.match ops{["linalg.matmul"]} in %payload : (!transform.any_op) -> !transform.any_op
+    %before = transform.foreach %products : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %start = transform.include @start_of failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %start : !transform.any_op
+    }
+    %fills = transform.foreach %before : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %fill = transform.structured.match ops{["linalg.fill"]} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %fill : !transform.any_op
+    }
+    %starts = transform.merge_handles deduplicate %fills : !transform.any_op
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload : (!transform.any_op) -> !transform.any_op
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
@@ -70,7 +86,11 @@ module attributes {transform.with_named_sequence} {
     %parts = transform.structured.decompose_interface %softmax : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function @stays_named -> @leave, @is_named -> @mark_named : (!transform.any_op) -> !transform.any_op
-    %named = transform.structured.match attributes {named} in %root : (!transform.any_op) -> !transform.any_op
+    %named = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match attributes {named} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -107,13 +127,45 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @multiply(%contraction: !transform.any_op {transform.consumed}) -> !transform.any_op {
-    %fill = transform.include @multiply_as_matrices failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
-    transform.yield %fill : !transform.any_op
+  transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
+    %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
+    transform.yield
   }
-  transform.named_sequence private @multiply_as_matrices(%contraction: !transform.any_op {transform.consumed}) -> !transform.any_op {
-    %product, %fill = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    transform.yield %fill : !transform.any_op
+  // A contraction of three loops, the last one over the steps, with several rows and columns.
+  transform.named_sequence private @is_plain_product(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %contraction = transform.include @is_contraction failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    %loops, %rows, %columns = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%generic: !transform.any_op):
+      %rank = transform.match.structured.rank %generic : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.dim %generic[-1] {reduction} : !transform.any_op
+      %height = transform.match.structured.dim %generic[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      %width = transform.match.structured.dim %generic[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %rank, %height, %width
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %three = transform.param.constant 3 : i64 -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %three : !transform.param<i64>
+    transform.match.param.cmpi ne %rows, %one : !transform.param<i64>
+    transform.match.param.cmpi ne %columns, %one : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @call_matmul(%product: !transform.any_op {transform.consumed}) {
+    transform.include @call_matmul_of_tensors failures(propagate) (%product) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @call_matmul_of_tensors(%product: !transform.any_op {transform.consumed}) {
+    // One on memrefs has no result.
+    // lhkit: allow unused-handle
+    %result = transform.get_result %product[0] : (!transform.any_op) -> !transform.any_value
+    %named = transform.structured.specialize %product : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  // The op that computes what a product is added to; nothing where that is an argument.
+  transform.named_sequence private @start_of(%matmul: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %start = transform.get_producer_of_operand %matmul[2] : (!transform.any_op) -> !transform.any_op
+    transform.yield %start : !transform.any_op
   }
 
   // In parts/layers.mlir:

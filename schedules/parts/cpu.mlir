@@ -306,7 +306,11 @@ module attributes {transform.with_named_sequence} {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function, %rows, %columns @fits_in_vectors -> @mark_small, @is_structured -> @mark_large
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
-    %large = transform.structured.match attributes {size = "large"} in %root : (!transform.any_op) -> !transform.any_op
+    %large = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match attributes {size = "large"} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
     transform.yield %large : !transform.any_op
   }
   transform.named_sequence private @fits_in_vectors(%op: !transform.any_op {transform.readonly},

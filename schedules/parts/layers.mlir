@@ -115,7 +115,11 @@ module attributes {transform.with_named_sequence} {
       @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %layers = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %layers = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match ops{["linalg.matmul"]} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
     // Always from the first layer to the last, and without cleaning up in between: loops around a layer are what keeps
     // it from being fused into the next.
     %wide_0, %narrow_0, %last_0, %wide, %narrow, %last = transform.foreach %layers : !transform.any_op

@@ -24,7 +24,7 @@ _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "lina
 
 
 @transform_op("lhkit.contraction_to_matmul", consumes=["target"])
-def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]:
+def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     """Write contractions as matrix products, so that one schedule of ``linalg.matmul`` takes all of them.
 
     ::
@@ -47,16 +47,14 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> tuple[Ops, Ops]
         rewriter: How the payload is changed.
 
     Returns:
-        The products, a ``linalg.matmul`` for each contraction, and each ``linalg.fill`` that one starts from.
+        The products, a ``linalg.matmul`` for each contraction.
 
     Raises:
         SilenceableError: Another op; buffers; several element types; a result of one row or column, which is
             better read as a reduction; a dimension that is summed in one operand only.
     """
     layouts = [_layout(op.operation) for op in target]
-    products = [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
-    starts = (producer_of(product.operands[2]) for product in products)
-    return products, [op for op in starts if op is not None and op.name == "linalg.fill"]
+    return [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
 
 
 def _layout(op: Any) -> _Layout:
