@@ -127,6 +127,30 @@ def _store(value: Any, destination: Any) -> None:
         ir.Operation.create("memref.store", operands=[value, destination])
 
 
+def show_writes_to_destinations(module: Any) -> None:
+    """Have bufferization see, in place, that results are written to destinations that are used as tensors.
+
+    To be run when ``eliminate-empty-tensors`` has made a destination the tensor that a result is computed in:
+    where another result starts from the same tensor, that write may not come before its last read.
+    """
+    for op in [o for o in walk(module.operation) if o.name == "bufferization.materialize_in_destination"]:
+        value, destination = op.operands
+        uses = [use.owner for use in destination.uses] if isinstance(destination.type, ir.MemRefType) else []
+        tensors = [user for user in uses if user.name == "bufferization.to_tensor"]
+        if not tensors or not isinstance(destination, ir.BlockArgument):
+            continue
+        marks = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
+        with ir.InsertionPoint.at_block_begin(destination.owner), op.location:
+            type_ = tensors[0].results[0].type
+            tensor = ir.Operation.create("bufferization.to_tensor", [type_], [destination], marks).results[0]
+        for same in tensors:
+            same.results[0].replace_all_uses_with(tensor)
+            same.erase()
+        with ir.InsertionPoint(op), op.location:
+            ir.Operation.create("bufferization.materialize_in_destination", [tensor.type], [value, tensor])
+        op.erase()
+
+
 def _protect_tensor_arguments(function: Any) -> None:
     read_only = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})
     plain = ir.DictAttr.get({})

@@ -20,7 +20,7 @@ from lhkit.compiler.ir.parsing import (
     walk,
 )
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
-from lhkit.compiler.lowering.destination_style import make_kernel_entry
+from lhkit.compiler.lowering.destination_style import make_kernel_entry, show_writes_to_destinations
 from lhkit.compiler.lowering.legalization import (
     add_conversions,
     expand_strided_copies,
@@ -136,6 +136,7 @@ BUFFERIZE = (
     "drop-equivalent-buffer-results",
     "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
 )
+_IN_DESTINATIONS = BUFFERIZE.index("eliminate-empty-tensors") + 1
 DEALLOCATE = (
     "buffer-deallocation-pipeline",
     "convert-bufferization-to-memref",
@@ -191,7 +192,9 @@ def lower_to_buffers(
     """Bufferize a payload, in place, into the entry of a kernel that writes to destinations."""
     progress("bufferize", module)
     _prepare(module, function, sources)
-    _run(module, BUFFERIZE, "bufferize", sources)
+    _run(module, BUFFERIZE[:_IN_DESTINATIONS], "bufferize", sources)
+    show_writes_to_destinations(module)
+    _run(module, BUFFERIZE[_IN_DESTINATIONS:], "bufferize", sources)
     keep_stack_small(module)
     _run(module, DEALLOCATE, "bufferize", sources)
     expand_strided_copies(module)
