@@ -11,6 +11,9 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
+// lhkit: library parts/inner.mlir
+// lhkit: library parts/reductions.mlir
+// lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then products of other orders of dimensions than a matmul's stay loops.
 // lhkit: optional lhkit.contraction_to_matmul, lhkit.outline_ops, lhkit.expand_math
 // lhkit: require tile_n % lanes == 0
@@ -68,6 +71,11 @@ module attributes {transform.with_named_sequence} {
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload : (!transform.any_op) -> !transform.any_op
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
+    transform.foreach %others : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @schedule_reductions failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @schedule_elementwise failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
     %payload_1 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers.
@@ -173,6 +181,9 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @tile_layers(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  // In parts/reductions.mlir and parts/elementwise.mlir:
+  transform.named_sequence private @schedule_reductions(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @schedule_elementwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/cpu.mlir:
   transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
 }

@@ -446,8 +446,8 @@ module attributes {transform.with_named_sequence} {
   // tiles and what is left at the end may become vectors.
   transform.named_sequence @vectorize_rows_of_any(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
-    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match in %function, %tile @is_short -> @mark_short, @maps_row -> @mark_map, @reduces_row -> @mark_sum
+    %generics = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %generics, %tile @is_short -> @mark_short, @maps_row -> @mark_map, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
