@@ -8,8 +8,9 @@
 //          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads
 //          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
 //          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
-//          bound, are packed before the loops, which lhkit does once and not in every call; ends are peeled; columns
-//          at the end that fill no vector are computed beside their place.
+//          bound, are packed before the loops, which lhkit does once and not in every call, and so is a bias that is a
+//          constant matrix; ends are peeled; columns at the end that fill no vector are computed beside their place.
+//          A maximum with a constant may give a zero of either sign, which makes it one instruction; NaNs pass.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.

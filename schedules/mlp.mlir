@@ -4,7 +4,7 @@
 //          once, and the next one reads it. Layers are not fused into one another: every tile of a layer needs whole
 //          rows of the one before, and a batch of a few hundred rows stays in the cache between two layers, while the
 //          weights, which are the larger part, are packed once for the whole batch; once for all calls if they are
-//          constants, as those that kernel.bind has bound.
+//          constants, as those that kernel.bind has bound, and so are biases that are constant matrices.
 // Knobs:   as those of fc_relu.mlir: tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector; 6, 64, 16
 //          for AVX-512; 4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one
 //          vector wide.

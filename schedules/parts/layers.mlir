@@ -110,6 +110,7 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @vectorize_rows failures(propagate) (%pieces, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @mark_constant_addends failures(propagate) (%root) : (!transform.any_op) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function, %tile_n
       @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
@@ -226,7 +227,23 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %epilogues : !transform.any_op
     transform.include @vectorize_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @relax_maxima failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
+  }
+
+  // Let maxima with a constant give a zero of either sign: the instruction for such a maximum is one, and passes NaNs
+  // on; to tell -0.0 from 0.0 as well takes three.
+  transform.named_sequence private @relax_maxima(%root: !transform.any_op {transform.readonly}) {
+    %maxima = transform.collect_matching @is_maximum_with_constant in %root : (!transform.any_op) -> !transform.any_op
+    %either_sign = transform.param.constant #arith.fastmath<nsz> -> !transform.any_param
+    transform.annotate %maxima "fastmath" = %either_sign : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @is_maximum_with_constant(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["arith.maximumf"] : !transform.any_op
+    %constant = transform.get_producer_of_operand %op[1] : (!transform.any_op) -> !transform.any_op
+    transform.match.operation_name %constant ["arith.constant"] : !transform.any_op
+    transform.yield %op : !transform.any_op
   }
 
   // The op that ends the layer of each matmul: the epilogue, or the matmul itself.
@@ -303,11 +320,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield %both : !transform.any_op
   }
 
-  // Copy the columns of the weights that a strip reads once, into a panel without gaps; gives the ends of the layers.
+  // Copy the columns of the weights that a strip reads once, into a panel without gaps, and those of a bias that is a
+  // constant matrix; gives the ends of the layers.
   transform.named_sequence private @pack_panels(%root: !transform.any_op {transform.readonly}, %matmuls: !transform.any_op {transform.consumed},
       %columns: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %with_epilogue, %others = transform.include @tell_by_end failures(propagate) (%matmuls)
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %unpacked = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
+    transform.include @hoist_constant_addends failures(propagate) (%unpacked) : (!transform.any_op) -> ()
     %epilogues = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
     // Padding by nothing that may not be folded away is a copy.
     %packed, %panels, %copy_back = transform.structured.pad %matmuls
@@ -448,6 +468,8 @@ module attributes {transform.with_named_sequence} {
   // In parts/packed.mlir:
   transform.named_sequence private @hoist_constant_panels(!transform.any_op {transform.readonly},
     !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed}) -> !transform.any_op
+  transform.named_sequence private @hoist_constant_addends(!transform.any_op {transform.consumed})
+  transform.named_sequence private @mark_constant_addends(!transform.any_op {transform.readonly})
   transform.named_sequence private @go_by_constant_panels(!transform.any_op {transform.readonly})
   transform.named_sequence private @has_constant_weights(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op

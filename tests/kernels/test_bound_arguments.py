@@ -30,6 +30,33 @@ func.func @calls_g(%a: tensor<4x6xf32>) -> tensor<4x6xf32> {
 """
 
 
+def layers_with_matrices(batch, sizes, epilogue):
+    """Return layers that add a matrix each, ``after`` or ``before`` the product or ``turned``, and a ReLU."""
+    arguments, ops = [f"%x0: tensor<{batch}x{sizes[0]}xf32>"], []
+    for i, (k, n) in enumerate(itertools.pairwise(sizes)):
+        rows, weights, into = f"tensor<{batch}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{batch}x{n}xf32>"
+        added, read = (f"tensor<{n}x{batch}xf32>", "(j, i)") if epilogue == "turned" else (into, "(i, j)")
+        operands = [(f"%p{i}", into, "(i, j)"), (f"%b{i}", added, read)]
+        names, types, reads = zip(*(operands[::-1] if epilogue == "before" else operands), strict=True)
+        maps = ", ".join(f"affine_map<(i, j) -> {each}>" for each in (*reads, "(i, j)"))
+        arguments += [f"%w{i}: {weights}", f"%b{i}: {added}"]
+        ops.append(f"""
+  %e{i} = tensor.empty() : {into}
+  %z{i} = linalg.fill ins(%zero : f32) outs(%e{i} : {into}) -> {into}
+  %p{i} = linalg.matmul ins(%x{i}, %w{i} : {rows}, {weights}) outs(%z{i} : {into}) -> {into}
+  %x{i + 1} = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+    ins({", ".join(names)} : {", ".join(types)}) outs(%e{i} : {into}) {{
+  ^bb0(%first: f32, %second: f32, %out: f32):
+    %sum = arith.addf %first, %second : f32
+    %positive = arith.maximumf %sum, %zero : f32
+    linalg.yield %positive : f32
+  }} -> {into}""")
+    return lhkit.load_payload(f"""func.func @layers({", ".join(arguments)}) -> {into} {{
+  %zero = arith.constant 0.0 : f32{"".join(ops)}
+  return %x{len(ops)} : {into}
+}}""")
+
+
 def bound_and_not(payload, schedule, positions, **options):
     kernel = lhkit.compile(payload, schedule, **options)
     arguments = default_arguments(payload, kernel.function, 3)
@@ -65,6 +92,52 @@ def test_layers_with_all_weights_bound(widths):
     bound, left, expected = bound_and_not(payloads.mlp(20, widths), "mlp.mlir", range(1, 7))
     np.testing.assert_array_equal(bound(*left), expected)
     assert bound.packed_bytes >= 4 * sum(a * b for a, b in itertools.pairwise(widths))
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize("positions", [(2,), (1, 2)], ids=["bias", "weights and bias"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (24, 16, 48), (14, 5, 514), (31, 101, 41), (13, 85, 515), (20, 700, 40)]
+)
+def test_bound_bias_matrix_in_every_class_of_shapes(shape, positions, target):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target)
+    bound, left, expected = bound_and_not(payloads.fc_relu(*shape), schedule, positions)
+    np.testing.assert_allclose(bound(*left), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("constant_weights", [False, True], ids=["weights given", "weights bound"])
+@pytest.mark.parametrize("epilogue", ["after", "before", "turned"])
+@pytest.mark.parametrize(("batch", "sizes"), [(20, [7, 600, 130]), (64, [48, 64, 128]), (13, [515, 85, 50])])
+def test_two_layers_with_bias_matrices(batch, sizes, epilogue, constant_weights):
+    payload = layers_with_matrices(batch, sizes, epilogue)
+    positions = (1, 2, 3, 4) if constant_weights else (2, 4)
+    bound, left, _ = bound_and_not(payload, "mlp.mlir", positions, target="avx2")
+    x, *rest = default_arguments(payload, bound.function, 3)
+    for weights, bias in zip(rest[::2], rest[1::2], strict=True):
+        x = np.maximum(x @ weights + (bias.T if epilogue == "turned" else bias), 0)
+    np.testing.assert_allclose(bound(*left), x, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("epilogue", ["after", "before"])
+def test_bias_matrix_is_packed_when_the_kernel_is_built_and_not_in_calls(epilogue):
+    payload = layers_with_matrices(24, [70, 160], epilogue)
+    bound, *_ = bound_and_not(payload, "fc_relu.mlir", (1, 2), target="avx2")
+    head = bound.ir("bufferized").partition("attributes")[0]
+    # Six strips of 24 columns and two of 8; what has the shape of the matrix is the result.
+    panels = ["memref<6x24x24xf32>", "memref<2x24x8xf32>", "memref<24x160xf32>"]
+    assert [head.count(panel) for panel in panels] == [1, 1, 1]
+    assert bound.packed_bytes == 4 * (70 * 160 + 24 * 160)
+    assert "memref.alloc" not in bound.ir("bufferized")
+    assert bound.footprint().counted.peak_bytes == 0
+
+
+def test_turned_bias_and_rows_stay_where_they_are():
+    bound, *_ = bound_and_not(
+        layers_with_matrices(24, [70, 160], "turned"), "fc_relu.mlir", (1, 2), target="avx2"
+    )
+    assert bound.packed_bytes == 4 * 70 * 160
+    bound, *_ = bound_and_not(payloads.mlp(24, [70, 160, 48]), "mlp.mlir", range(1, 5), target="avx2")
+    assert bound.packed_bytes == 4 * (70 * 160 + 160 * 48)
 
 
 def test_weights_are_packed_when_the_kernel_is_built_and_not_in_calls():

@@ -154,6 +154,15 @@ def test_the_same_kernel_as_code_for_other_targets(worker):
     assert kernel.hot_loops().loops[0].bound == "spills"
 
 
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+def test_a_relu_is_one_instruction(target, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    kernel = lhkit.compile(lhkit.payloads.fc_relu(24, 192, 64), schedule, target="sse", worker=worker)
+    code = kernel.assembly(target)
+    assert "vmaxps" in code
+    assert not re.search(r"vcmp|vblend|vpblend|vptest", code)
+
+
 @pytest.mark.parametrize(("loaded_for", "target"), [("avx512", "avx2"), ("avx512", "sse"), ("sse", "avx2")])
 def test_a_loaded_schedule_is_compiled_in_the_defaults_of_the_target(loaded_for, target, worker):
     payload = PRODUCTS["fc_relu"]()

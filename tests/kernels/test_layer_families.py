@@ -162,3 +162,17 @@ def test_each_layer_has_one_place(mlp, worker):
     kernel = lhkit.compile(lhkit.payloads.mlp(48, (64, 128, 192, 64)), mlp, worker=worker)
     allocated = re.findall(r"memref\.alloca?\(\).*: memref<(48x\d+)xf32", kernel.ir("bufferized"))
     assert sorted(allocated) == ["48x128", "48x192"]
+
+
+@pytest.mark.parametrize("bound", [(), (1, 2)], ids=["given", "bound"])
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+def test_nans_pass_the_relu(target, bound, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    kernel = lhkit.compile(lhkit.payloads.fc_relu(13, 85, 20), schedule, worker=worker)
+    arguments = numbers((13, 20), (20, 85), (13, 85))
+    arguments[0][3, 4] = arguments[2][0, 84] = arguments[2][5, :7] = np.nan
+    expected = np.maximum(arguments[0] @ arguments[1] + arguments[2], 0)
+    if bound:
+        kernel = kernel.bind({i: arguments[i] for i in bound})
+    result = kernel(*(a for i, a in enumerate(arguments) if i not in bound))
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
