@@ -93,7 +93,7 @@ module attributes {transform.with_named_sequence} {
     %softmax = transform.structured.match ops{["linalg.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
     %parts = transform.structured.decompose_interface %softmax : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %all = transform.foreach_match in %function @stays_named -> @leave, @is_named -> @mark_named : (!transform.any_op) -> !transform.any_op
+    %all = transform.foreach_match in %function @stays_named -> @keep_named, @is_named -> @mark_to_generalize : (!transform.any_op) -> !transform.any_op
     %named = transform.foreach %all : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %in_one = transform.structured.match attributes {named} in %each : (!transform.any_op) -> !transform.any_op
@@ -113,10 +113,10 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @leave(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @keep_named(%op: !transform.any_op {transform.readonly}) {
     transform.yield
   }
-  transform.named_sequence private @mark_named(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @mark_to_generalize(%op: !transform.any_op {transform.readonly}) {
     transform.annotate %op "named" : !transform.any_op
     transform.yield
   }

@@ -365,6 +365,9 @@ def wrap_in_foreach(
     tail = head if last is None else script.find(last)
     _check_range(script, head, tail)
     span = range(head.start, tail.end)
+    around = (op for op in script.steps if op.start < head.start and tail.end <= op.end)
+    if any(op.name == "transform.match.structured" for op in around):
+        raise script.refusal(f"{script.describe(head)} is part of a match, which has no room for a loop", head)
     definitions = script.handles.definitions
     handed_on = [d for d in definitions if d.name.start in span and any(u.start not in span for u, _ in d.uses)]
     wanted = handle or next((u.text for u in head.operands), None)
