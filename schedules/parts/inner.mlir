@@ -1036,6 +1036,10 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %function {
       transform.apply_patterns.vector.lower_masked_transfers
     } : !transform.any_op
+    // Reads of columns are of rows, which are transposed in registers.
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.transfer_permutation_patterns
+    } : !transform.any_op
     transform.apply_patterns to %function {
       transform.apply_patterns.vector.lower_masks
       transform.apply_patterns.canonicalization
