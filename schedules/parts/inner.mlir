@@ -235,15 +235,15 @@ module attributes {transform.with_named_sequence} {
 
   // Mark each loop but the innermost one of each op on tensors by what it is.
   transform.named_sequence private @mark_loops(%root: !transform.any_op {transform.readonly}) {
-    %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s0 = transform.foreach_match restrict_root in %ops @loop_0_is_parallel -> @mark_parallel_0, @loop_0_is_reduction -> @mark_reduction_0 : (!transform.any_op) -> !transform.any_op
-    %ops1 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops1 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s1 = transform.foreach_match restrict_root in %ops1 @loop_1_is_parallel -> @mark_parallel_1, @loop_1_is_reduction -> @mark_reduction_1 : (!transform.any_op) -> !transform.any_op
-    %ops2 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops2 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s2 = transform.foreach_match restrict_root in %ops2 @loop_2_is_parallel -> @mark_parallel_2, @loop_2_is_reduction -> @mark_reduction_2 : (!transform.any_op) -> !transform.any_op
-    %ops3 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops3 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s3 = transform.foreach_match restrict_root in %ops3 @loop_3_is_parallel -> @mark_parallel_3, @loop_3_is_reduction -> @mark_reduction_3 : (!transform.any_op) -> !transform.any_op
-    %ops4 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops4 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s4 = transform.foreach_match restrict_root in %ops4 @loop_4_is_parallel -> @mark_parallel_4, @loop_4_is_reduction -> @mark_reduction_4 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -729,7 +729,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
-    %block, %blocks:2 = transform.structured.tile_using_for %op tile_sizes [64, 64] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %block, %blocks:2 = transform.structured.tile_using_for %op tile_sizes [128, 32] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %part, %loops:2 = transform.structured.tile_using_for %block tile_sizes [%lanes, %lanes] : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.annotate %part "square_part" : !transform.any_op
     %end = transform.include @peel_end failures(suppress) (%loops#1) : (!transform.any_op) -> !transform.any_op
