@@ -547,7 +547,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @vectorize_rows_of_any(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match in %function, %tile @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
+    %seen = transform.foreach_match in %function, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %squares = transform.structured.match attributes {row_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %squares : !transform.any_op {
@@ -687,6 +687,16 @@ module attributes {transform.with_named_sequence} {
     %wanted = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %lanes, %wanted : !transform.param<i64>
     transform.yield %ops : !transform.any_op
+  }
+  transform.named_sequence private @is_scalar(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in : !transform.param<i64>
+    }
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @maps_short_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %loops, %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
