@@ -235,15 +235,15 @@ module attributes {transform.with_named_sequence} {
 
   // Mark each loop but the innermost one of each op on tensors by what it is.
   transform.named_sequence private @mark_loops(%root: !transform.any_op {transform.readonly}) {
-    %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s0 = transform.foreach_match restrict_root in %ops @loop_0_is_parallel -> @mark_parallel_0, @loop_0_is_reduction -> @mark_reduction_0 : (!transform.any_op) -> !transform.any_op
-    %ops1 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops1 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s1 = transform.foreach_match restrict_root in %ops1 @loop_1_is_parallel -> @mark_parallel_1, @loop_1_is_reduction -> @mark_reduction_1 : (!transform.any_op) -> !transform.any_op
-    %ops2 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops2 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s2 = transform.foreach_match restrict_root in %ops2 @loop_2_is_parallel -> @mark_parallel_2, @loop_2_is_reduction -> @mark_reduction_2 : (!transform.any_op) -> !transform.any_op
-    %ops3 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops3 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s3 = transform.foreach_match restrict_root in %ops3 @loop_3_is_parallel -> @mark_parallel_3, @loop_3_is_reduction -> @mark_reduction_3 : (!transform.any_op) -> !transform.any_op
-    %ops4 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %ops4 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
     %s4 = transform.foreach_match restrict_root in %ops4 @loop_4_is_parallel -> @mark_parallel_4, @loop_4_is_reduction -> @mark_reduction_4 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -408,10 +408,110 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Mark the loop along which another operand than the result is contiguous, so that tiles span it too.
+  transform.named_sequence private @mark_crossings(%root: !transform.any_op {transform.readonly}) {
+    %ops_0 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %seen_0 = transform.foreach_match restrict_root in %ops_0 @reads_input_0 -> @mark_read : (!transform.any_op) -> !transform.any_op
+    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
+    %ops_1 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %seen_1 = transform.foreach_match restrict_root in %ops_1 @reads_input_1 -> @mark_read : (!transform.any_op) -> !transform.any_op
+    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
+    %ops_2 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %seen_2 = transform.foreach_match restrict_root in %ops_2 @reads_input_2 -> @mark_read : (!transform.any_op) -> !transform.any_op
+    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @reads_input_0(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      %map_in = transform.match.structured.input %linalg[0] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
+      transform.match.structured.yield %map_in : !transform.affine_map
+    }
+    transform.yield %op, %map : !transform.any_op, !transform.affine_map
+  }
+  transform.named_sequence private @reads_input_1(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      %map_in = transform.match.structured.input %linalg[1] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
+      transform.match.structured.yield %map_in : !transform.affine_map
+    }
+    transform.yield %op, %map : !transform.any_op, !transform.affine_map
+  }
+  transform.named_sequence private @reads_input_2(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      %map_in = transform.match.structured.input %linalg[2] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
+      transform.match.structured.yield %map_in : !transform.affine_map
+    }
+    transform.yield %op, %map : !transform.any_op, !transform.affine_map
+  }
+  transform.named_sequence private @mark_read(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
+    transform.annotate %op "read" = %map : !transform.any_op, !transform.affine_map
+    transform.yield
+  }
+  transform.named_sequence private @mark_crossed_loop(%root: !transform.any_op {transform.readonly}) {
+    %crossed = transform.param.constant "crossed" -> !transform.any_param
+    %m0 = transform.structured.match attributes {read = affine_map<(d0, d1) -> (d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m0 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m1 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m1 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m2 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m2 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m3 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m3 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m4 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m4 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m5 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m5 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m6 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m6 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m7 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m7 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m8 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m8 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m9 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m9 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m10 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m10 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m11 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m11 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m12 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m12 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m13 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m13 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m14 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m14 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m15 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m15 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m16 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m16 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m17 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m17 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m18 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m18 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m19 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m19 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m20 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m20 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m21 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m21 "loop_2" = %crossed : !transform.any_op, !transform.any_param
+    %m22 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m22 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    %m23 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m23 "loop_1" = %crossed : !transform.any_op, !transform.any_param
+    %m24 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %m24 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
   // Run all loops but the innermost one iteration by iteration, those over results outside of those that reduce, and
   // drop them from the ops: what is left has one loop, and rows of its operands.
   transform.named_sequence @cut_into_rows(%root: !transform.any_op {transform.readonly}) {
     transform.include @mark_loops failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @mark_crossings failures(propagate) (%root) : (!transform.any_op) -> ()
     %parallel_0 = transform.structured.match attributes {loop_0 = "parallel"} in %root : (!transform.any_op) -> !transform.any_op
     %of_parallel_0, %parallel_loop_0 = transform.structured.tile_using_for %parallel_0 tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %parallel_1 = transform.structured.match attributes {loop_1 = "parallel"} in %root : (!transform.any_op) -> !transform.any_op
@@ -447,63 +547,117 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @vectorize_rows_of_any(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
     %generics = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %generics, %tile @is_short -> @mark_short, @maps_row -> @mark_map, @reduces_row -> @mark_sum
+    %seen = transform.foreach_match restrict_root in %generics, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %squares = transform.structured.match attributes {row_square} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %squares : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @cut_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @cut_map failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
     }
-    %sums_1 = transform.structured.match attributes {row_sum = 1} in %root : (!transform.any_op) -> !transform.any_op
-    %sums_1_16 = transform.include @if_lanes_16 failures(suppress) (%sums_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_1_8 = transform.include @if_lanes_8 failures(suppress) (%sums_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_1_4 = transform.include @if_lanes_4 failures(suppress) (%sums_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.foreach %sums_1_16 : !transform.any_op {
+    %long_1 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_1_16 = transform.include @if_lanes_16 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_1_8 = transform.include @if_lanes_8 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_1_4 = transform.include @if_lanes_4 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %long_1_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_1_64 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_1_8 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_1_32 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_1_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_1_8 : !transform.any_op {
+    %short_1 = transform.structured.match attributes {row_sum = 1, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_1_16 = transform.include @if_lanes_16 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_1_8 = transform.include @if_lanes_8 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_1_4 = transform.include @if_lanes_4 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %short_1_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_1_16 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %short_1_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_1_4 : !transform.any_op {
+    transform.foreach %short_1_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %sums_2 = transform.structured.match attributes {row_sum = 2} in %root : (!transform.any_op) -> !transform.any_op
-    %sums_2_16 = transform.include @if_lanes_16 failures(suppress) (%sums_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_2_8 = transform.include @if_lanes_8 failures(suppress) (%sums_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_2_4 = transform.include @if_lanes_4 failures(suppress) (%sums_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.foreach %sums_2_16 : !transform.any_op {
+    %long_2 = transform.structured.match attributes {row_sum = 2, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_2_16 = transform.include @if_lanes_16 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_2_8 = transform.include @if_lanes_8 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_2_4 = transform.include @if_lanes_4 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %long_2_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_2_64 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_2_8 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_2_32 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_2_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_2_8 : !transform.any_op {
+    %short_2 = transform.structured.match attributes {row_sum = 2, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_2_16 = transform.include @if_lanes_16 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_2_8 = transform.include @if_lanes_8 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_2_4 = transform.include @if_lanes_4 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %short_2_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_2_16 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %short_2_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_2_4 : !transform.any_op {
+    transform.foreach %short_2_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %sums_3 = transform.structured.match attributes {row_sum = 3} in %root : (!transform.any_op) -> !transform.any_op
-    %sums_3_16 = transform.include @if_lanes_16 failures(suppress) (%sums_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_3_8 = transform.include @if_lanes_8 failures(suppress) (%sums_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %sums_3_4 = transform.include @if_lanes_4 failures(suppress) (%sums_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.foreach %sums_3_16 : !transform.any_op {
+    %long_3 = transform.structured.match attributes {row_sum = 3, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_3_16 = transform.include @if_lanes_16 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_3_8 = transform.include @if_lanes_8 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_3_4 = transform.include @if_lanes_4 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %long_3_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_3_64 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_3_8 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_3_32 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %long_3_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_3_8 : !transform.any_op {
+    %short_3 = transform.structured.match attributes {row_sum = 3, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_3_16 = transform.include @if_lanes_16 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_3_8 = transform.include @if_lanes_8 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_3_4 = transform.include @if_lanes_4 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.foreach %short_3_16 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_partial_sums_3_16 failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.foreach %short_3_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    transform.foreach %sums_3_4 : !transform.any_op {
+    transform.foreach %short_3_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @vectorize_parts failures(propagate) (%root, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @vectorize_squares failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -534,11 +688,21 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %lanes, %wanted : !transform.param<i64>
     transform.yield %ops : !transform.any_op
   }
-  transform.named_sequence private @is_short(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_scalar(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in : !transform.param<i64>
+    }
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @maps_short_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %loops, %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
-      %size_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      %size_in = transform.match.structured.dim %linalg[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
       transform.match.structured.yield %loops_in, %size_in : !transform.param<i64>, !transform.param<i64>
     }
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
@@ -559,6 +723,29 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
+  transform.named_sequence private @maps_rows(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      transform.match.structured.yield %loops_in : !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %two : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_square(%op: !transform.any_op {transform.readonly}) {
+    transform.annotate %op "row_square" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
+    %block, %blocks:2 = transform.structured.tile_using_for %op tile_sizes [128, 32] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %part, %loops:2 = transform.structured.tile_using_for %block tile_sizes [%lanes, %lanes] : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.annotate %part "square_part" : !transform.any_op
+    %end = transform.include @peel_end failures(suppress) (%loops#1) : (!transform.any_op) -> !transform.any_op
+    %end_of_outer = transform.include @peel_end failures(suppress) (%loops#0) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
   transform.named_sequence private @reduces_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> (!transform.any_op, !transform.param<i64>) {
     %loops, %inits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%linalg: !transform.any_op):
@@ -571,6 +758,21 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op, %inits : !transform.any_op, !transform.param<i64>
   }
+  transform.named_sequence private @reduces_short_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> (!transform.any_op, !transform.param<i64>) {
+    %loops, %size, %inits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      %inits_in = transform.match.structured.num_inits %linalg : (!transform.any_op) -> !transform.param<i64>
+      %size_in = transform.match.structured.dim %linalg[0] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %size_in, %inits_in : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %size, %none : !transform.param<i64>
+    transform.match.param.cmpi lt %size, %tile : !transform.param<i64>
+    transform.yield %op, %inits : !transform.any_op, !transform.param<i64>
+  }
   transform.named_sequence private @mark_short(%op: !transform.any_op {transform.readonly}) {
     transform.annotate %op "any_part" : !transform.any_op
     transform.yield
@@ -579,8 +781,14 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "row_map" : !transform.any_op
     transform.yield
   }
+  transform.named_sequence private @mark_short_sum(%op: !transform.any_op {transform.readonly}, %inits: !transform.param<i64> {transform.readonly}) {
+    transform.annotate %op "row_sum" = %inits : !transform.any_op, !transform.param<i64>
+    transform.annotate %op "short" : !transform.any_op
+    transform.yield
+  }
   transform.named_sequence private @mark_sum(%op: !transform.any_op {transform.readonly}, %inits: !transform.param<i64> {transform.readonly}) {
     transform.annotate %op "row_sum" = %inits : !transform.any_op, !transform.param<i64>
+    transform.annotate %op "long" : !transform.any_op
     transform.yield
   }
   transform.named_sequence private @cut_map(%op: !transform.any_op {transform.consumed}, %tile: !transform.param<i64> {transform.readonly}) {
@@ -588,12 +796,36 @@ module attributes {transform.with_named_sequence} {
     transform.include @split_off_end failures(propagate) (%part, %loop) : (!transform.any_op, !transform.any_op) -> ()
     transform.yield
   }
+  transform.named_sequence private @try_partial_sums_1_64(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_1_64 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_1_64(%op: !transform.any_op {transform.consumed}) {
+    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @try_partial_sums_1_32(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_1_32 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_1_32(%op: !transform.any_op {transform.consumed}) {
+    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
   transform.named_sequence private @try_partial_sums_1_16(%op: !transform.any_op {transform.consumed}) {
     transform.include @partial_sums_1_16 failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }
   transform.named_sequence private @partial_sums_1_16(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -605,7 +837,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_1_8(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -617,11 +849,35 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_1_4(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
+    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @try_partial_sums_2_64(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_2_64 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_2_64(%op: !transform.any_op {transform.consumed}) {
+    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @try_partial_sums_2_32(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_2_32 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_2_32(%op: !transform.any_op {transform.consumed}) {
+    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
     transform.yield
   }
   transform.named_sequence private @try_partial_sums_2_16(%op: !transform.any_op {transform.consumed}) {
@@ -629,7 +885,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_2_16(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -641,7 +897,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_2_8(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -653,11 +909,35 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_2_4(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
+    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @try_partial_sums_3_64(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_3_64 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_3_64(%op: !transform.any_op {transform.consumed}) {
+    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @try_partial_sums_3_32(%op: !transform.any_op {transform.consumed}) {
+    transform.include @partial_sums_3_32 failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @partial_sums_3_32(%op: !transform.any_op {transform.consumed}) {
+    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
+    transform.annotate %ends "any_part" : !transform.any_op
+    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
     transform.yield
   }
   transform.named_sequence private @try_partial_sums_3_16(%op: !transform.any_op {transform.consumed}) {
@@ -665,7 +945,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_3_16(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
+    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -677,7 +957,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_3_8(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
+    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -689,7 +969,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @partial_sums_3_4(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
+    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
@@ -738,12 +1018,37 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %op vector_sizes [%tile] {vectorize_nd_extract} : !transform.any_op, !transform.param<i64>
     transform.yield
   }
+  transform.named_sequence private @vectorize_squares(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    %tiles = transform.structured.match attributes {square_part} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %tiles : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_vectorize failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    %uneven = transform.structured.match attributes {square_part} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %uneven : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_vectorize_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_vectorize_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
+    transform.include @vectorize_square failures(propagate) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @vectorize_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
+    transform.structured.vectorize %op vector_sizes [%lanes, %lanes] {vectorize_nd_extract} : !transform.any_op, !transform.param<i64>, !transform.param<i64>
+    transform.yield
+  }
 
   // Keep partial sums in registers, and write out what is left of masks and reductions of vectors.
   transform.named_sequence @settle_vectors(%root: !transform.any_op {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %function {
       transform.apply_patterns.vector.lower_masked_transfers
+    } : !transform.any_op
+    // Reads of columns are of rows, which are transposed in registers.
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.transfer_permutation_patterns
     } : !transform.any_op
     transform.apply_patterns to %function {
       transform.apply_patterns.vector.lower_masks
@@ -764,6 +1069,14 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.vector.drop_unit_dims_with_shape_cast
       transform.apply_patterns.canonicalization
     } : !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.lower_transpose lowering_strategy = "shuffle_16x16" avx2_lowering_strategy = true
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    // The parts of a sum were added in another order already.
+    %in_any_order = transform.param.constant #arith.fastmath<reassoc> -> !transform.any_param
+    %totals = transform.structured.match ops{["vector.reduction"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %totals "fastmath" = %in_any_order : !transform.any_op, !transform.any_param
     transform.yield
   }
 
