@@ -70,6 +70,7 @@ module attributes {transform.with_named_sequence} {
     %starts = transform.merge_handles deduplicate %fills : !transform.any_op
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload : (!transform.any_op) -> !transform.any_op
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
+    transform.annotate %layers "aside" : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
     transform.foreach %others : !transform.any_op {
     ^bb0(%each: !transform.any_op):

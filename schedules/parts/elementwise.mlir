@@ -6,6 +6,12 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @schedule_elementwise(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    // Nothing is fused any more, and fills are ops like others.
+    %fills = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %fills : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_generalize failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
@@ -21,6 +27,7 @@ module attributes {transform.with_named_sequence} {
 
   // In parts/inner.mlir:
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
+  transform.named_sequence private @try_generalize(!transform.any_op {transform.consumed})
   transform.named_sequence private @cut_into_rows(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_rows_of_any(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/cpu.mlir:

@@ -145,7 +145,7 @@ module attributes {transform.with_named_sequence} {
     %parts = transform.structured.decompose_interface %op : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
-  transform.named_sequence private @try_generalize(%op: !transform.any_op {transform.consumed}) {
+  transform.named_sequence @try_generalize(%op: !transform.any_op {transform.consumed}) {
     transform.include @generalize failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -154,9 +154,18 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @mark_if_on_tensors(%op: !transform.any_op {transform.readonly}) {
-    %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     transform.annotate %same "on_tensors" : !transform.any_op
     transform.yield
+  }
+  // What a schedule has put aside is marked so.
+  transform.named_sequence private @has_result_and_is_not_aside(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    %aside = transform.structured.match attributes {aside} in %op : (!transform.any_op) -> !transform.any_op
+    %marks = transform.num_associations %aside : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
+    transform.yield %same : !transform.any_op
   }
   transform.named_sequence private @has_result(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %result = transform.get_result %op[0] : (!transform.any_op) -> !transform.any_value
@@ -425,6 +434,7 @@ module attributes {transform.with_named_sequence} {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
       %map_in = transform.match.structured.input %linalg[0] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
       transform.match.structured.yield %map_in : !transform.affine_map
     }
@@ -434,6 +444,7 @@ module attributes {transform.with_named_sequence} {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
       %map_in = transform.match.structured.input %linalg[1] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
       transform.match.structured.yield %map_in : !transform.affine_map
     }
@@ -443,6 +454,7 @@ module attributes {transform.with_named_sequence} {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
       %map_in = transform.match.structured.input %linalg[2] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
       transform.match.structured.yield %map_in : !transform.affine_map
     }
@@ -546,13 +558,18 @@ module attributes {transform.with_named_sequence} {
   // tiles and what is left at the end may become vectors.
   transform.named_sequence @vectorize_rows_of_any(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
-    %generics = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %generics, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
+    %rows = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %rows, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %small : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @cut_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
     %squares = transform.structured.match attributes {row_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %squares : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @cut_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @cut_block failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     }
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
@@ -657,7 +674,7 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @vectorize_parts failures(propagate) (%root, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.include @vectorize_squares failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @vectorize_squares failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -734,13 +751,39 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %two : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
+  transform.named_sequence private @maps_few_rows(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %loops, %rows, %columns = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      %rows_in = transform.match.structured.dim %linalg[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      %columns_in = transform.match.structured.dim %linalg[1] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %rows_in, %columns_in : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %two : !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %few = transform.param.constant 256 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %none : !transform.param<i64>
+    transform.match.param.cmpi le %rows, %few : !transform.param<i64>
+    transform.match.param.cmpi ge %columns, %none : !transform.param<i64>
+    transform.match.param.cmpi le %columns, %few : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_small_square(%op: !transform.any_op {transform.readonly}) {
+    transform.annotate %op "small_square" : !transform.any_op
+    transform.yield
+  }
   transform.named_sequence private @mark_square(%op: !transform.any_op {transform.readonly}) {
     transform.annotate %op "row_square" : !transform.any_op
     transform.yield
   }
-  transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
+  transform.named_sequence private @cut_block(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
     %block, %blocks:2 = transform.structured.tile_using_for %op tile_sizes [128, 32] interchange = [1, 0] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %part, %loops:2 = transform.structured.tile_using_for %block tile_sizes [%lanes, %lanes] : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.include @cut_square failures(propagate) (%block, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
+    %part, %loops:2 = transform.structured.tile_using_for %op tile_sizes [%lanes, %lanes] : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.annotate %part "square_part" : !transform.any_op
     %end = transform.include @peel_end failures(suppress) (%loops#1) : (!transform.any_op) -> !transform.any_op
     %end_of_outer = transform.include @peel_end failures(suppress) (%loops#0) : (!transform.any_op) -> !transform.any_op
@@ -1018,25 +1061,12 @@ module attributes {transform.with_named_sequence} {
     transform.structured.vectorize %op vector_sizes [%tile] {vectorize_nd_extract} : !transform.any_op, !transform.param<i64>
     transform.yield
   }
-  transform.named_sequence private @vectorize_squares(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+  transform.named_sequence private @vectorize_squares(%root: !transform.any_op {transform.readonly}) {
     %tiles = transform.structured.match attributes {square_part} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %uneven = transform.structured.match attributes {square_part} in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %uneven : !transform.any_op {
-    ^bb0(%op: !transform.any_op):
-      transform.include @try_vectorize_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
-    }
-    transform.yield
-  }
-  transform.named_sequence private @try_vectorize_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
-    transform.include @vectorize_square failures(propagate) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @vectorize_square(%op: !transform.any_op {transform.consumed}, %lanes: !transform.param<i64> {transform.readonly}) {
-    transform.structured.vectorize %op vector_sizes [%lanes, %lanes] {vectorize_nd_extract} : !transform.any_op, !transform.param<i64>, !transform.param<i64>
     transform.yield
   }
 
