@@ -9,7 +9,9 @@
 //          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
 //          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
 //          bound, are packed before the loops, which lhkit does once and not in every call, and so is a bias that is a
-//          constant matrix; ends are peeled; columns at the end that fill no vector are computed beside their place.
+//          constant matrix; the last tiles of a strip prefetch the next of the panels packed so, which lie in the
+//          third-level cache (lhkit.prefetch_next_panel; exports go without). Ends are peeled; columns at the end that
+//          fill no vector are computed beside their place.
 //          A maximum with a constant may give a zero of either sign, which makes it one instruction; NaNs pass.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
@@ -57,6 +59,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @prefetch_panels failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -67,6 +70,7 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   // In parts/threads.mlir:
   transform.named_sequence private @share_layers_among_threads(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly})

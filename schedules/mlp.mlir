@@ -4,7 +4,8 @@
 //          once, and the next one reads it. Layers are not fused into one another: every tile of a layer needs whole
 //          rows of the one before, and a batch of a few hundred rows stays in the cache between two layers, while the
 //          weights, which are the larger part, are packed once for the whole batch; once for all calls if they are
-//          constants, as those that kernel.bind has bound, and so are biases that are constant matrices.
+//          constants, as those that kernel.bind has bound, and so are biases that are constant matrices;
+//          such panels are prefetched strip by strip.
 // Knobs:   as those of fc_relu.mlir: tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector; 6, 64, 16
 //          for AVX-512; 4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one
 //          vector wide.
@@ -42,6 +43,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @prefetch_panels failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -52,6 +54,7 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   // In parts/cpu.mlir:
   transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})

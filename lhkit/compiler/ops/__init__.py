@@ -8,6 +8,7 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -18,6 +19,7 @@ from lhkit.compiler.ops import (
     convert_const_resources_to_args,
     expand_math,
     linalg_rewrites,
+    prefetch_next_panel,
     replace_with_call,
     winograd_conv2d,
 )
@@ -27,6 +29,7 @@ __all__ = [
     "convert_const_resources_to_args",
     "expand_math",
     "linalg_rewrites",
+    "prefetch_next_panel",
     "replace_with_call",
     "winograd_conv2d",
 ]
