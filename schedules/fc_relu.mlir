@@ -23,9 +23,12 @@
 //          1.98 times one. In AVX2 code, the core shared with other work: 1.26 and 1.14 of torch.compile held to
 //          AVX2, 1.05 and .97 of NumPy with OpenBLAS's kernel for Haswell. About 0.1 s to compile, 0.25 s with ends in
 //          all directions.
-//          Weights bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant ones, data
-//          tiling and ukernels (lhkit bench --suite fc_relu-packed, on a busy machine): 512: 1.40, 1.09; 1024: 1.30,
-//          1.03, 91 % of the peak; in AVX2 code 512: 1.31, 1.21; 1024: 1.16, 1.12, 87 % of the peak.
+//          Weights and bias bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant
+//          ones, data tiling and ukernels (lhkit bench --suite fc_relu-packed), one core of an Intel Xeon (AVX-512, 48
+//          KiB, 2 MiB; two 512-bit FMAs a cycle): 512: 1.35, 1.53; 1024: 1.12, 1.62; in AVX2 code 512: 1.19, 1.32;
+//          1024: 1.02, 1.35, 88 % of the peak, since panels of 96 KiB leave the first-level cache. On the AMD EPYC
+//          before the bias was packed and panels prefetched: 512: 1.40, 1.09; 1024: 1.30, 1.03; in AVX2 code 512:
+//          1.31, 1.21; 1024: 1.16, 1.12.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
