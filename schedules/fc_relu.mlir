@@ -9,7 +9,9 @@
 //          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
 //          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
 //          bound, are packed before the loops, which lhkit does once and not in every call, and so is a bias that is a
-//          constant matrix; ends are peeled; columns at the end that fill no vector are computed beside their place.
+//          constant matrix; the last tiles of a strip prefetch the next of the panels packed so, which lie in the
+//          third-level cache (lhkit.prefetch_next_panel; exports go without). Ends are peeled; columns at the end that
+//          fill no vector are computed beside their place.
 //          A maximum with a constant may give a zero of either sign, which makes it one instruction; NaNs pass.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
@@ -21,9 +23,12 @@
 //          1.98 times one. In AVX2 code, the core shared with other work: 1.26 and 1.14 of torch.compile held to
 //          AVX2, 1.05 and .97 of NumPy with OpenBLAS's kernel for Haswell. About 0.1 s to compile, 0.25 s with ends in
 //          all directions.
-//          Weights bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant ones, data
-//          tiling and ukernels (lhkit bench --suite fc_relu-packed, on a busy machine): 512: 1.40, 1.09; 1024: 1.30,
-//          1.03, 91 % of the peak; in AVX2 code 512: 1.31, 1.21; 1024: 1.16, 1.12, 87 % of the peak.
+//          Weights and bias bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant
+//          ones, data tiling and ukernels (lhkit bench --suite fc_relu-packed), one core of an Intel Xeon (AVX-512, 48
+//          KiB, 2 MiB; two 512-bit FMAs a cycle): 512: 1.35, 1.54; 1024: 1.10, 1.62; in AVX2 code 512: 1.19, 1.32;
+//          1024: 1.02, 1.35, 88 % of the peak, since panels of 96 KiB leave the first-level cache. On the AMD EPYC
+//          before the bias was packed and panels prefetched: 512: 1.40, 1.09; 1024: 1.30, 1.03; in AVX2 code 512:
+//          1.31, 1.21; 1024: 1.16, 1.12.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
@@ -57,6 +62,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @prefetch_panels failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -67,6 +73,7 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   // In parts/threads.mlir:
   transform.named_sequence private @share_layers_among_threads(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly})

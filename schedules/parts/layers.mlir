@@ -3,6 +3,8 @@
 // Idea:    the steps that fc_relu.mlir and mlp.mlir share, to be included: a schedule names this file and
 //          parts/cpu.mlir in comments (lhkit: library parts/layers.mlir) and declares the sequences that it includes.
 // Knobs:   none.
+// Without prefetches, as in other programs, a kernel computes the same:
+// lhkit: optional lhkit.prefetch_next_panel
 // What a payload does not have is not found, as where tiles come out even.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -228,6 +230,14 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @relax_maxima failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Ask for the panel of the next strip while a strip is computed: panels that were packed beforehand come from the
+  // third-level cache or from memory.
+  transform.named_sequence @prefetch_panels(%root: !transform.any_op {transform.readonly}) {
+    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root : (!transform.any_op) -> !transform.any_op
+    "lhkit.prefetch_next_panel"(%reductions) : (!transform.any_op) -> ()
     transform.yield
   }
 

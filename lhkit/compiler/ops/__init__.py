@@ -12,6 +12,7 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -24,6 +25,7 @@ from lhkit.compiler.ops import (
     expand_math,
     linalg_rewrites,
     outline_ops,
+    prefetch_next_panel,
     replace_with_call,
     winograd_conv2d,
 )
@@ -35,6 +37,7 @@ __all__ = [
     "expand_math",
     "linalg_rewrites",
     "outline_ops",
+    "prefetch_next_panel",
     "replace_with_call",
     "winograd_conv2d",
 ]
