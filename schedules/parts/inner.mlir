@@ -538,16 +538,48 @@ module attributes {transform.with_named_sequence} {
 
   // Make vectors of what is marked as a tile: of those of known size at once, of others under a mask.
   transform.named_sequence @vectorize_parts(%root: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) {
+    %parts = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %parts @is_uneven_of_16_bits -> @mark_masked : (!transform.any_op) -> !transform.any_op
     %tiles = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %uneven = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %left = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %masked = transform.structured.match attributes {any_part = "masked"} in %root : (!transform.any_op) -> !transform.any_op
+    %uneven = transform.merge_handles %left, %masked : !transform.any_op
     transform.foreach %uneven : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize_masked failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
     }
+    transform.yield
+  }
+  // LLVM has no code for some ops on bf16 in vectors of other lengths than powers of two.
+  transform.named_sequence private @is_uneven_of_16_bits(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %bits, %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      %result = transform.match.structured.init %linalg[0] : (!transform.any_op) -> !transform.any_value
+      %bits_in = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %bits_in, %size_in : !transform.param<i64>, !transform.param<i64>
+    }
+    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %sixteen : !transform.param<i64>
+    %power_4 = transform.param.constant 4 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_4 : !transform.param<i64>
+    %power_8 = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_8 : !transform.param<i64>
+    %power_16 = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_16 : !transform.param<i64>
+    %power_32 = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_32 : !transform.param<i64>
+    %power_64 = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_64 : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_masked(%op: !transform.any_op {transform.readonly}) {
+    %mark = transform.param.constant "masked" -> !transform.any_param
+    transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }
   transform.named_sequence private @try_vectorize(%op: !transform.any_op {transform.consumed}) {
