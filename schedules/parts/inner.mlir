@@ -48,215 +48,21 @@ module attributes {transform.with_named_sequence} {
     transform.yield %tile : !transform.param<i64>
   }
 
-  // Make generics of all named ops on tensors but fills, which fold into slices as they are, and give each generic of
-  // one to six loops the order of loops in which it writes its result, or reads what it reduces, one element after
-  // the other.
-  transform.named_sequence @order_loops(%root: !transform.any_op {transform.readonly}) {
-    %softmaxes = transform.structured.match ops{["linalg.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %softmaxes : !transform.any_op {
-    ^bb0(%op: !transform.any_op):
-      transform.include @try_decompose failures(suppress) (%op) : (!transform.any_op) -> ()
-    }
-    %structured = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %structured : !transform.any_op {
-    ^bb0(%op: !transform.any_op):
-      transform.include @mark_if_on_tensors failures(suppress) (%op) : (!transform.any_op) -> ()
-    }
-    %on_tensors = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %on_tensors @is_fill -> @leave_named, @is_linalg -> @mark_named : (!transform.any_op) -> !transform.any_op
-    %named = transform.structured.match attributes {named} in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %named : !transform.any_op {
-    ^bb0(%op: !transform.any_op):
-      transform.include @try_generalize failures(suppress) (%op) : (!transform.any_op) -> ()
-    }
-    %generics = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %ordered = transform.foreach_match restrict_root in %generics
-      @writes_elements -> @mark_order, @reduces_input_0 -> @mark_order, @reduces_input_1 -> @mark_order,
-      @reduces_input_2 -> @mark_order, @reduces_windows -> @mark_windows : (!transform.any_op) -> !transform.any_op
-    %p0 = transform.structured.match attributes {order = affine_map<(d0, d1) -> (d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i0 = transform.structured.interchange %p0 iterator_interchange = [1, 0] : (!transform.any_op) -> !transform.any_op
-    %p1 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i1 = transform.structured.interchange %p1 iterator_interchange = [0, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p2 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i2 = transform.structured.interchange %p2 iterator_interchange = [1, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p3 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i3 = transform.structured.interchange %p3 iterator_interchange = [1, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p4 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i4 = transform.structured.interchange %p4 iterator_interchange = [2, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p5 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i5 = transform.structured.interchange %p5 iterator_interchange = [2, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p6 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i6 = transform.structured.interchange %p6 iterator_interchange = [0, 1, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p7 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i7 = transform.structured.interchange %p7 iterator_interchange = [0, 2, 1, 3] : (!transform.any_op) -> !transform.any_op
-    %p8 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i8 = transform.structured.interchange %p8 iterator_interchange = [0, 2, 3, 1] : (!transform.any_op) -> !transform.any_op
-    %p9 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i9 = transform.structured.interchange %p9 iterator_interchange = [0, 3, 1, 2] : (!transform.any_op) -> !transform.any_op
-    %p10 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i10 = transform.structured.interchange %p10 iterator_interchange = [0, 3, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p11 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d2, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i11 = transform.structured.interchange %p11 iterator_interchange = [1, 0, 2, 3] : (!transform.any_op) -> !transform.any_op
-    %p12 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i12 = transform.structured.interchange %p12 iterator_interchange = [1, 0, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p13 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d0, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i13 = transform.structured.interchange %p13 iterator_interchange = [1, 2, 0, 3] : (!transform.any_op) -> !transform.any_op
-    %p14 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i14 = transform.structured.interchange %p14 iterator_interchange = [1, 2, 3, 0] : (!transform.any_op) -> !transform.any_op
-    %p15 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i15 = transform.structured.interchange %p15 iterator_interchange = [1, 3, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p16 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i16 = transform.structured.interchange %p16 iterator_interchange = [1, 3, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p17 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d1, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i17 = transform.structured.interchange %p17 iterator_interchange = [2, 0, 1, 3] : (!transform.any_op) -> !transform.any_op
-    %p18 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i18 = transform.structured.interchange %p18 iterator_interchange = [2, 0, 3, 1] : (!transform.any_op) -> !transform.any_op
-    %p19 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d0, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i19 = transform.structured.interchange %p19 iterator_interchange = [2, 1, 0, 3] : (!transform.any_op) -> !transform.any_op
-    %p20 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i20 = transform.structured.interchange %p20 iterator_interchange = [2, 1, 3, 0] : (!transform.any_op) -> !transform.any_op
-    %p21 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i21 = transform.structured.interchange %p21 iterator_interchange = [2, 3, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p22 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i22 = transform.structured.interchange %p22 iterator_interchange = [2, 3, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p23 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i23 = transform.structured.interchange %p23 iterator_interchange = [3, 0, 1, 2] : (!transform.any_op) -> !transform.any_op
-    %p24 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i24 = transform.structured.interchange %p24 iterator_interchange = [3, 0, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p25 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i25 = transform.structured.interchange %p25 iterator_interchange = [3, 1, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p26 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i26 = transform.structured.interchange %p26 iterator_interchange = [3, 1, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p27 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i27 = transform.structured.interchange %p27 iterator_interchange = [3, 2, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p28 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i28 = transform.structured.interchange %p28 iterator_interchange = [3, 2, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p29 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i29 = transform.structured.interchange %p29 iterator_interchange = [0, 1, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p30 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>} in %root : (!transform.any_op) -> !transform.any_op
-    %i30 = transform.structured.interchange %p30 iterator_interchange = [0, 1, 2, 4, 5, 3] : (!transform.any_op) -> !transform.any_op
-    transform.yield
-  }
-  transform.named_sequence private @try_decompose(%op: !transform.any_op {transform.consumed}) {
-    transform.include @decompose failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @decompose(%op: !transform.any_op {transform.consumed}) {
-    %parts = transform.structured.decompose_interface %op : (!transform.any_op) -> !transform.any_op
-    transform.yield
-  }
-  transform.named_sequence @try_generalize(%op: !transform.any_op {transform.consumed}) {
-    transform.include @generalize failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @generalize(%op: !transform.any_op {transform.consumed}) {
-    %generic = transform.structured.generalize %op : (!transform.any_op) -> !transform.any_op
-    transform.yield
-  }
-  transform.named_sequence private @mark_if_on_tensors(%op: !transform.any_op {transform.readonly}) {
-    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
-    transform.annotate %same "on_tensors" : !transform.any_op
-    transform.yield
-  }
-  // What a schedule has put aside is marked so.
-  transform.named_sequence private @has_result_and_is_not_aside(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
-    %aside = transform.structured.match attributes {aside} in %op : (!transform.any_op) -> !transform.any_op
-    %marks = transform.num_associations %aside : (!transform.any_op) -> !transform.param<i64>
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
-    transform.yield %same : !transform.any_op
-  }
-  transform.named_sequence private @has_result(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %result = transform.get_result %op[0] : (!transform.any_op) -> !transform.any_value
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence private @is_fill(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    transform.match.operation_name %op ["linalg.fill"] : !transform.any_op
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence private @leave_named(%op: !transform.any_op {transform.readonly}) {
-    transform.annotate %op "is_fill" : !transform.any_op
-    transform.yield
-  }
-  transform.named_sequence private @is_linalg(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    transform.match.structured failures(propagate) %op : !transform.any_op {
-    ^bb0(%linalg: !transform.any_op):
-      
-      transform.match.structured.yield
-    }
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence private @mark_named(%op: !transform.any_op {transform.readonly}) {
-    transform.annotate %op "named" : !transform.any_op
-    transform.yield
-  }
-  // Matchers of the operand that says in which order loops run, with its map.
-  transform.named_sequence private @writes_elements(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
-      %map_in = transform.match.structured.init %linalg[0] {permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reduces_input_0(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      %map_in = transform.match.structured.input %linalg[0] {permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reduces_input_1(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      %map_in = transform.match.structured.input %linalg[1] {permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reduces_input_2(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      %map_in = transform.match.structured.input %linalg[2] {permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reduces_windows(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      %map_in = transform.match.structured.init %linalg[0] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @mark_order(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
-    transform.annotate %op "order" = %map : !transform.any_op, !transform.affine_map
-    transform.yield
-  }
-  transform.named_sequence private @mark_windows(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
-    transform.annotate %op "windows" = %map : !transform.any_op, !transform.affine_map
-    transform.yield
-  }
-
   // Mark each loop but the innermost one of each op on tensors by what it is.
   transform.named_sequence private @mark_loops(%root: !transform.any_op {transform.readonly}) {
     %ops = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
-    %s0 = transform.foreach_match restrict_root in %ops @loop_0_is_parallel -> @mark_parallel_0, @loop_0_is_reduction -> @mark_reduction_0 : (!transform.any_op) -> !transform.any_op
+    %s0 = transform.foreach_match restrict_root in %ops @loop_0_is_parallel -> @mark_loop_0, @loop_0_is_reduction -> @mark_loop_0 : (!transform.any_op) -> !transform.any_op
     %ops1 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
-    %s1 = transform.foreach_match restrict_root in %ops1 @loop_1_is_parallel -> @mark_parallel_1, @loop_1_is_reduction -> @mark_reduction_1 : (!transform.any_op) -> !transform.any_op
+    %s1 = transform.foreach_match restrict_root in %ops1 @loop_1_is_parallel -> @mark_loop_1, @loop_1_is_reduction -> @mark_loop_1 : (!transform.any_op) -> !transform.any_op
     %ops2 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
-    %s2 = transform.foreach_match restrict_root in %ops2 @loop_2_is_parallel -> @mark_parallel_2, @loop_2_is_reduction -> @mark_reduction_2 : (!transform.any_op) -> !transform.any_op
+    %s2 = transform.foreach_match restrict_root in %ops2 @loop_2_is_parallel -> @mark_loop_2, @loop_2_is_reduction -> @mark_loop_2 : (!transform.any_op) -> !transform.any_op
     %ops3 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
-    %s3 = transform.foreach_match restrict_root in %ops3 @loop_3_is_parallel -> @mark_parallel_3, @loop_3_is_reduction -> @mark_reduction_3 : (!transform.any_op) -> !transform.any_op
+    %s3 = transform.foreach_match restrict_root in %ops3 @loop_3_is_parallel -> @mark_loop_3, @loop_3_is_reduction -> @mark_loop_3 : (!transform.any_op) -> !transform.any_op
     %ops4 = transform.structured.match attributes {to_cut} in %root : (!transform.any_op) -> !transform.any_op
-    %s4 = transform.foreach_match restrict_root in %ops4 @loop_4_is_parallel -> @mark_parallel_4, @loop_4_is_reduction -> @mark_reduction_4 : (!transform.any_op) -> !transform.any_op
+    %s4 = transform.foreach_match restrict_root in %ops4 @loop_4_is_parallel -> @mark_loop_4, @loop_4_is_reduction -> @mark_loop_4 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
-  transform.named_sequence private @loop_0_is_parallel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_0_is_parallel(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -265,14 +71,10 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 2 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "parallel" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_parallel_0(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "parallel" -> !transform.any_param
-    transform.annotate %op "loop_0" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence private @loop_0_is_reduction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_0_is_reduction(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -281,14 +83,14 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 2 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "reduction" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_reduction_0(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "reduction" -> !transform.any_param
-    transform.annotate %op "loop_0" = %mark : !transform.any_op, !transform.any_param
+  transform.named_sequence private @mark_loop_0(%op: !transform.any_op {transform.readonly}, %kind: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "loop_0" = %kind : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @loop_1_is_parallel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_1_is_parallel(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -297,14 +99,10 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 3 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "parallel" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_parallel_1(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "parallel" -> !transform.any_param
-    transform.annotate %op "loop_1" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence private @loop_1_is_reduction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_1_is_reduction(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -313,14 +111,14 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 3 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "reduction" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_reduction_1(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "reduction" -> !transform.any_param
-    transform.annotate %op "loop_1" = %mark : !transform.any_op, !transform.any_param
+  transform.named_sequence private @mark_loop_1(%op: !transform.any_op {transform.readonly}, %kind: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "loop_1" = %kind : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @loop_2_is_parallel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_2_is_parallel(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -329,14 +127,10 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "parallel" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_parallel_2(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "parallel" -> !transform.any_param
-    transform.annotate %op "loop_2" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence private @loop_2_is_reduction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_2_is_reduction(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -345,14 +139,14 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "reduction" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_reduction_2(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "reduction" -> !transform.any_param
-    transform.annotate %op "loop_2" = %mark : !transform.any_op, !transform.any_param
+  transform.named_sequence private @mark_loop_2(%op: !transform.any_op {transform.readonly}, %kind: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "loop_2" = %kind : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @loop_3_is_parallel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_3_is_parallel(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -361,14 +155,10 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 5 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "parallel" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_parallel_3(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "parallel" -> !transform.any_param
-    transform.annotate %op "loop_3" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence private @loop_3_is_reduction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_3_is_reduction(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -377,14 +167,14 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 5 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "reduction" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_reduction_3(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "reduction" -> !transform.any_param
-    transform.annotate %op "loop_3" = %mark : !transform.any_op, !transform.any_param
+  transform.named_sequence private @mark_loop_3(%op: !transform.any_op {transform.readonly}, %kind: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "loop_3" = %kind : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @loop_4_is_parallel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_4_is_parallel(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -393,14 +183,10 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 6 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "parallel" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_parallel_4(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "parallel" -> !transform.any_param
-    transform.annotate %op "loop_4" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence private @loop_4_is_reduction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @loop_4_is_reduction(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_param) {
     %loops = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%linalg: !transform.any_op):
       %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
@@ -409,113 +195,11 @@ module attributes {transform.with_named_sequence} {
     }
     %outer = transform.param.constant 6 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %loops, %outer : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    %kind = transform.param.constant "reduction" -> !transform.any_param
+    transform.yield %op, %kind : !transform.any_op, !transform.any_param
   }
-  transform.named_sequence private @mark_reduction_4(%op: !transform.any_op {transform.readonly}) {
-    %mark = transform.param.constant "reduction" -> !transform.any_param
-    transform.annotate %op "loop_4" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-
-  // Mark the loop along which another operand than the result is contiguous, so that tiles span it too.
-  transform.named_sequence private @mark_crossings(%root: !transform.any_op {transform.readonly}) {
-    %ops_0 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen_0 = transform.foreach_match restrict_root in %ops_0 @reads_input_0 -> @mark_read : (!transform.any_op) -> !transform.any_op
-    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
-    %ops_1 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen_1 = transform.foreach_match restrict_root in %ops_1 @reads_input_1 -> @mark_read : (!transform.any_op) -> !transform.any_op
-    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
-    %ops_2 = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen_2 = transform.foreach_match restrict_root in %ops_2 @reads_input_2 -> @mark_read : (!transform.any_op) -> !transform.any_op
-    transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @reads_input_0(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
-      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
-      %map_in = transform.match.structured.input %linalg[0] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reads_input_1(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
-      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
-      %map_in = transform.match.structured.input %linalg[1] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @reads_input_2(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
-    %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
-    ^bb0(%linalg: !transform.any_op):
-      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
-      transform.match.structured.input %linalg[all] {projected_permutation} : !transform.any_op
-      %map_in = transform.match.structured.input %linalg[2] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
-      transform.match.structured.yield %map_in : !transform.affine_map
-    }
-    transform.yield %op, %map : !transform.any_op, !transform.affine_map
-  }
-  transform.named_sequence private @mark_read(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
-    transform.annotate %op "read" = %map : !transform.any_op, !transform.affine_map
-    transform.yield
-  }
-  transform.named_sequence private @mark_crossed_loop(%root: !transform.any_op {transform.readonly}) {
-    %crossed = transform.param.constant "crossed" -> !transform.any_param
-    %m0 = transform.structured.match attributes {read = affine_map<(d0, d1) -> (d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m0 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m1 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m1 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m2 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m2 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m3 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m3 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m4 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m4 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m5 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m5 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m6 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m6 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m7 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m7 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m8 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m8 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m9 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m9 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m10 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m10 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m11 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m11 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m12 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m12 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m13 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m13 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m14 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m14 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m15 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m15 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m16 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m16 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m17 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m17 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m18 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m18 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m19 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m19 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m20 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m20 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m21 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m21 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m22 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m22 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m23 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m23 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m24 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %m24 "loop_0" = %crossed : !transform.any_op, !transform.any_param
+  transform.named_sequence private @mark_loop_4(%op: !transform.any_op {transform.readonly}, %kind: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "loop_4" = %kind : !transform.any_op, !transform.any_param
     transform.yield
   }
 
@@ -558,8 +242,9 @@ module attributes {transform.with_named_sequence} {
   // tiles and what is left at the end may become vectors.
   transform.named_sequence @vectorize_rows_of_any(%root: !transform.any_op {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
-    %rows = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %rows, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
+    transform.include @mark_ops_on_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
+    %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short, @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square, @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %small : !transform.any_op {
@@ -576,98 +261,110 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%op: !transform.any_op):
       transform.include @cut_map failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
     }
-    %long_1 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
-    %long_1_16 = transform.include @if_lanes_16 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_1_8 = transform.include @if_lanes_8 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_1_4 = transform.include @if_lanes_4 failures(suppress) (%long_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_1_of_16 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_1_16 = transform.include @if_lanes_16 failures(suppress) (%long_1_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_1_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_64 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_1_of_8 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_1_8 = transform.include @if_lanes_8 failures(suppress) (%long_1_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_1_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_32 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_1_of_4 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_1_4 = transform.include @if_lanes_4 failures(suppress) (%long_1_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_1_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %short_1 = transform.structured.match attributes {row_sum = 1, short} in %root : (!transform.any_op) -> !transform.any_op
-    %short_1_16 = transform.include @if_lanes_16 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_1_8 = transform.include @if_lanes_8 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_1_4 = transform.include @if_lanes_4 failures(suppress) (%short_1, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_1_of_16 = transform.structured.match attributes {row_sum = 1, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_1_16 = transform.include @if_lanes_16 failures(suppress) (%short_1_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_1_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_1_of_8 = transform.structured.match attributes {row_sum = 1, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_1_8 = transform.include @if_lanes_8 failures(suppress) (%short_1_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_1_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_1_of_4 = transform.structured.match attributes {row_sum = 1, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_1_4 = transform.include @if_lanes_4 failures(suppress) (%short_1_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_1_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_1_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %long_2 = transform.structured.match attributes {row_sum = 2, long} in %root : (!transform.any_op) -> !transform.any_op
-    %long_2_16 = transform.include @if_lanes_16 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_2_8 = transform.include @if_lanes_8 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_2_4 = transform.include @if_lanes_4 failures(suppress) (%long_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_2_of_16 = transform.structured.match attributes {row_sum = 2, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_2_16 = transform.include @if_lanes_16 failures(suppress) (%long_2_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_2_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_64 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_2_of_8 = transform.structured.match attributes {row_sum = 2, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_2_8 = transform.include @if_lanes_8 failures(suppress) (%long_2_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_2_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_32 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_2_of_4 = transform.structured.match attributes {row_sum = 2, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_2_4 = transform.include @if_lanes_4 failures(suppress) (%long_2_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_2_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %short_2 = transform.structured.match attributes {row_sum = 2, short} in %root : (!transform.any_op) -> !transform.any_op
-    %short_2_16 = transform.include @if_lanes_16 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_2_8 = transform.include @if_lanes_8 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_2_4 = transform.include @if_lanes_4 failures(suppress) (%short_2, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_2_of_16 = transform.structured.match attributes {row_sum = 2, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_2_16 = transform.include @if_lanes_16 failures(suppress) (%short_2_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_2_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_2_of_8 = transform.structured.match attributes {row_sum = 2, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_2_8 = transform.include @if_lanes_8 failures(suppress) (%short_2_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_2_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_2_of_4 = transform.structured.match attributes {row_sum = 2, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_2_4 = transform.include @if_lanes_4 failures(suppress) (%short_2_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_2_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_2_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %long_3 = transform.structured.match attributes {row_sum = 3, long} in %root : (!transform.any_op) -> !transform.any_op
-    %long_3_16 = transform.include @if_lanes_16 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_3_8 = transform.include @if_lanes_8 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %long_3_4 = transform.include @if_lanes_4 failures(suppress) (%long_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %long_3_of_16 = transform.structured.match attributes {row_sum = 3, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_3_16 = transform.include @if_lanes_16 failures(suppress) (%long_3_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_3_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_64 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_3_of_8 = transform.structured.match attributes {row_sum = 3, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_3_8 = transform.include @if_lanes_8 failures(suppress) (%long_3_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_3_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_32 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %long_3_of_4 = transform.structured.match attributes {row_sum = 3, long} in %root : (!transform.any_op) -> !transform.any_op
+    %long_3_4 = transform.include @if_lanes_4 failures(suppress) (%long_3_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %long_3_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %short_3 = transform.structured.match attributes {row_sum = 3, short} in %root : (!transform.any_op) -> !transform.any_op
-    %short_3_16 = transform.include @if_lanes_16 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_3_8 = transform.include @if_lanes_8 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %short_3_4 = transform.include @if_lanes_4 failures(suppress) (%short_3, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %short_3_of_16 = transform.structured.match attributes {row_sum = 3, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_3_16 = transform.include @if_lanes_16 failures(suppress) (%short_3_of_16, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_3_16 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_16 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_3_of_8 = transform.structured.match attributes {row_sum = 3, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_3_8 = transform.include @if_lanes_8 failures(suppress) (%short_3_of_8, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_3_8 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_8 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
+    %short_3_of_4 = transform.structured.match attributes {row_sum = 3, short} in %root : (!transform.any_op) -> !transform.any_op
+    %short_3_4 = transform.include @if_lanes_4 failures(suppress) (%short_3_of_4, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.foreach %short_3_4 : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_partial_sums_3_4 failures(suppress) (%op) : (!transform.any_op) -> ()
@@ -839,187 +536,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @split_off_end failures(propagate) (%part, %loop) : (!transform.any_op, !transform.any_op) -> ()
     transform.yield
   }
-  transform.named_sequence private @try_partial_sums_1_64(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_1_64 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_1_64(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_1_32(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_1_32 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_1_32(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_1_16(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_1_16 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_1_16(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_1_8(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_1_8 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_1_8(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_1_4(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_1_4 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_1_4(%op: !transform.any_op {transform.consumed}) {
-    %all:4 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#2 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#1, %all#3) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_2_64(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_2_64 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_2_64(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_2_32(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_2_32 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_2_32(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_2_16(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_2_16 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_2_16(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_2_8(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_2_8 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_2_8(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_2_4(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_2_4 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_2_4(%op: !transform.any_op {transform.consumed}) {
-    %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_3_64(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_3_64 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_3_64(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_3_32(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_3_32 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_3_32(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_3_16(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_3_16 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_3_16(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_3_8(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_3_8 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_3_8(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @try_partial_sums_3_4(%op: !transform.any_op {transform.consumed}) {
-    transform.include @partial_sums_3_4 failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @partial_sums_3_4(%op: !transform.any_op {transform.consumed}) {
-    %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
-    %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
-    transform.annotate %ends "any_part" : !transform.any_op
-    transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @split_off_end(%part: !transform.any_op {transform.readonly}, %loop: !transform.any_op {transform.consumed}) {
+  transform.named_sequence @split_off_end(%part: !transform.any_op {transform.readonly}, %loop: !transform.any_op {transform.consumed}) {
     transform.annotate %part "any_part" : !transform.any_op
     %end = transform.include @peel_end failures(suppress) (%loop) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -1033,16 +550,48 @@ module attributes {transform.with_named_sequence} {
 
   // Make vectors of what is marked as a tile: of those of known size at once, of others under a mask.
   transform.named_sequence @vectorize_parts(%root: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly}) {
+    %parts = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %parts @is_uneven_of_16_bits -> @mark_masked : (!transform.any_op) -> !transform.any_op
     %tiles = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize failures(suppress) (%op) : (!transform.any_op) -> ()
     }
-    %uneven = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %left = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %masked = transform.structured.match attributes {any_part = "masked"} in %root : (!transform.any_op) -> !transform.any_op
+    %uneven = transform.merge_handles %left, %masked : !transform.any_op
     transform.foreach %uneven : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize_masked failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
     }
+    transform.yield
+  }
+  // LLVM has no code for some ops on bf16 in vectors of other lengths than powers of two.
+  transform.named_sequence private @is_uneven_of_16_bits(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %bits, %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      %result = transform.match.structured.init %linalg[0] : (!transform.any_op) -> !transform.any_value
+      %bits_in = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %bits_in, %size_in : !transform.param<i64>, !transform.param<i64>
+    }
+    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %sixteen : !transform.param<i64>
+    %power_4 = transform.param.constant 4 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_4 : !transform.param<i64>
+    %power_8 = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_8 : !transform.param<i64>
+    %power_16 = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_16 : !transform.param<i64>
+    %power_32 = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_32 : !transform.param<i64>
+    %power_64 = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %power_64 : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_masked(%op: !transform.any_op {transform.readonly}) {
+    %mark = transform.param.constant "masked" -> !transform.any_param
+    transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }
   transform.named_sequence private @try_vectorize(%op: !transform.any_op {transform.consumed}) {
@@ -1112,4 +661,23 @@ module attributes {transform.with_named_sequence} {
 
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
+  // In parts/loop_order.mlir:
+  transform.named_sequence private @mark_ops_on_tensors(!transform.any_op {transform.readonly})
+  transform.named_sequence private @mark_crossings(!transform.any_op {transform.readonly})
+  // In parts/partial_sums.mlir:
+  transform.named_sequence private @try_partial_sums_1_64(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_1_32(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_1_16(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_1_8(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_1_4(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_2_64(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_2_32(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_2_16(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_2_8(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_2_4(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_3_64(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_3_32(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_3_16(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_3_8(!transform.any_op {transform.consumed})
+  transform.named_sequence private @try_partial_sums_3_4(!transform.any_op {transform.consumed})
 }

@@ -366,9 +366,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // In parts/inner.mlir:
+  // In parts/loop_order.mlir:
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
-  transform.named_sequence private @try_generalize(!transform.any_op {transform.consumed})
+  // In parts/inner.mlir:
   transform.named_sequence private @cut_into_rows(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_rows_of_any(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/cpu.mlir:
