@@ -11,7 +11,6 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
-// lhkit: library parts/rows.mlir
 // lhkit: library parts/loop_order.mlir
 // lhkit: library parts/partial_sums.mlir
 // lhkit: library parts/inner.mlir
