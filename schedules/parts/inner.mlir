@@ -3,8 +3,8 @@
 // Idea:    rows are cut into tiles of four vectors of f32 (as many elements of other types), with the end split off.
 //          Sums along the row are kept in as many partial ones (parts/partial_sums.mlir); sums of rows are added to a
 //          row that stays in the first-level cache, or in registers where it is short. What reads an operand across
-//          is cut into squares, which are transposed in registers, in blocks of 128x32, so that lines and pages are
-//          used while they are near. Only what is marked "any_part" or "square_part" becomes a vector
+//          is cut into squares of 16x16, which are transposed in registers and written by whole lines, in blocks of
+//          128x32, so that pages are used while they are near. Only what is marked "any_part" or "square_part" becomes a vector
 //          (parts/vector_tiles.mlir): none is longer than a tile. Strides along the row, and what else cannot be a
 //          vector, stay loops.
 // Knobs:   none; %lanes is the number of f32 in a vector.
@@ -66,12 +66,12 @@ module attributes {transform.with_named_sequence} {
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %small : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @cut_square failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @cut_square failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     %squares = transform.structured.match attributes {row_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %squares : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @cut_block failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @cut_block failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
@@ -314,17 +314,15 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "row_square" : !transform.any_op
     transform.yield
   }
-  transform.named_sequence private @cut_block(%op: !transform.any_op {transform.consumed},
-      %lanes: !transform.param<i64> {transform.readonly}) {
+  transform.named_sequence private @cut_block(%op: !transform.any_op {transform.consumed}) {
     %block, %blocks:2 = transform.structured.tile_using_for %op tile_sizes [128, 32] interchange = [1, 0]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.include @cut_square failures(propagate) (%block, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @cut_square failures(propagate) (%block) : (!transform.any_op) -> ()
     transform.yield
   }
-  transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed},
-      %lanes: !transform.param<i64> {transform.readonly}) {
-    %part, %loops:2 = transform.structured.tile_using_for %op tile_sizes [%lanes, %lanes]
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+  transform.named_sequence private @cut_square(%op: !transform.any_op {transform.consumed}) {
+    %part, %loops:2 = transform.structured.tile_using_for %op tile_sizes [16, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.annotate %part "square_part" : !transform.any_op
     %end = transform.include @peel_end failures(suppress) (%loops#1) : (!transform.any_op) -> !transform.any_op
     %end_of_outer = transform.include @peel_end failures(suppress) (%loops#0) : (!transform.any_op) -> !transform.any_op
