@@ -15,6 +15,8 @@ SCHEDULE = """
 // lhkit: library parts/rows.mlir
 // lhkit: library parts/loop_order.mlir
 // lhkit: library parts/partial_sums.mlir
+// lhkit: library parts/vector_tiles.mlir
+// lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/elementwise.mlir
 // lhkit: library parts/reductions.mlir

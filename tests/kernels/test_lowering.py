@@ -347,3 +347,33 @@ def test_refusal_names_op_place_and_stage(name):
 def test_declaration_that_is_not_called_does_not_matter():
     text = "func.func private @g(tensor<4xf32>) -> f32\nfunc.func @f(%x: f32) -> f32 {\n  return %x : f32 }"
     assert compiled(text, opt_level=0)(1.5) == 1.5
+
+
+SHARED_FILL = """func.func @f(%a: tensor<4x12xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]} ins(%a : tensor<4x12xf32>) outs(%fill : tensor<4xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %more = arith.addf %x, %sum : f32
+    linalg.yield %more : f32
+  } -> tensor<4xf32>
+  %squares = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]} ins(%a : tensor<4x12xf32>) outs(%fill : tensor<4xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %square = arith.mulf %x, %x : f32
+    %more = arith.addf %square, %sum : f32
+    linalg.yield %more : f32
+  } -> tensor<4xf32>
+  return %sums, %squares : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_results_that_start_from_one_tensor(worker):
+    """The first result is computed in its destination, which the second one must not take for its own."""
+    source = np.arange(48, dtype=np.float32).reshape(4, 12)
+    sums, squares = lhkit.compile(lhkit.load_payload(SHARED_FILL), worker=worker)(source)
+    assert (sums == source.sum(1)).all()
+    assert (squares == (source**2).sum(1)).all()
