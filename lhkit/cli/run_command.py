@@ -103,6 +103,8 @@ def command(
             raise LhkitError(Failure(kind="wrong-result", message=message, advice=advice))
     if run.kernel.output:
         say(run.kernel.output.rstrip(), err=True)
+    if run.kernel.printed:
+        say(run.kernel.printed.rstrip(), err=True)
     if out is not None:
         _save(out, run)
     write_json(json_file, _succeeded(run))

@@ -311,8 +311,11 @@ REFUSED = {
         "@g, which is declared and has no body",
         (3, 8),
     ),
-    "function of a runtime library": Refused(
-        "func.func @f(%x: f32) {\n  vector.print %x : f32\n  return }", "jit", "printF32", (2, 3)
+    "function of no library": Refused(
+        "llvm.func @missing_here()\nfunc.func @f() {\n  llvm.call @missing_here() : () -> ()\n  return }",
+        "jit",
+        "missing_here",
+        (3, 3),
     ),
     "vector argument": Refused(
         "func.func @f(%x: vector<4xf32>) {\n  return }", "parse", "a vector lives in registers", (1, 1)

@@ -29,6 +29,7 @@ from lhkit.compiler.lowering.legalization import (
     refused_op,
     widen_bool_vectors,
 )
+from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
@@ -82,6 +83,7 @@ def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     make_kernel_entry(module, function)
     _run_passes(module, "symbol-dce")
     _refuse_external_calls(module, sources)
+    cast_printed(module)
     if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
         # Deallocation takes no loops of branches; as structured control flow they are fine.
         _run_passes(module, "lift-cf-to-scf")
@@ -117,12 +119,13 @@ def _give_poison_a_buffer(module: Any) -> None:
 
 
 def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
-    external = {symbol_name(f) for f in function_ops(module) if not f.regions[0].blocks}
+    declared = [f for f in function_ops(module) if not f.regions[0].blocks]
+    external = {symbol_name(f): reason for f in declared if (reason := unserved(f)) is not None}
     attributes = {"func.call": "callee", "func.constant": "value"}
     for op in [o for o in walk(module.operation) if o.name in attributes]:
         name = ir.FlatSymbolRefAttr(op.attributes[attributes[op.name]]).value
         if name in external:
-            what = f"{op.name} of @{name}, which is declared and has no body"
+            what = f"{op.name} of @{name}, {external[name]}"
             raise refused_op(sources, what, op, "bufferize")
 
 
