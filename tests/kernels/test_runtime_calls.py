@@ -163,6 +163,7 @@ def test_prints_stay_in_order_in_loops_and_under_a_schedule():
     np.testing.assert_array_equal(result, np.ones(4, np.float32))
     assert kernel.printed == "1\n1\n1\n1\n"
     assert "call" in kernel.assembly()
+    assert "memref.load" in kernel.listing().ir
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,64 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value.type, ir.IndexType | ir.IntegerType)
 
 
+# Arguments whose elements are used as indices, so that generated ones can be within extents.
+
+
+_INDEXED = {"tensor.extract": 0, "memref.load": 0, "tensor.insert": 1, "memref.store": 1}
+
+
+def index_arguments(function: Any) -> tuple[tuple[int, int | None], ...]:
+    """Return (position, limit) of each integer argument that indices of an access are computed from.
+
+    The limit is the smallest extent that they index, None where all are dynamic. Followed are operands, and
+    into a structured op from its body; not calls, loop-carried values, and offsets of slices.
+    """
+    if not function.regions[0].blocks:
+        return ()
+    entry = function.regions[0].blocks[0]
+    if not any(_has_integers(a) for a in entry.arguments):
+        return ()
+    found: dict[int, int | None] = {}
+    for op in [op for op in walk(function) if op.name in _INDEXED]:
+        place = _INDEXED[op.name]
+        shaped = op.operands[place].type
+        for dimension, index in enumerate(list(op.operands)[place + 1 :]):
+            limit = None if shaped.is_dynamic_dim(dimension) else shaped.get_dim_size(dimension)
+            for argument in _integer_sources(index, entry):
+                known = found.get(argument)
+                found[argument] = min((n for n in (known, limit) if n is not None), default=None)
+    return tuple(sorted(found.items()))
+
+
+def _integer_sources(value: Any, entry: Any) -> set[int]:
+    """Return the positions of the arguments of a function's entry block that a value is computed from."""
+    pending, seen, found = [value], set(), set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, ir.OpResult):
+            op = value.owner
+            # An element is one of the array's, wherever it is read.
+            used = [op.operands[_INDEXED[op.name]]] if op.name in _INDEXED else op.operands
+            pending += [v for v in used if _has_integers(v)]
+            continue
+        argument = ir.BlockArgument(value)
+        block, position = argument.owner, int(argument.arg_number)
+        if block == entry:
+            found.add(position)
+        elif block.owner.name.startswith("linalg."):
+            pending.append(block.owner.operands[position])
+    return found
+
+
+def _has_integers(value: Any) -> bool:
+    type_ = value.type
+    element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
+    return isinstance(element, ir.IndexType | ir.IntegerType)
+
+
 # What arguments that were constants are called, and what resource has their data.
 NAME_MARK = "lhkit.name"
 RESOURCE_MARK = "lhkit.resource"
@@ -167,6 +225,7 @@ def _function(op: Any) -> Function:
         is_declaration=len(op.regions[0].blocks) == 0,
         weights=weights_of(op),
         sizes=size_arguments(op),
+        indices=index_arguments(op),
     )
 
 

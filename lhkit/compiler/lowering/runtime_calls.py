@@ -181,15 +181,24 @@ _callbacks: dict[str, Any] = {}
 
 
 def runtime_symbols(module: Any) -> dict[str, int]:
-    """Return the addresses of the functions here that a module in the LLVM dialect declares and has not."""
-    declared = {
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in module.body.operations
-        if op.operation.name == "llvm.func" and not op.operation.regions[0].blocks
-    }
+    """Return the addresses of the functions here that a module in the LLVM dialect declares and has not.
+
+    Their declarations say from now on that they do not unwind: without that LLVM writes tables for unwinding.
+    """
+    functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
+    declared = {symbol_name(f): f for f in functions if not f.regions[0].blocks}
     if not declared:
         return {}
     if not _callbacks:
         _callbacks.update(_make_callbacks())
-    names = declared & _callbacks.keys()
-    return {name: ctypes.cast(_callbacks[name], ctypes.c_void_p).value or 0 for name in sorted(names)}
+    found = {}
+    for name in sorted(declared.keys() & _callbacks.keys()):
+        found[name] = ctypes.cast(_callbacks[name], ctypes.c_void_p).value or 0
+        with declared[name].location:
+            flags = (
+                list(declared[name].attributes["passthrough"])
+                if "passthrough" in declared[name].attributes
+                else []
+            )
+            declared[name].attributes["passthrough"] = ir.ArrayAttr.get([*flags, ir.StringAttr.get("nounwind")])
+    return found
