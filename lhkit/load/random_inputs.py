@@ -70,7 +70,7 @@ def _as_indices(array: NDArray[Any], limit: int) -> NDArray[Any]:
     if array.dtype == bool:
         return array & (limit > 1)
     most = int(np.iinfo(array.dtype).max)
-    return np.mod(array, array.dtype.type(max(min(limit, most), 1)))
+    return np.asarray(np.mod(array, array.dtype.type(max(min(limit, most), 1))))
 
 
 def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> NDArray[Any]:

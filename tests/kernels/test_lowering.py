@@ -333,6 +333,57 @@ REFUSED = {
 }
 
 
+SPARSE = "#sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>"
+
+
+@pytest.mark.parametrize(
+    ("op", "line"),
+    [
+        (f"sparse_tensor.convert %a : {S} to tensor<4x6xf32, {SPARSE}>", "sparse_tensor.convert"),
+        (f"tensor.cast %a : {S} to tensor<4x6xf32, {SPARSE}>", "tensor.cast"),
+        (f"tensor.empty() : tensor<4x6xf32, {SPARSE}>", "tensor.empty"),
+    ],
+)
+def test_sparse_tensors_are_not_read_as_dense(op, line):
+    error = refusal(f"""func.func @f(%a: {S}) -> {S} {{
+  %s = {op}
+  %x = linalg.exp ins(%a : {S}) outs(%s : tensor<4x6xf32, {SPARSE}>) -> tensor<4x6xf32, {SPARSE}>
+  %r = linalg.exp ins(%x : tensor<4x6xf32, {SPARSE}>) outs(%a : {S}) -> {S}
+  return %r : {S}
+}}""")
+    assert error.failure.kind == "lowering"
+    assert f"{line} gives a sparse tensor" in error.failure.message
+    assert error.failure.span.line == 2
+    assert "would read it as dense" in error.failure.advice
+
+
+@pytest.mark.parametrize(
+    ("body", "stage", "named"),
+    [
+        (
+            "%0 = tosa.exp %a : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%1 = tosa.abs %0 : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%2 = tosa.exp %1 : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%r = tensor.extract %2[%i] : tensor<4xf32>",
+            "bufferize",
+            [("tosa.exp", 2), ("tosa.abs", 3), ("tosa.exp", 4)],
+        ),
+        (
+            "%0 = gpu.thread_id x\n%1 = gpu.block_id x\n%2 = arith.addi %0, %1 : index\n"
+            "%r = tensor.extract %a[%2] : tensor<4xf32>",
+            "lower",
+            [("gpu.thread_id", 2), ("gpu.block_id", 3)],
+        ),
+    ],
+)
+def test_every_op_without_a_lowering_is_named_with_its_place(body, stage, named):
+    error = refusal(f"func.func @f(%a: tensor<4xf32>, %i: index) -> f32 {{\n{body}\nreturn %r : f32 }}")
+    assert error.failure.stage == stage
+    found = [(d.message.partition(":")[0], d.span.line) for d in error.failure.diagnostics]
+    assert found == named
+    assert all(name in error.failure.message for name, _ in named)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusal_names_op_place_and_stage(name):
     case = REFUSED[name]

@@ -181,7 +181,7 @@ def unusable(type_: Any) -> str | None:
     if space is not None and not isinstance(space, ir.IntegerAttr):
         return f"its memory space, {space}, is not the CPU's"
     if "#sparse_tensor" in described.text:
-        return "it is sparse, and NumPy's arrays are dense"
+        return "it is sparse, and NumPy's arrays are dense; leave the encoding out of its type"
     if len(described.shape) > _MOST_DIMENSIONS:
         return f"it has {len(described.shape)} dimensions, NumPy's arrays have at most {_MOST_DIMENSIONS}"
     if described.shape and described.offset is None and not described.strides:

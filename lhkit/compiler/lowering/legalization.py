@@ -19,16 +19,23 @@ _MARK = "lhkit:copy"
 
 
 def lowering_error(
-    sources: Sequence[Source], reason: str, diagnostics: Sequence[Diagnostic], stage: str
+    sources: Sequence[Source],
+    reason: str,
+    diagnostics: Sequence[Diagnostic],
+    stage: str,
+    advice: str | None = None,
 ) -> LhkitError:
     """Return the error of a payload that cannot be lowered."""
     message = f"{sources[0].name} cannot be lowered: {reason} (stage: {stage})"
-    return error_for(failure_in(sources, "lowering", message, tuple(diagnostics), stage=stage))
+    return error_for(failure_in(sources, "lowering", message, tuple(diagnostics), stage=stage, advice=advice))
 
 
-def refused_op(sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "") -> LhkitError:
-    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
-    return lowering_error(sources, reason, [Diagnostic("error", what or reason, span_of(at.location))], stage)
+def refused_op(
+    sources: Sequence[Source], reason: str, at: Any, stage: str, *, advice: str | None = None
+) -> LhkitError:
+    """Return the error of an op that has no lowering, said again at its place."""
+    diagnostics = [Diagnostic("error", reason, span_of(at.location))]
+    return lowering_error(sources, reason, diagnostics, stage, advice)
 
 
 def renamed(op: Any, name: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
@@ -33,6 +34,7 @@ from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
+from lhkit.model.printable import shortened
 from lhkit.worker.requests import Source
 
 _ANY = "!transform.any_op"
@@ -82,6 +84,7 @@ def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization."""
     make_kernel_entry(module, function)
     _run_passes(module, "symbol-dce")
+    _refuse_sparse(module, sources)
     _refuse_external_calls(module, sources)
     cast_printed(module)
     if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
@@ -116,6 +119,23 @@ def _give_poison_a_buffer(module: Any) -> None:
             empty = ir.Operation.create("tensor.empty", [type_], sizes)
         op.results[0].replace_all_uses_with(empty.result)
         op.erase()
+
+
+_SPARSE = "#sparse_tensor"
+_SPARSE_ADVICE = (
+    "Nothing here compiles sparse storage, and bufferization would read it as dense: leave the encoding out of"
+    " the type, or run MLIR's --sparsifier first and load the memrefs that it gives."
+)
+
+
+def _refuse_sparse(module: Any, sources: Sequence[Source]) -> None:
+    """Refuse sparse encodings, which bufferization would drop: the op would be computed as a dense one."""
+    if not any(_SPARSE in type_ for type_ in names_and_types(module.operation)[1]):
+        return
+    op = next(op for op in walk(module.operation) if any(_SPARSE in str(r.type) for r in op.results))
+    sparse = next(str(r.type) for r in op.results if _SPARSE in str(r.type))
+    what = f"{op.name} gives a sparse tensor, {shortened(sparse, 120)}"
+    raise refused_op(sources, what, op, "bufferize", advice=_SPARSE_ADVICE)
 
 
 def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
@@ -238,9 +258,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     add_conversions(module, types)
     if not all(name.startswith(_LOWERED) for name in names):
         # Translation to LLVM IR would only say that it cannot.
-        op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
-        what = "no lowering for this op"
-        raise refused_op(sources, f"{what}: {op.name}", op, "lower", what=f"{op.name}: {what}")
+        left = _without_lowering(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
+        raise lowering_error(sources, _counted_ops(left), left, "lower")
     set_target(module, target)
 
 
@@ -260,7 +279,36 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
         _run_passes(module, *passes)
     except ir.MLIRError as error:
         diagnostics = _naming_ops(from_structured(error), module)
-        raise lowering_error(sources, _reason(diagnostics[0].message), diagnostics, stage) from None
+        foreign = [op for op in walk(module.operation) if not op.name.startswith(_HAS_LOWERING)]
+        places = {d.span for d in diagnostics}
+        others = tuple(d for d in _without_lowering(foreign) if d.span not in places)
+        reason = _reason(diagnostics[0].message)
+        if others:
+            reason += f"; and {_counted_ops(others)}"
+        raise lowering_error(sources, reason, (*diagnostics, *others), stage) from None
+
+
+# Dialects that the passes here take apart; an op of another one is named with all its kind where a pass fails.
+_HAS_LOWERING = tuple(
+    f"{dialect}."
+    for dialect in (
+        *("affine", "arith", "bufferization", "builtin", "cf", "complex", "func", "index", "linalg", "llvm"),
+        *("math", "memref", "omp", "scf", "tensor", "ub", "vector", "x86"),
+    )
+)
+_MOST_NAMED = 20
+_NO_LOWERING = "no lowering for this op"
+
+
+def _without_lowering(ops: Iterable[Any]) -> tuple[Diagnostic, ...]:
+    """Return what to say about ops that are left over, one by one; of very many the first ones."""
+    named = itertools.islice(ops, _MOST_NAMED)
+    return tuple(Diagnostic("error", f"{op.name}: {_NO_LOWERING}", span_of(op.location)) for op in named)
+
+
+def _counted_ops(left: Sequence[Diagnostic]) -> str:
+    names = dict.fromkeys(d.message.partition(":")[0] for d in left)
+    return f"{_NO_LOWERING}: {', '.join(names)}"
 
 
 def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:

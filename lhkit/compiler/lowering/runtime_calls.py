@@ -113,7 +113,7 @@ def _elements(
     start: int, sizes: list[int], strides: list[int], dtype: np.dtype[Any], indent: int
 ) -> Iterator[str]:
     if not sizes:
-        value = np.frombuffer((ctypes.c_char * dtype.itemsize).from_address(start), dtype)[0]
+        value = np.frombuffer(ctypes.string_at(start, dtype.itemsize), dtype)[0]
         scalar = _element_text(value)
         yield f"[{scalar}]" if indent == 1 else scalar
         return
