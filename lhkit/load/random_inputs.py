@@ -83,6 +83,8 @@ def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> 
     flat = array.reshape(-1)
     if type_.dtype == "bool":
         _fill(flat, lambda count: generator.integers(0, 2, count))
+    elif type_.dtype == "int4":  # no integer to NumPy
+        _fill(flat, lambda count: generator.integers(-8, 8, count))
     elif np.issubdtype(dtype, np.integer):
         low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -8
         _fill(flat, lambda count: generator.integers(low, 8, count))

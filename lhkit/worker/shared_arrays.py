@@ -115,12 +115,15 @@ def name_of_dtype(dtype: np.dtype[Any]) -> str:
 
 @functools.cache
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes. A `UsageError` if unknown."""
-    if name == "bfloat16":
+    """Return the NumPy dtype of a model dtype, those of short floats and of int4 from ml_dtypes.
+
+    A `UsageError` if it is unknown.
+    """
+    if name in ("bfloat16", "int4") or name.startswith("float8_"):
         import ml_dtypes
 
-        short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return short
+        if hasattr(ml_dtypes, name):
+            return np.dtype(getattr(ml_dtypes, name))
     try:
         return np.dtype(name)
     except (TypeError, ValueError):

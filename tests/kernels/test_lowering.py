@@ -320,7 +320,9 @@ REFUSED = {
     "vector argument": Refused(
         "func.func @f(%x: vector<4xf32>) {\n  return }", "parse", "a vector lives in registers", (1, 1)
     ),
-    "argument of four bits": Refused("func.func @f(%x: i4) {\n  return }", "parse", "NumPy has no i4", (1, 1)),
+    "argument of four bits": Refused(
+        "func.func @f(%x: i4) {\n  return }", "parse", "one i4 is passed as an element of an array only", (1, 1)
+    ),
     "unranked argument": Refused(
         "func.func @f(%x: memref<*xf32>) {\n  return }", "parse", "its rank is not known", (1, 1)
     ),

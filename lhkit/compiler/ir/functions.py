@@ -120,6 +120,12 @@ _DTYPES = {
     "complex<f32>": "complex64",
     "complex<f64>": "complex128",
 }
+# As ml_dtypes spells them; in arrays each element has a byte.
+_NARROW = {"i4": "int4"} | {
+    f"f8{name}": f"float8_{name.lower()}"
+    for name in ("E3M4", "E4M3", "E4M3B11FNUZ", "E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0FNU")
+}
+_DTYPES |= _NARROW
 _KNOWN_DTYPES = {*_DTYPES.values(), *(f"{u}int{width}" for u in ("", "u") for width in (8, 16, 32, 64))}
 # Of some floats the bindings have no class.
 _NUMBER = re.compile(r"(t?f|bf|[su]?i)\d\w*|index|complex<.*>")
@@ -175,6 +181,8 @@ def unusable(type_: Any) -> str | None:
             f"its elements, {element}, are not numbers" if is_shaped else "it is neither an array nor a number"
         )
     described = array_type(type_)
+    if described.kind == "scalar" and described.text in _NARROW:
+        return f"one {described.text} is passed as an element of an array only; take tensor<{described.text}>"
     if described.dtype not in _KNOWN_DTYPES:
         return f"NumPy has no {described.dtype}; convert in a function around it"
     space = ir.MemRefType(type_).memory_space if isinstance(type_, ir.MemRefType) else None
@@ -194,7 +202,7 @@ def unusable(type_: Any) -> str | None:
 def _least_bytes(type_: ArrayType) -> int:
     """Return how many bytes an array spans, dynamic extents and empty ones counted as 1."""
     bits = re.search(r"\d+$", type_.dtype)
-    itemsize = int(bits[0]) // 8 if bits else 1
+    itemsize = max(int(bits[0]) // 8, 1) if bits else 1
     extents = [n or 1 for n in type_.shape]
     if not type_.strides:
         return math.prod(extents) * itemsize

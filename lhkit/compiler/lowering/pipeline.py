@@ -28,7 +28,7 @@ from lhkit.compiler.lowering.legalization import (
     keep_stack_small,
     lowering_error,
     refused_op,
-    widen_bool_vectors,
+    widen_narrow_integers,
 )
 from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
@@ -253,8 +253,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
     names, types = names_and_types(module.operation)
-    if any("xi1>" in type_ for type_ in types):
-        widen_bool_vectors(module, sources)
+    if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
+        widen_narrow_integers(module, sources)
     add_conversions(module, types)
     if not all(name.startswith(_LOWERED) for name in names):
         # Translation to LLVM IR would only say that it cannot.
@@ -302,8 +302,17 @@ _NO_LOWERING = "no lowering for this op"
 
 def _without_lowering(ops: Iterable[Any]) -> tuple[Diagnostic, ...]:
     """Return what to say about ops that are left over, one by one; of very many the first ones."""
-    named = itertools.islice(ops, _MOST_NAMED)
-    return tuple(Diagnostic("error", f"{op.name}: {_NO_LOWERING}", span_of(op.location)) for op in named)
+    return tuple(
+        Diagnostic("error", f"{op.name}: {_NO_LOWERING}{_on_short_floats(op)}", span_of(op.location))
+        for op in itertools.islice(ops, _MOST_NAMED)
+    )
+
+
+def _on_short_floats(op: Any) -> str:
+    """Return which type of eight bits is to blame, if one is: its values are moved, not computed with."""
+    types = [str(value.type) for value in (*op.operands, *op.results)]
+    found = re.search(r"\bf(?:8E|4E|6E)\w+|(?<=x)f8E\w+", " ".join(types))
+    return f" on {found[0]}; convert in NumPy before and after the call" if found else ""
 
 
 def _counted_ops(left: Sequence[Diagnostic]) -> str:
