@@ -1,4 +1,4 @@
-"""Rewrites that LLVM's lowering needs: strided copies, stack buffers, i1 vectors, short float conversions."""
+"""Rewrites that LLVM's lowering needs: strided copies, stack buffers, narrow integers, short floats."""
 
 from __future__ import annotations
 

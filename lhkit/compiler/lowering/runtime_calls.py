@@ -7,6 +7,7 @@ What they print goes where the worker's standard output goes, and so into the an
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import re
 import time
@@ -25,12 +26,10 @@ MOST_PRINTED_BYTES = 64 << 10
 _CUT = "\n… the rest was cut: a request shows 64 KiB of what its payload prints\n"
 
 _F32, _F64, _I64, _PTR, _I16 = ctypes.c_float, ctypes.c_double, ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint16
-_ELEMENTS = {
-    f"{letter}{width}": f"{letter.lower()}{width}"
-    for letter, width in (("I", 1), ("I", 8), ("I", 16), ("I", 32), ("I", 64), ("F", 16), ("F", 32), ("F", 64))
-}
-_ELEMENTS |= {"BF16": "bf16", "Ind": "index", "C32": "complex<f32>", "C64": "complex<f64>"}
-# Of each function: its MLIR type; of prints of memrefs the element type.
+# Element types by what names of functions say of them.
+_ELEMENTS = {n: n.lower() for n in ("I1", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "BF16")}
+_ELEMENTS |= {"Ind": "index", "C32": "complex<f32>", "C64": "complex<f64>"}
+# The MLIR type of each function.
 SIGNATURES: Mapping[str, str] = {
     "rtclock": "() -> f64",
     "nanoTime": "() -> i64",
@@ -38,10 +37,7 @@ SIGNATURES: Mapping[str, str] = {
     "printF64": "(f64) -> ()",
     "printI64": "(i64) -> ()",
     "printU64": "(i64) -> ()",
-    "printOpen": "() -> ()",
-    "printClose": "() -> ()",
-    "printComma": "() -> ()",
-    "printNewline": "() -> ()",
+    **dict.fromkeys(("printOpen", "printClose", "printComma", "printNewline"), "() -> ()"),
     **{f"printMemref{name}": f"(memref<*x{element}>) -> ()" for name, element in _ELEMENTS.items()},
 }
 
@@ -149,12 +145,10 @@ def _short_float(name: str) -> Callable[[int], None]:
     return lambda bits: _say(f"{float(np.array(bits, np.uint16).view(dtype_named(name))):g}")
 
 
-def _make_callbacks() -> dict[str, Any]:
-    """Return the functions by symbol, each with its C type, which keeps them alive."""
-
-    def c(result: Any, *arguments: Any) -> Any:
-        return ctypes.CFUNCTYPE(result, *arguments)
-
+@functools.cache
+def _callbacks() -> dict[str, Any]:
+    """Return the functions by symbol, each with its C type; they live as long as the process."""
+    c = ctypes.CFUNCTYPE
     plain: dict[str, Any] = {
         "rtclock": c(_F64)(time.perf_counter),
         "nanoTime": c(_I64)(time.perf_counter_ns),
@@ -170,14 +164,10 @@ def _make_callbacks() -> dict[str, Any]:
         plain[f"print{name}"] = c(None)(lambda text=text: _say(text))
     found = {**plain, **{C_PREFIX + name: function for name, function in plain.items()}}
     for name, element in _ELEMENTS.items():
-        dtype = {"i1": "bool", "bf16": "bfloat16", "index": "int64"}.get(element) or dtype_of(element)
-        of_two, of_one = _print_memref(dtype_named(dtype))
+        of_two, of_one = _print_memref(dtype_named(dtype_of(element)))
         found[f"printMemref{name}"] = c(None, _I64, _PTR)(of_two)
         found[f"{C_PREFIX}printMemref{name}"] = c(None, _PTR)(of_one)
     return found
-
-
-_callbacks: dict[str, Any] = {}
 
 
 def runtime_symbols(module: Any) -> dict[str, int]:
@@ -187,13 +177,10 @@ def runtime_symbols(module: Any) -> dict[str, int]:
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
     declared = {symbol_name(f): f for f in functions if not f.regions[0].blocks}
-    if not declared:
-        return {}
-    if not _callbacks:
-        _callbacks.update(_make_callbacks())
+    callbacks = _callbacks() if declared else {}
     found = {}
-    for name in sorted(declared.keys() & _callbacks.keys()):
-        found[name] = ctypes.cast(_callbacks[name], ctypes.c_void_p).value or 0
+    for name in sorted(declared.keys() & callbacks.keys()):
+        found[name] = ctypes.cast(callbacks[name], ctypes.c_void_p).value or 0
         with declared[name].location:
             flags = (
                 list(declared[name].attributes["passthrough"])
