@@ -4,6 +4,8 @@
   matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
   resource become function arguments.
+- ``convolution_to_contraction``: ``lhkit.convolution_to_contraction``: convolutions become contractions of
+  their copied windows.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
@@ -21,6 +23,7 @@ from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops import (
     contraction_to_matmul,
     convert_const_resources_to_args,
+    convolution_to_contraction,
     expand_math,
     linalg_rewrites,
     outline_ops,
@@ -32,6 +35,7 @@ from lhkit.model.own_op_definition import take_definitions
 __all__ = [
     "contraction_to_matmul",
     "convert_const_resources_to_args",
+    "convolution_to_contraction",
     "expand_math",
     "linalg_rewrites",
     "outline_ops",
