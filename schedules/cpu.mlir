@@ -35,6 +35,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     %found = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
     %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
@@ -59,6 +60,7 @@ module attributes {transform.with_named_sequence} {
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload : (!transform.any_op) -> !transform.any_op
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_depthwise failures(propagate) (%payload, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     %payload_1 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers.
@@ -126,6 +128,8 @@ module attributes {transform.with_named_sequence} {
   // In parts/convolutions.mlir:
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})

@@ -14,6 +14,8 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
+  elementwise ops.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -28,6 +30,7 @@ from lhkit.compiler.ops import (
     linalg_rewrites,
     outline_ops,
     replace_with_call,
+    unroll_window,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
@@ -40,6 +43,7 @@ __all__ = [
     "linalg_rewrites",
     "outline_ops",
     "replace_with_call",
+    "unroll_window",
     "winograd_conv2d",
 ]
 

@@ -44,8 +44,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
     is not copied. Strides, dilations, groups and any number and order of dimensions are taken.
 
     Args:
-        target: Convolutions of linalg on tensors, named or ``linalg.generic``, with channels that are summed and
-            channels of the result, of one element type; consumed.
+        target: Convolutions of linalg on tensors, named or ``linalg.generic``, with channels that are summed
+            and channels of the result, of one element type; consumed.
         elements: How many elements the windows of one block of rows should have at most.
         rewriter: How the payload is changed.
 
@@ -108,7 +108,7 @@ class _Convolution:
 
     def place(self, dim: int) -> int:
         """Return which dimension of the image an image's, pixel's or channel's loop goes along."""
-        return next(i for i, e in enumerate(self.maps[0]) if _reads(e, dim))
+        return next(i for i, e in enumerate(self.maps[0]) if reads(e, dim))
 
     def size(self, dim: int) -> _Size:
         """Return how often a loop runs."""
@@ -152,8 +152,7 @@ class _Writer:
         fill = producer_of(start)
         scalar = None if fill is None or fill.name != "linalg.fill" else fill.operands[0]
         if scalar is not None:
-            sizes = [_extent(start, i) for i in range(len(conv.maps[2]))]
-            start = _tensor.empty(sizes, start.type.element_type)
+            start = _tensor.empty(sizes_of(start), start.type.element_type)
         return self._images(list(conv.images) if self._is_by_image() else [], image, start, [], scalar)
 
     def _is_by_image(self) -> bool:
@@ -215,7 +214,7 @@ class _Writer:
             windows = self._copy(image, start, maps, dims, order)
         else:
             windows = image
-            read = [next(d for d in range(conv.loops) if d not in conv.window and _reads(e, d)) for e in maps]
+            read = [next(d for d in range(conv.loops) if d not in conv.window and reads(e, d)) for e in maps]
             weights = _without(weights, [filter_dims.index(d) for d in conv.window])
             filter_dims = [d for d in filter_dims if d not in conv.window]
             order = read
@@ -224,7 +223,7 @@ class _Writer:
         loops = dims + [d for d in filter_dims if d not in dims]
         exprs = [[_dim(loops.index(d)) for d in each] for each in (order, filter_dims, dims)]
         kinds = ["parallel" if d in dims else "reduction" for d in loops]
-        op = _generic([windows, weights], start, exprs, kinds, _multiply_add)
+        op = generic([windows, weights], start, exprs, kinds, _multiply_add)
         self.products.append(op)
         return op.results[0]
 
@@ -240,16 +239,16 @@ class _Writer:
         read = [e.compose(loops) for e in exprs]
         out = _tensor.empty(sizes, image.type.element_type)
         whole = [_dim(i) for i in range(len(order))]
-        op = _generic([image], out, [read, whole], ["parallel"] * len(order), lambda x, _: x)
+        op = generic([image], out, [read, whole], ["parallel"] * len(order), lambda x, _: x)
         self.copies.append(op)
         return op.results[0]
 
 
-def _reads(expr: Any, dim: int) -> bool:
+def reads(expr: Any, dim: int) -> bool:
     """Return True where an expression of a map has this loop in it."""
     if isinstance(expr, ir.AffineDimExpr):
         return bool(expr.position == dim)
-    return isinstance(expr, ir.AffineBinaryExpr) and (_reads(expr.lhs, dim) or _reads(expr.rhs, dim))
+    return isinstance(expr, ir.AffineBinaryExpr) and (reads(expr.lhs, dim) or reads(expr.rhs, dim))
 
 
 def _multiply_add(x: Any, y: Any, total: Any) -> Any:
@@ -258,9 +257,10 @@ def _multiply_add(x: Any, y: Any, total: Any) -> Any:
     return _arith.addi(total, _arith.muli(x, y))
 
 
-def _generic(
+def generic(
     inputs: list[Any], out: Any, exprs: list[list[Any]], kinds: list[str], body: Callable[..., Any]
 ) -> Any:
+    """Write a ``linalg.generic`` with these maps, the last of which is the result's."""
     maps = [ir.AffineMapAttr.get(ir.AffineMap.get(len(kinds), 0, each)) for each in exprs]
     op = ir.Operation.create(
         "linalg.generic",
@@ -275,7 +275,7 @@ def _generic(
         },
         regions=1,
     )
-    block = op.regions[0].blocks.append(*[v.type.element_type for v in (*inputs, out)])
+    block = op.regions[0].blocks.append(*[getattr(v.type, "element_type", v.type) for v in (*inputs, out)])
     with ir.InsertionPoint(block):
         _linalg.YieldOp([body(*block.arguments)])
     return op
@@ -290,7 +290,7 @@ def _loop(extent: _Size, step: int, start: Any, body: Callable[[Any, Any], Any])
 
 
 def _geometry(value: Any, dim: int, count: int | None) -> tuple[list[_Size], dict[str, list[int]]]:
-    sizes = [_extent(value, i) for i in range(len(value.type.shape))]
+    sizes = sizes_of(value)
     sizes[dim] = 1 if count is None else count
     arrays = {
         "static_offsets": [_DYNAMIC_OFFSET if i == dim else 0 for i in range(len(sizes))],
@@ -319,11 +319,16 @@ def _put(part: Any, value: Any, dim: int, place: Any, count: int | None) -> Any:
 
 def _without(value: Any, dims: list[int]) -> Any:
     """Return a tensor without dimensions of extent 1."""
-    sizes = [_extent(value, i) for i in range(len(value.type.shape))]
+    sizes = sizes_of(value)
     static = [n if isinstance(n, int) else _DYNAMIC for n in sizes]
     type_ = ir.RankedTensorType.get([n for i, n in enumerate(static) if i not in dims], value.type.element_type)
     arrays = {"static_offsets": [0] * len(sizes), "static_sizes": static, "static_strides": [1] * len(sizes)}
     return _tensor.extract_slice(type_, value, [], [n for n in sizes if not isinstance(n, int)], [], **arrays)
+
+
+def sizes_of(value: Any) -> list[_Size]:
+    """Return the extents of a tensor: numbers, and values where they are dynamic."""
+    return [_extent(value, i) for i in range(len(value.type.shape))]
 
 
 def _extent(value: Any, dim: int) -> _Size:
