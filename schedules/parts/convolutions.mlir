@@ -64,6 +64,7 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       %tile, %loops = transform.structured.tile_using_for %each tile_sizes [%lanes]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops, %loops : !transform.any_op, !transform.any_op
     }
     %of_2 = transform.structured.match attributes {window = 2 : i64} in %root : (!transform.any_op) -> !transform.any_op
@@ -71,6 +72,7 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       %tile, %loops:2 = transform.structured.tile_using_for %each tile_sizes [4, %lanes]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops#0, %loops#1 : !transform.any_op, !transform.any_op
     }
     %of_3 = transform.structured.match attributes {window = 3 : i64} in %root : (!transform.any_op) -> !transform.any_op
@@ -78,6 +80,7 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       %tile, %loops:3 = transform.structured.tile_using_for %each tile_sizes [1, 4, %lanes]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+      transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops#1, %loops#2 : !transform.any_op, !transform.any_op
     }
     %of_4 = transform.structured.match attributes {window = 4 : i64} in %root : (!transform.any_op) -> !transform.any_op
@@ -85,6 +88,7 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       %tile, %loops:4 = transform.structured.tile_using_for %each tile_sizes [1, 1, 4, %lanes]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+      transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops#2, %loops#3 : !transform.any_op, !transform.any_op
     }
     %of_5 = transform.structured.match attributes {window = 5 : i64} in %root : (!transform.any_op) -> !transform.any_op
@@ -92,6 +96,7 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       %tile, %loops:5 = transform.structured.tile_using_for %each tile_sizes [1, 1, 1, 4, %lanes]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+      transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops#3, %loops#4 : !transform.any_op, !transform.any_op
     }
     // The outer of both first: what the inner loop leaves is then split off from both parts.
@@ -102,7 +107,7 @@ module attributes {transform.with_named_sequence} {
     %both = transform.structured.match ops{["scf.for"]} attributes {window_vectors} in %root : (!transform.any_op) -> !transform.any_op
     transform.include @split_off_ends failures(propagate) (%both) : (!transform.any_op) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %tiles = transform.structured.match ops{["linalg.generic"]} attributes {window} in %root : (!transform.any_op) -> !transform.any_op
+    %tiles = transform.structured.match ops{["linalg.generic"]} attributes {window_tile} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @try_vectors failures(suppress) (%each) : (!transform.any_op) -> ()
