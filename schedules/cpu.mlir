@@ -63,6 +63,8 @@ module attributes {transform.with_named_sequence} {
     transform.include @schedule_depthwise failures(propagate) (%payload, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     %payload_1 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
 
+    transform.include @schedule_windows failures(propagate) (%payload_1) : (!transform.any_op) -> ()
+
     // Tiles of products in registers.
     transform.include @tile_layers failures(propagate) (%payload_1, %tile_m, %tile_n, %narrow_tile_m, %lanes)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
@@ -128,6 +130,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/convolutions.mlir:
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @schedule_windows(!transform.any_op {transform.readonly})
   transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
   transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:

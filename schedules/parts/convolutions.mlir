@@ -33,6 +33,32 @@ module attributes {transform.with_named_sequence} {
     transform.yield %windows : !transform.any_op
   }
 
+  // Make vectors of the copies of rows of windows, four vectors long, and what is left.
+  transform.named_sequence @schedule_windows(%root: !transform.any_op {transform.readonly}) {
+    %copies = transform.structured.match ops{["linalg.copy"]} attributes {windows} in %root : (!transform.any_op) -> !transform.any_op
+    %rows = transform.foreach %copies : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %row, %loop = transform.structured.tile_using_for %each tile_sizes [64] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      transform.yield %loop : !transform.any_op
+    }
+    transform.include @split_off_ends failures(propagate) (%rows) : (!transform.any_op) -> ()
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    %parts = transform.structured.match ops{["linalg.copy"]} attributes {windows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %parts : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_vectors failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    %masked = transform.structured.match ops{["linalg.copy"]} attributes {windows} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %masked vector_sizes [64] : !transform.any_op
+    // At once, because canonicalization would make a copy of slices of what reads and writes a whole row.
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.lower_masked_transfers
+      transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers
+    } : !transform.any_op
+    transform.yield
+  }
+
   // Write convolutions of each channel for itself, and poolings, as ops by elements that have the places of the window
   // as operands.
   transform.named_sequence @unroll_windows(%root: !transform.any_op {transform.readonly}) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
         linalg.conv_2d_nchw_fchw ins(%image, %filter : tensor<1x4x9x9xf32>, tensor<8x4x3x3xf32>) ...
         // becomes
         scf.for %n = %c0 to %c1 step %c1 iter_args(...) {
-          %windows = linalg.generic  // windows[c, i, j, y, x] = image[c, y + i, x + j]
-            ins(%image_n : tensor<4x9x9xf32>) outs(%empty : tensor<4x3x3x7x7xf32>) ...
+          // windows[c, i, j, y, x] = image[c, y + i, x + j], in loops over c, i, j, and y
+          ... linalg.copy ins(%row : tensor<7xf32>) outs(%windows_row : tensor<7xf32>) ...
           linalg.generic  // result[f, y, x] += windows[c, i, j, y, x] * filter[f, c, i, j]
             ins(%windows, %filter : tensor<4x3x3x7x7xf32>, tensor<8x4x3x3xf32>) ... }
 
@@ -50,7 +50,7 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
         rewriter: How the payload is changed.
 
     Returns:
-        The contractions, and the ``linalg.generic`` ops that copy windows.
+        The contractions, and each ``linalg.copy`` of a row of windows.
 
     Raises:
         SilenceableError: Another op; buffers; several element types; a convolution of each channel for itself
@@ -228,20 +228,74 @@ class _Writer:
         return op.results[0]
 
     def _copy(self, image: Any, start: Any, exprs: list[Any], dims: list[int], order: list[int]) -> Any:
+        """Write loops that copy the windows row by row, a row being the last dimension, or the last two."""
         conv = self.conv
-        sizes = [
-            _extent(start, dims.index(d)) if d in dims and d not in conv.groups else conv.size(d) for d in order
-        ]
-        renumbered = [
-            _dim(order.index(d)) if d in order else ir.AffineConstantExpr.get(0) for d in range(conv.loops)
-        ]
-        loops = ir.AffineMap.get(len(order), 0, renumbered)
-        read = [e.compose(loops) for e in exprs]
-        out = _tensor.empty(sizes, image.type.element_type)
-        whole = [_dim(i) for i in range(len(order))]
-        op = generic([image], out, [read, whole], ["parallel"] * len(order), lambda x, _: x)
-        self.copies.append(op)
-        return op.results[0]
+        sizes = {
+            d: _extent(start, dims.index(d)) if d in dims and d not in conv.groups else conv.size(d)
+            for d in order
+        }
+        row = self._row(exprs, order, sizes)
+        outer = order[: -len(row)]
+        length = math.prod(sizes[d] for d in row) if len(row) > 1 else sizes[row[0]]
+        element = image.type.element_type
+
+        def write(loops: list[int], at: dict[int, Any], whole: Any) -> Any:
+            if loops:
+                dim, *rest = loops
+                return _loop(sizes[dim], 1, whole, lambda i, inner: write(rest, {**at, dim: i}, inner))
+            offsets = [value_at(expr, at) for expr in exprs]
+            read = [next((d for d in row if reads(expr, d)), None) for expr in exprs]
+            extents = [1 if d is None else sizes[d] for d in read]
+            steps = [
+                1 if d is None else value_at(e, dict.fromkeys(at, 0) | {d: 1})
+                for e, d in zip(exprs, read, strict=True)
+            ]
+            source = _slice(image, offsets, extents, steps, [d is not None for d in read])
+            if len(row) > 1:
+                source = _tensor.collapse_shape(ir.RankedTensorType.get([length], element), source, [[0, 1]])
+            place = [[at[d] for d in outer] + [0], [1] * len(outer) + [length], [1] * (len(outer) + 1)]
+            copy = _linalg.copy(source, outs=[_slice(whole, *place, [False] * len(outer) + [True])])
+            self.copies.append(copy.owner.operation)
+            return _put_slice(copy, whole, *place)
+
+        total = write(outer, {}, _tensor.empty([*(sizes[d] for d in outer), length], element))
+        if len(row) == 1:
+            return total
+        shape = [n if isinstance(n, int) else _DYNAMIC for n in (sizes[d] for d in order)]
+        places = [[i] for i in range(len(outer))] + [[len(outer), len(outer) + 1]]
+        values = [n for n in (sizes[d] for d in order) if not isinstance(n, int)]
+        return _tensor.expand_shape(ir.RankedTensorType.get(shape, element), total, places, values, shape)
+
+    def _row(self, exprs: list[Any], order: list[int], sizes: dict[int, _Size]) -> list[int]:
+        """Return the last loop, or the last two where they are in one piece in the image and in the windows."""
+        pair = order[-2:]
+        last_two = len(pair) == 2 and all(isinstance(sizes[d], int) for d in pair) and len(exprs) > 1
+        if not last_two or pair[0] not in self.conv.window or not _is_loop(exprs[-1], pair[1]):
+            return pair[-1:]
+        others = dict.fromkeys(order, 0)
+        return (
+            pair if reads(exprs[-2], pair[0]) and value_at(exprs[-2], others | {pair[0]: 1}) == 1 else pair[-1:]
+        )
+
+
+def _is_loop(expr: Any, dim: int) -> bool:
+    return isinstance(expr, ir.AffineDimExpr) and expr.position == dim
+
+
+def value_at(expr: Any, at: Mapping[int, Any]) -> _Size:
+    """Return the value of an expression of a map, where loops that are not given are at 0."""
+    if isinstance(expr, ir.AffineDimExpr):
+        return at.get(expr.position, 0)
+    if isinstance(expr, ir.AffineConstantExpr):
+        return int(expr.value)
+    lhs, rhs = value_at(expr.lhs, at), value_at(expr.rhs, at)
+    is_product = isinstance(expr, ir.AffineMulExpr)
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        return lhs * rhs if is_product else lhs + rhs
+    if (1 if is_product else 0) in (lhs, rhs):
+        return next(each for each in (lhs, rhs) if not isinstance(each, int))
+    values = [_index(each) if isinstance(each, int) else each for each in (lhs, rhs)]
+    return _arith.muli(*values) if is_product else _arith.addi(*values)
 
 
 def reads(expr: Any, dim: int) -> bool:
@@ -289,41 +343,51 @@ def _loop(extent: _Size, step: int, start: Any, body: Callable[[Any, Any], Any])
     return loop.results[0]
 
 
-def _geometry(value: Any, dim: int, count: int | None) -> tuple[list[_Size], dict[str, list[int]]]:
+def _slice(value: Any, offsets: list[_Size], sizes: list[_Size], strides: list[int], kept: list[bool]) -> Any:
+    """Return a part of a tensor, without the dimensions that are not kept."""
+    shape = [n if isinstance(n, int) else _DYNAMIC for n, is_kept in zip(sizes, kept, strict=True) if is_kept]
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    values, arrays = _mixed(offsets, sizes, strides)
+    return _tensor.extract_slice(type_, value, *values, **arrays)
+
+
+def _put_slice(part: Any, value: Any, offsets: list[_Size], sizes: list[_Size], strides: list[int]) -> Any:
+    values, arrays = _mixed(offsets, sizes, strides)
+    return _tensor.insert_slice(part, value, *values, **arrays)
+
+
+def _mixed(
+    offsets: list[_Size], sizes: list[_Size], strides: list[int]
+) -> tuple[list[list[Any]], dict[str, list[int]]]:
+    arrays = {
+        "static_offsets": [n if isinstance(n, int) else _DYNAMIC_OFFSET for n in offsets],
+        "static_sizes": [n if isinstance(n, int) else _DYNAMIC for n in sizes],
+        "static_strides": strides,
+    }
+    return [[n for n in each if not isinstance(n, int)] for each in (offsets, sizes, [])], arrays
+
+
+def _along(value: Any, dim: int, place: Any, count: int | None) -> list[list[_Size]]:
     sizes = sizes_of(value)
     sizes[dim] = 1 if count is None else count
-    arrays = {
-        "static_offsets": [_DYNAMIC_OFFSET if i == dim else 0 for i in range(len(sizes))],
-        "static_sizes": [n if isinstance(n, int) else _DYNAMIC for n in sizes],
-        "static_strides": [1] * len(sizes),
-    }
-    return sizes, arrays
+    return [[place if i == dim else 0 for i in range(len(sizes))], sizes, [1] * len(sizes)]
 
 
 def _part(value: Any, dim: int, place: Any, count: int | None) -> Any:
     """Return so much of a tensor from a place of a dimension on; None for one, without the dimension."""
-    sizes, arrays = _geometry(value, dim, count)
-    shape = [n for i, n in enumerate(arrays["static_sizes"]) if i != dim or count is not None]
-    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-    return _tensor.extract_slice(
-        type_, value, [place], [n for n in sizes if not isinstance(n, int)], [], **arrays
-    )
+    along = _along(value, dim, place, count)
+    return _slice(value, *along, [i != dim or count is not None for i in range(len(along[0]))])
 
 
 def _put(part: Any, value: Any, dim: int, place: Any, count: int | None) -> Any:
-    sizes, arrays = _geometry(value, dim, count)
-    return _tensor.insert_slice(
-        part, value, [place], [n for n in sizes if not isinstance(n, int)], [], **arrays
-    )
+    return _put_slice(part, value, *_along(value, dim, place, count))
 
 
 def _without(value: Any, dims: list[int]) -> Any:
     """Return a tensor without dimensions of extent 1."""
     sizes = sizes_of(value)
-    static = [n if isinstance(n, int) else _DYNAMIC for n in sizes]
-    type_ = ir.RankedTensorType.get([n for i, n in enumerate(static) if i not in dims], value.type.element_type)
-    arrays = {"static_offsets": [0] * len(sizes), "static_sizes": static, "static_strides": [1] * len(sizes)}
-    return _tensor.extract_slice(type_, value, [], [n for n in sizes if not isinstance(n, int)], [], **arrays)
+    kept = [i not in dims for i in range(len(sizes))]
+    return _slice(value, [0] * len(sizes), sizes, [1] * len(sizes), kept)
 
 
 def sizes_of(value: Any) -> list[_Size]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.convolution_to_contraction import generic, reads, sizes_of
+from lhkit.compiler.ops.convolution_to_contraction import generic, reads, sizes_of, value_at
 from lhkit.compiler.ops.linalg_rewrites import producer_of
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
@@ -138,12 +138,12 @@ class _Window:
         offsets, strides, extents, left = [], [], [], []
         for expr in self.maps[operand]:
             loop = next((d for d in sizes if reads(expr, d)), None)
-            offsets.append(_value(expr, at))
+            offsets.append(value_at(expr, at))
             if loop is None:
                 strides.append(1)
                 extents.append(1)
             else:
-                strides.append(_value(expr, {**at, loop: 1}) - offsets[-1])
+                strides.append(value_at(expr, {**at, loop: 1}) - offsets[-1])
                 extents.append(sizes[loop])
                 left.append((loop, sizes[loop]))
         arrays = {
@@ -156,16 +156,6 @@ class _Window:
         dynamic = [n for n in extents if not isinstance(n, int)]
         part = _tensor.extract_slice(type_, value, [], dynamic, [], **arrays)
         return part, [ir.AffineDimExpr.get(loop) for loop, _ in left]
-
-
-def _value(expr: Any, at: Mapping[int, int]) -> int:
-    """Return the value of an expression of a map, where loops that are not given are at 0."""
-    if isinstance(expr, ir.AffineDimExpr):
-        return at.get(expr.position, 0)
-    if isinstance(expr, ir.AffineConstantExpr):
-        return int(expr.value)
-    lhs, rhs = _value(expr.lhs, at), _value(expr.rhs, at)
-    return lhs * rhs if isinstance(expr, ir.AffineMulExpr) else lhs + rhs
 
 
 def _again(block: Any, arguments: list[Any]) -> Any:
