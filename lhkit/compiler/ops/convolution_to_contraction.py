@@ -15,10 +15,14 @@ _arith: Any = host_module("dialects.arith")
 _linalg: Any = host_module("dialects.linalg")
 _scf: Any = host_module("dialects.scf")
 _tensor: Any = host_module("dialects.tensor")
+_vector: Any = host_module("dialects.vector")
 
 _DYNAMIC = int(ir.ShapedType.get_dynamic_size())
 _DYNAMIC_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
+# Rows of elements that lie so far apart are copied by way of vectors, of so many elements.
+_SHUFFLED = range(2, 5)
+_VECTOR = 32
 # An extent or an offset: a number, or a value of type index.
 _Size = Any
 
@@ -253,6 +257,9 @@ class _Writer:
             source = _slice(image, offsets, extents, steps, [d is not None for d in read])
             if len(row) > 1:
                 source = _tensor.collapse_shape(ir.RankedTensorType.get([length], element), source, [[0, 1]])
+            step = next(n for n, d in zip(steps, read, strict=True) if d == row[-1])
+            if len(row) == 1 and isinstance(length, int) and step in _SHUFFLED and read[-1] == row[0]:
+                return _copy_apart(image, offsets, whole, [at[d] for d in outer], length, step)
             place = [[at[d] for d in outer] + [0], [1] * len(outer) + [length], [1] * (len(outer) + 1)]
             copy = _linalg.copy(source, outs=[_slice(whole, *place, [False] * len(outer) + [True])])
             self.copies.append(copy.owner.operation)
@@ -276,6 +283,34 @@ class _Writer:
         return (
             pair if reads(exprs[-2], pair[0]) and value_at(exprs[-2], others | {pair[0]: 1}) == 1 else pair[-1:]
         )
+
+
+def _copy_apart(
+    image: Any, offsets: list[_Size], whole: Any, place: list[_Size], length: int, step: int
+) -> Any:
+    """Copy every so many elements of a row: vectors of all of them are read, and those between left out."""
+    element, rank, result = image.type.element_type, len(offsets), len(place)
+    zero = _arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
+    for first in range(0, length, _VECTOR):
+        count = min(_VECTOR, length - first)
+        span = (count - 1) * step + 1
+        at = [_sum(n, first * step) if i == rank - 1 else _sum(n, 0) for i, n in enumerate(offsets)]
+        every = ir.VectorType.get([span], element)
+        read = _vector.transfer_read(every, image, at, _minor(rank), zero, in_bounds=[True])
+        kept = _vector.shuffle(read, read, [i * step for i in range(count)])
+        to = [_sum(n, 0) for n in place] + [_index(first)]
+        whole = _vector.transfer_write(whole.type, kept, whole, to, _minor(result + 1), in_bounds=[True])
+    return whole
+
+
+def _minor(rank: int) -> Any:
+    return ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(rank - 1)])
+
+
+def _sum(value: _Size, more: int) -> Any:
+    if isinstance(value, int):
+        return _index(value + more)
+    return _arith.addi(value, _index(more)) if more else value
 
 
 def _is_loop(expr: Any, dim: int) -> bool:
