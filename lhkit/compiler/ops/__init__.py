@@ -6,6 +6,7 @@
   resource become function arguments.
 - ``convolution_to_contraction``: ``lhkit.convolution_to_contraction``: convolutions become contractions of
   their copied windows.
+- ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
@@ -14,6 +15,8 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``tensor_parts``: Parts of tensors, loops over them and ops by maps, as several rewrites of linalg ops write
+  them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
   elementwise ops.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).

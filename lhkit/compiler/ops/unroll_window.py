@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.convolution_to_contraction import generic, reads, sizes_of, value_at
 from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.tensor_parts import generic, reads, sizes_of, value_at
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")
