@@ -9,7 +9,16 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.linalg_rewrites import producer_of
-from lhkit.compiler.ops.tensor_parts import generic, reads, sizes_of, value_at
+from lhkit.compiler.ops.tensor_parts import (
+    extent_of,
+    generic,
+    loop_over,
+    part_of,
+    put_part,
+    reads,
+    sizes_of,
+    value_at,
+)
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")
@@ -18,6 +27,8 @@ _tensor: Any = host_module("dialects.tensor")
 _DYNAMIC = int(ir.ShapedType.get_dynamic_size())
 # More places of a window than this would be too much code.
 _MOST_PLACES = 64
+# Channels that are contiguous are padded so many at once: a line of the cache of f32.
+_PIECE = 16
 
 
 @transform_op("lhkit.unroll_window", consumes=["target"])
@@ -34,7 +45,8 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
         // result[n, x, c] = ((start + x0[n, x, c] * w0[c]) + x1[n, x, c] * w1[c]) + x2[n, x, c] * w2[c]
 
     Sums are then values of the body, which vectors of it keep in registers, and strides are those of slices,
-    so that any layout becomes vectors along the dimension that is contiguous. Every result is computed by the
+    so that any layout becomes vectors along the dimension that is contiguous. An image that ``tensor.pad`` pads
+    is cut into images and channels, in a loop that pads each before it is read. Every result is computed by the
     same steps in the same order.
 
     Args:
@@ -50,12 +62,11 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
             64 places.
     """
     windows = [_Window.of(op.operation) for op in target]
-    results = []
+    results: list[Any] = []
     for op, window in zip(target, windows, strict=True):
         with rewriter.before(op.operation):
-            unrolled = window.unrolled()
-        rewriter.replace(op.operation, unrolled)
-        results.append(unrolled.operation)
+            written = window.written(results)
+        rewriter.replace(op.operation, [written])
     return results
 
 
@@ -90,9 +101,69 @@ class _Window:
             raise SilenceableError(f"its window is not known to have {_MOST_PLACES} places at most", at=op)
         return cls(op, maps, extents)
 
-    def unrolled(self) -> Any:
-        """Write the op that has all places of the window as operands."""
+    def written(self, ops: list[Any]) -> Any:
+        """Write what takes the op's place, and collect the ops by elements; gives the result.
+
+        An image that is padded is cut along what is not padded, so that each piece is padded just before it is
+        read, and stays in the caches.
+        """
         *inputs, start = list(self.op.operands)
+        fill = producer_of(start)
+        scalar = fill.operands[0] if fill is not None and fill.name == "linalg.fill" else None
+        if scalar is not None:
+            start = _tensor.empty(sizes_of(start), start.type.element_type)
+        pad = producer_of(inputs[0])
+        if pad is None or pad.name != "tensor.pad" or len(pad.operands) != 1:
+            return self._unrolled(inputs, start, scalar, ops)
+        inputs[0] = pad.operands[0]
+        return self._pieces(self._cut(pad), pad, inputs, start, scalar, ops)
+
+    def _cut(self, pad: Any) -> list[tuple[int, int]]:
+        """Return along which loops the image is cut, and how long the pieces are."""
+        edges = zip(pad.attributes["static_low"], pad.attributes["static_high"], strict=True)
+        plain = [
+            (expr.position, int(pad.operands[0].type.shape[i]), i == len(self.maps[0]) - 1)
+            for i, (expr, (low, high)) in enumerate(zip(self.maps[0], edges, strict=True))
+            if isinstance(expr, ir.AffineDimExpr) and int(low) == int(high) == 0
+        ]
+        lengths = [(loop, _PIECE if is_last else 1, extent) for loop, extent, is_last in plain]
+        return [(loop, n) for loop, n, extent in lengths if extent > n and extent % n == 0]
+
+    def _pieces(
+        self, cut: list[tuple[int, int]], pad: Any, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]
+    ) -> Any:
+        if not cut:
+            padded = pad.clone()
+            padded.operands[0] = inputs[0]
+            edges = zip(pad.attributes["static_low"], pad.attributes["static_high"], strict=True)
+            shape = [
+                n if ir.ShapedType.is_dynamic_size(n) else n + int(low) + int(high)
+                for n, (low, high) in zip(inputs[0].type.shape, edges, strict=True)
+            ]
+            padded.results[0].set_type(ir.RankedTensorType.get(shape, start.type.element_type))
+            return self._unrolled([padded.results[0], *inputs[1:]], start, scalar, ops)
+        (dim, count), *rest = cut
+        places = [
+            next(
+                (i for i, e in enumerate(exprs) if isinstance(e, ir.AffineDimExpr) and e.position == dim), None
+            )
+            for exprs in self.maps
+        ]
+
+        at = [expr.position for expr in self.maps[-1]].index(dim)
+
+        def write(i: Any, whole: Any) -> Any:
+            parts = [
+                value if place is None else part_of(value, place, i, count)
+                for value, place in zip([*inputs, whole], places, strict=True)
+            ]
+            piece = self._pieces(rest, pad, parts[:-1], parts[-1], scalar, ops)
+            return put_part(piece, whole, at, i, count)
+
+        return loop_over(extent_of(start, at), count, start, write)
+
+    def _unrolled(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
+        """Write the op that has all places of the window as operands."""
         block = self.op.regions[0].blocks[0]
         used = [i for i in range(len(inputs)) if list(block.arguments[i].uses)]
         result = [expr.position for expr in self.maps[-1]]
@@ -112,10 +183,6 @@ class _Window:
         ]
         slices = {(i, n): self._slice(inputs[i], i, at, sizes) for n, at in enumerate(steps) for i in used}
         maps = [[e.compose(loops) for e in exprs] for _, exprs in slices.values()]
-        fill = producer_of(start)
-        scalar = fill.operands[0] if fill is not None and fill.name == "linalg.fill" else None
-        if scalar is not None:
-            start = _tensor.empty(list(sizes.values()), start.type.element_type)
         # What is filled in is an operand too: ops can be moved only where nothing else is read.
         starts = [] if scalar is None else [scalar]
         whole = [ir.AffineDimExpr.get(i) for i in range(len(result))]
@@ -129,7 +196,9 @@ class _Window:
             return total
 
         operands = [*starts, *(value for value, _ in slices.values())]
-        return generic(operands, start, [*([] for _ in starts), *maps, whole], ["parallel"] * len(result), body)
+        op = generic(operands, start, [*([] for _ in starts), *maps, whole], ["parallel"] * len(result), body)
+        ops.append(op.operation)
+        return op.results[0]
 
     def _slice(
         self, value: Any, operand: int, at: Mapping[int, int], sizes: Mapping[int, Any]
