@@ -96,6 +96,17 @@ PAYLOADS = {
     "depthwise NCHW with strides, padded": payload(
         "depthwise_conv_2d_nchw_chw", (1, 3, 8, 39), (3, 3, 3), (1, 3, 4, 20), strides=(2, 2), pad=(0, 0, 1, 1)
     ),
+    "depthwise NHWC, padded, in blocks of rows": payload(
+        "depthwise_conv_2d_nhwc_hwc",
+        (2, 41, 8, 16),
+        (3, 3, 16),
+        (2, 21, 4, 16),
+        strides=(2, 2),
+        pad=(0, 1, 1, 0),
+    ),
+    "depthwise NHWC, padded by 2": payload(
+        "depthwise_conv_2d_nhwc_hwc", (1, 27, 6, 5), (5, 5, 5), (1, 27, 6, 5), pad=(0, 2, 2, 0)
+    ),
     "depthwise with a multiplier": payload(
         "depthwise_conv_2d_nhwc_hwcm", (1, 9, 9, 4), (3, 3, 4, 2), (1, 7, 7, 4, 2)
     ),

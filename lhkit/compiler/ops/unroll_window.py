@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from lhkit.compiler.ops.linalg_rewrites import producer_of
 from lhkit.compiler.ops.tensor_parts import (
     extent_of,
     generic,
+    index_value,
     loop_over,
     part_of,
     put_part,
@@ -21,14 +22,15 @@ from lhkit.compiler.ops.tensor_parts import (
 )
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
+_arith: Any = host_module("dialects.arith")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 
 _DYNAMIC = int(ir.ShapedType.get_dynamic_size())
 # More places of a window than this would be too much code.
 _MOST_PLACES = 64
-# Channels that are contiguous are padded so many at once: a line of the cache of f32.
-_PIECE = 16
+# Rows of pixels with their channels are padded so many at once.
+_BLOCK = 8
 
 
 @transform_op("lhkit.unroll_window", consumes=["target"])
@@ -46,8 +48,8 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Sums are then values of the body, which vectors of it keep in registers, and strides are those of slices,
     so that any layout becomes vectors along the dimension that is contiguous. An image that ``tensor.pad`` pads
-    is cut into images and channels, in a loop that pads each before it is read. Every result is computed by the
-    same steps in the same order.
+    is cut into images and channels, or rows, in a loop that pads each before it is read. Every result is
+    computed by the same steps in the same order.
 
     Args:
         target: Convolutions and poolings of linalg on tensors, named ones generalized (``linalg.generic``):
@@ -104,8 +106,8 @@ class _Window:
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
 
-        An image that is padded is cut along what is not padded, so that each piece is padded just before it is
-        read, and stays in the caches.
+        An image that is padded is cut along what is not padded, or into blocks of rows where channels are
+        contiguous, so that each piece is padded just before it is read, and stays in the caches.
         """
         *inputs, start = list(self.op.operands)
         fill = producer_of(start)
@@ -113,54 +115,104 @@ class _Window:
         if scalar is not None:
             start = _tensor.empty(sizes_of(start), start.type.element_type)
         pad = producer_of(inputs[0])
-        if pad is None or pad.name != "tensor.pad" or len(pad.operands) != 1:
+        if pad is None or pad.name != "tensor.pad" or not _is_constant(pad):
             return self._unrolled(inputs, start, scalar, ops)
         inputs[0] = pad.operands[0]
-        return self._pieces(self._cut(pad), pad, inputs, start, scalar, ops)
-
-    def _cut(self, pad: Any) -> list[tuple[int, int]]:
-        """Return along which loops the image is cut, and how long the pieces are."""
-        edges = zip(pad.attributes["static_low"], pad.attributes["static_high"], strict=True)
-        plain = [
-            (expr.position, int(pad.operands[0].type.shape[i]), i == len(self.maps[0]) - 1)
-            for i, (expr, (low, high)) in enumerate(zip(self.maps[0], edges, strict=True))
-            if isinstance(expr, ir.AffineDimExpr) and int(low) == int(high) == 0
+        edges = [
+            (int(low), int(high))
+            for low, high in zip(pad.attributes["static_low"], pad.attributes["static_high"], strict=True)
         ]
-        lengths = [(loop, _PIECE if is_last else 1, extent) for loop, extent, is_last in plain]
-        return [(loop, n) for loop, n, extent in lengths if extent > n and extent % n == 0]
+        cut = [
+            expr.position
+            for expr, edge, extent in zip(self.maps[0], edges, inputs[0].type.shape, strict=True)
+            if isinstance(expr, ir.AffineDimExpr) and edge == (0, 0) and extent != 1
+        ]
+        last = self.maps[0][-1]
+        if isinstance(last, ir.AffineDimExpr) and last.position in cut:
+            cut.remove(last.position)
 
-    def _pieces(
-        self, cut: list[tuple[int, int]], pad: Any, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]
-    ) -> Any:
+        def write(parts: list[Any]) -> Any:
+            if isinstance(last, ir.AffineDimExpr):
+                return self._rows(parts, pad, edges, scalar, ops)
+            return self._padded(parts, pad, edges, scalar, ops)
+
+        return self._pieces(cut, [*inputs, start], write)
+
+    def _pieces(self, cut: list[int], parts: list[Any], inside: Callable[[list[Any]], Any]) -> Any:
+        """Write loops that take the operands apart, one of each loop at a time."""
         if not cut:
-            padded = pad.clone()
-            padded.operands[0] = inputs[0]
-            edges = zip(pad.attributes["static_low"], pad.attributes["static_high"], strict=True)
-            shape = [
-                n if ir.ShapedType.is_dynamic_size(n) else n + int(low) + int(high)
-                for n, (low, high) in zip(inputs[0].type.shape, edges, strict=True)
-            ]
-            padded.results[0].set_type(ir.RankedTensorType.get(shape, start.type.element_type))
-            return self._unrolled([padded.results[0], *inputs[1:]], start, scalar, ops)
-        (dim, count), *rest = cut
+            return inside(parts)
+        dim, *rest = cut
+        *inputs, start = parts
         places = [
             next(
                 (i for i, e in enumerate(exprs) if isinstance(e, ir.AffineDimExpr) and e.position == dim), None
             )
             for exprs in self.maps
         ]
-
         at = [expr.position for expr in self.maps[-1]].index(dim)
 
         def write(i: Any, whole: Any) -> Any:
-            parts = [
-                value if place is None else part_of(value, place, i, count)
+            cut_out = [
+                value if place is None else part_of(value, place, i, 1)
                 for value, place in zip([*inputs, whole], places, strict=True)
             ]
-            piece = self._pieces(rest, pad, parts[:-1], parts[-1], scalar, ops)
-            return put_part(piece, whole, at, i, count)
+            return put_part(self._pieces(rest, cut_out, inside), whole, at, i, 1)
 
-        return loop_over(extent_of(start, at), count, start, write)
+        return loop_over(extent_of(start, at), 1, start, write)
+
+    def _rows(
+        self, parts: list[Any], pad: Any, edges: list[tuple[int, int]], scalar: Any, ops: list[Any]
+    ) -> Any:
+        """Write blocks of rows: the first and the last are padded at their edge, those between are not."""
+        image, *others, start = parts
+        dim = next((i for i, edge in enumerate(edges) if edge != (0, 0)), None)
+        loops = [expr.position for expr in self.maps[-1]]
+        at = (
+            None if dim is None else next((i for i, d in enumerate(loops) if reads(self.maps[0][dim], d)), None)
+        )
+        if dim is None or at is None or any(map(ir.ShapedType.is_dynamic_size, [image.type.shape[dim]])):
+            return self._padded(parts, pad, edges, scalar, ops)
+        expr, (low, high) = self.maps[0][dim], edges[dim]
+        rows, lines = int(start.type.shape[at]), int(image.type.shape[dim])
+        stride = value_at(expr, {loops[at]: 1})
+        # So many lines of the image a block reads.
+        span = (_BLOCK - 1) * stride + value_at(expr, {d: n - 1 for d, n in self.extents.items()}) + 1
+        end = _BLOCK
+        while end + _BLOCK < rows and end * stride - low + span <= lines:
+            end += _BLOCK
+        if end == _BLOCK or low > _BLOCK * stride or span - low > lines:
+            return self._padded(parts, pad, edges, scalar, ops)
+
+        def block(whole: Any, row: Any, count: int, line: Any, read: int, edge: tuple[int, int]) -> Any:
+            around = [*edges[:dim], edge, *edges[dim + 1 :]]
+            pieces = [part_of(image, dim, line, read), *others, part_of(whole, at, row, count)]
+            return put_part(self._padded(pieces, pad, around, scalar, ops), whole, at, row, count)
+
+        def middle(i: Any, whole: Any) -> Any:
+            row = _arith.addi(i, index_value(_BLOCK))
+            line = _arith.subi(_arith.muli(row, index_value(stride)), index_value(low))
+            return block(whole, row, _BLOCK, line, span, (0, 0))
+
+        first = block(start, index_value(0), _BLOCK, index_value(0), span - low, (low, 0))
+        between = loop_over(end - _BLOCK, _BLOCK, first, middle)
+        line = end * stride - low
+        return block(between, index_value(end), rows - end, index_value(line), lines - line, (0, high))
+
+    def _padded(
+        self, parts: list[Any], pad: Any, edges: list[tuple[int, int]], scalar: Any, ops: list[Any]
+    ) -> Any:
+        image, *others, start = parts
+        copy = pad.clone()
+        copy.operands[0] = image
+        copy.attributes["static_low"] = ir.DenseI64ArrayAttr.get([low for low, _ in edges])
+        copy.attributes["static_high"] = ir.DenseI64ArrayAttr.get([high for _, high in edges])
+        shape = [
+            n if ir.ShapedType.is_dynamic_size(n) else n + low + high
+            for n, (low, high) in zip(image.type.shape, edges, strict=True)
+        ]
+        copy.results[0].set_type(ir.RankedTensorType.get(shape, start.type.element_type))
+        return self._unrolled([copy.results[0], *others], start, scalar, ops)
 
     def _unrolled(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
         """Write the op that has all places of the window as operands."""
@@ -225,6 +277,11 @@ class _Window:
         dynamic = [n for n in extents if not isinstance(n, int)]
         part = _tensor.extract_slice(type_, value, [], dynamic, [], **arrays)
         return part, [ir.AffineDimExpr.get(loop) for loop, _ in left]
+
+
+def _is_constant(pad: Any) -> bool:
+    """Return True where edges are known and filled with one value, wherever they are."""
+    return len(pad.operands) == 1 and not any(list(a.uses) for a in pad.regions[0].blocks[0].arguments)
 
 
 def _again(block: Any, arguments: list[Any]) -> Any:
