@@ -2,6 +2,7 @@
 // Idea:    the steps for convolutions of any kind, to be included: a schedule names this file and parts/cpu.mlir in
 //          comments (lhkit: library parts/convolutions.mlir) and declares the sequences that it includes.
 // Knobs:   none.
+// Result:  those of the schedules that include it.
 // What a payload does not have is not found, as where tiles come out even.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
