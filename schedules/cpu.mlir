@@ -5,10 +5,12 @@
 //          become products of matrices, which are cut into tiles that stay in registers, over packed panels, as in
 //          fc_relu.mlir, and end with what follows them by elements; all other ops become vectors along the dimension
 //          in which memory is contiguous.
-// Knobs:   tile_m, tile_n: rows and columns of a product's tile; lanes: elements of 32 bits in a vector;
+// Knobs:   window_elements: elements in the windows of a convolution that are copied at once, so that they stay in half
+//          of a core's L2. tile_m, tile_n: rows and columns of a product's tile; lanes: elements of 32 bits in a vector;
 //          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir.
 // Result:  to be measured.
 // lhkit: library parts/cpu.mlir
+// lhkit: library parts/convolutions.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: library parts/loop_order.mlir
@@ -35,11 +37,17 @@ module attributes {transform.with_named_sequence} {
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 
+    %window_elements = transform.tune.knob<"window_elements"> = 262144 : i64 from options = [32768, 65536, 131072, 262144, 524288] -> !transform.param<i64>
+
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
+    %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     %found = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
-    %put_aside = "lhkit.outline_ops"(%found) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
+    %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
+    %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
@@ -76,6 +84,8 @@ module attributes {transform.with_named_sequence} {
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     transform.annotate %layers "aside" : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_depthwise failures(propagate) (%payload, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @schedule_windows failures(propagate) (%payload) : (!transform.any_op) -> ()
     transform.foreach %others : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @schedule_reductions failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
@@ -181,6 +191,12 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/convolutions.mlir:
+  transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @schedule_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})
