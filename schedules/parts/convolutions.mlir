@@ -12,26 +12,27 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @convolutions_to_contractions(%root: !transform.any_op {transform.readonly},
       %elements: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    %windows = transform.foreach %generic : !transform.any_op -> !transform.any_op {
+    transform.foreach %generic : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %copy = transform.include @try_convolution failures(suppress) (%each, %elements)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-      transform.yield %copy : !transform.any_op
+      transform.include @try_convolution failures(suppress) (%each, %elements)
+        : (!transform.any_op, !transform.param<i64>) -> ()
     }
+    // Of the payload's own copies generic ops were made before.
+    %windows = transform.structured.match ops{["linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %windows "windows" : !transform.any_op
     transform.yield %windows : !transform.any_op
   }
   transform.named_sequence private @try_convolution(%op: !transform.any_op {transform.consumed},
-      %elements: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %windows = transform.include @write_as_contraction failures(propagate) (%op, %elements)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.yield %windows : !transform.any_op
+      %elements: !transform.param<i64> {transform.readonly}) {
+    transform.include @write_as_contraction failures(propagate) (%op, %elements)
+      : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield
   }
   transform.named_sequence private @write_as_contraction(%op: !transform.any_op {transform.consumed},
-      %elements: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+      %elements: !transform.param<i64> {transform.readonly}) {
     %contraction, %windows = "lhkit.convolution_to_contraction"(%op, %elements)
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    transform.yield %windows : !transform.any_op
+    transform.yield
   }
 
   // Make vectors of the copies of rows of windows, four vectors long, and what is left.
