@@ -14,7 +14,6 @@ _CLEAN_UP = (
     "transform.apply_cse",
     "transform.apply_dce",
     "transform.apply_licm",
-    "transform.annotate",
 )
 # Passes over the payload that write values in one way: they are left out where that changes nothing.
 _OWN = "lhkit."
@@ -115,15 +114,17 @@ def smaller(
             if is_same(kept):
                 lines = kept
                 break
-    # From the end: what is cleaned up once more later need not be cleaned up before.
-    at = len(lines)
-    while at > 0 and tried < most:
-        at -= 1
-        if at >= len(lines) or lines[at].op not in _CLEAN_UP:
+    # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
+    last = {line.text: line for line in lines}
+    early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
+    single = [{x} for x in reversed([x for x in lines if x.op in _CLEAN_UP])]
+    done: set[Line] = set()
+    for removed in [set(early), *single]:
+        if not removed or removed <= done or tried >= most:
             continue
-        kept = without(lines, {lines[at]}, marks, root)
+        kept = without(lines, done | removed, marks, root)
         if kept is not None:
             tried += 1
             if is_same(kept):
-                lines = kept
-    return lines
+                done |= removed
+    return without(lines, done, marks, root) or lines

@@ -14,7 +14,7 @@ from lhkit.kernels.verification import verify
 from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
 from lhkit.load.schedule_export import tunable_text
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.errors import LhkitError, public
+from lhkit.model.errors import LhkitError, UsageError, public
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
@@ -174,7 +174,10 @@ class _Search:
         return self._with_matchers()
 
     def _with_matchers(self) -> Schedule:
-        whole = standalone(self.general)
+        try:
+            whole = standalone(self.general)
+        except UsageError:  # sequences of two files that have one name
+            return self.general
         text = tunable_text(dataclasses.replace(whole, settings=tuple(self.general.values.items())))
         return load_schedule(text, name=self._name, target=self.general.target, worker=self.worker)
 
@@ -274,16 +277,19 @@ class _Search:
 
 
 _UNVERIFIED = "not verified yet."
-_NAMED = re.compile(r"%[\w$.-]+|\^bb\d+|#map\d*")
+_NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 
 
 def normal_text(text: str, marks: set[str]) -> str:
     """Return a payload's text with values numbered and without some attributes."""
     if marks:
         any_of = "|".join(sorted(marks))
-        text = re.sub(rf'\b(?:{any_of})(?: = (?:"[^"]*"|affine_map<\([^>]*->[^>]*>))?(?=[,}}])', "", text)
+        text = re.sub(rf'\b(?:{any_of})(?: = (?:"[^"]*"|#map\d*|affine_map<\([^>]*->[^>]*>))?(?=[,}}])', "", text)
         text = re.sub(r"\{[ ,]+", "{", re.sub(r"[ ,]+\}", "}", re.sub(r",(?:\s*,)+", ",", text)))
         text = re.sub(r" (?:attributes )?\{\}", "", text)
+    maps = dict(re.findall(r"^(#map\d*) = (.*)$", text, re.MULTILINE))
+    text = re.sub(r"^#map\d* = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"#map\d*", lambda m: maps.get(m[0], m[0]), text)
     numbers: dict[str, str] = {}
     return _NAMED.sub(lambda m: numbers.setdefault(m[0], f"{m[0][0]}{len(numbers)}"), text)
 

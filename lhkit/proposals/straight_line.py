@@ -20,6 +20,7 @@ _MATCHERS = ("transform.foreach_match", "transform.collect_matching")
 # Steps that only look, and tell the steps behind them whether to go on.
 _QUESTIONS = ("transform.match.", "transform.num_associations", "transform.debug.", "transform.assert")
 _MARK = re.compile(r'attributes \{(\w+)(?: = ("[^"]*"|[^,}]+))?')
+_KNOB = "transform.tune.knob"
 _MOST_SPLIT = 32
 
 
@@ -367,7 +368,8 @@ class StraightLine:
         if not has_effect and step.results and not any(self._is_live(r) for r in step.results):
             self._handles |= dict.fromkeys(step.results, EMPTY)
             return
-        if not has_effect and step.results and step.op.startswith(("transform.structured.match", "transform.get_")):
+        is_question = step.op.startswith(("transform.structured.match", "transform.get_", "transform.param."))
+        if not has_effect and step.results and is_question:
             first = self._first[step.results[0]].payload
             if (same := self._reusable(first)) is not None:
                 self._handles[step.results[0]] = same
@@ -494,10 +496,14 @@ def written(lines: Sequence[Line], indent: str = "    ") -> str:
     taken: set[str] = {"%root"}
     out: list[str] = []
     said = ""
-    for line in lines:
-        if line.why and line.why != said:
-            out += [indent + each for each in line.why.splitlines()]
-            said = line.why
+    reasons = [line.why if line.has_effect else "" for line in lines]
+    for i in reversed(range(len(lines) - 1)):
+        # What only gives handles is there for the step that reads them.
+        reasons[i] = reasons[i] or (reasons[i + 1] if lines[i].op != _KNOB else "")
+    for line, why in zip(lines, reasons, strict=True):
+        if why and why != said:
+            out += [indent + each for each in why.splitlines()]
+            said = why
         out += _written(line, taken, indent)
     return "\n".join(out)
 
