@@ -59,6 +59,7 @@ __all__ = [
     "Limits",
     "Measurement",
     "Payload",
+    "Proposal",
     "Schedule",
     "Session",
     "Sweep",
@@ -82,6 +83,7 @@ __all__ = [
     "measure",
     "ops",
     "payloads",
+    "propose",
     "replay_strategies",
     "scheduled_footprint",
     "shipped_folder",
@@ -130,6 +132,8 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import Kernel, empty
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
+        case "Proposal" | "propose":
+            from lhkit.proposals.proposal import Proposal, propose
         case "scheduled_footprint":
             from lhkit.kernels.kernel import scheduled_footprint
         case "measure":

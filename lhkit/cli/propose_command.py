@@ -1,0 +1,32 @@
+"""``lhkit propose``: a first schedule for a payload, verified."""
+
+from __future__ import annotations
+
+import click
+
+from lhkit.cli.terminal import say, write_text
+from lhkit.load.target_choice import CHOICES, VARIABLE
+from lhkit.proposals.proposal import propose
+
+
+@click.command("propose", epilog="Example: lhkit propose data/matmul.mlir -o first.mlir")
+@click.argument("payload")
+@click.option(
+    "-o", "--output", default="-", metavar="FILE", help="Where the schedule goes; - is standard output."
+)
+@click.option(
+    "--target",
+    type=click.Choice(CHOICES),
+    help=f"Instruction set for the defaults of knobs (default: {VARIABLE}, else this CPU).",
+)
+def command(payload: str, output: str, target: str | None) -> None:
+    """Write a first schedule for PAYLOAD, to be read, changed and swept.
+
+    It is what schedules/cpu.mlir does with this payload, step by step, with plain matches and the knobs that
+    matter. Before it is written it is verified against the unscheduled payload. What it says of that, and of
+    the ops that it leaves alone, goes to standard error.
+    """
+    proposal = propose(payload, target)
+    write_text(output, proposal.text)
+    for line in proposal.lines:
+        say(f"lhkit: {line}", err=True)
