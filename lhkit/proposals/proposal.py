@@ -33,7 +33,15 @@ from lhkit.worker.requests import Apply
 _FOR_ANY = "cpu.mlir"
 _MOST_TRIALS = 24  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
-_NO_WORK = ("arith.constant", "func.", "tensor.empty", "builtin.", "linalg.yield", "linalg.index", "tensor.yield")
+_NO_WORK = (
+    "arith.constant",
+    "func.",
+    "tensor.empty",
+    "builtin.",
+    "linalg.yield",
+    "linalg.index",
+    "tensor.yield",
+)
 _HEADER = """\
 // Payload: {payload}
 // Idea:    what cpu.mlir does with this payload on {target}, without its matchers: each step below changes the
@@ -186,7 +194,7 @@ class _Search:
         return f"proposed for {self.payload.source}"
 
     def _loadable(self, lines: Sequence[Line]) -> Schedule:
-        """Return lines as a schedule that was not parsed yet; knobs have the values that they were traced with."""
+        """Return lines as a schedule that was not parsed yet; knobs have the values that were traced."""
         steps = written(lines)
         values = self.general.values
         knobs = tuple(k for k in self.general.knobs if f'knob<"{k.name}">' in steps)
@@ -218,13 +226,21 @@ class _Search:
         )
         used = tuple((k.name, values[k.name]) for k in knobs)
         draft = dataclasses.replace(
-            self.general, source=self._name, text=text, knobs=knobs, settings=used, target_defaults=(), libraries=()
+            self.general,
+            source=self._name,
+            text=text,
+            knobs=knobs,
+            settings=used,
+            target_defaults=(),
+            libraries=(),
         )
         return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
 
     def _applied(self, schedule: Schedule) -> str:
         self.applications += 1
-        answer = (self.worker or shared_worker()).ask(Apply(payload_source(self.payload), application_of(schedule)))
+        answer = (self.worker or shared_worker()).ask(
+            Apply(payload_source(self.payload), application_of(schedule))
+        )
         return answer.text or self.payload.text
 
     def _normal(self, text: str) -> str:
@@ -247,7 +263,7 @@ class _Search:
             else:
                 script = Script(text, self._name)
                 try:
-                    text = knob_to_literal(script, knob.name, int(value)).text  # type: ignore[call-overload]
+                    text = knob_to_literal(script, knob.name, int(value)).text
                 except LhkitError:  # a step that takes no literal
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
@@ -284,7 +300,9 @@ def normal_text(text: str, marks: set[str]) -> str:
     """Return a payload's text with values numbered and without some attributes."""
     if marks:
         any_of = "|".join(sorted(marks))
-        text = re.sub(rf'\b(?:{any_of})(?: = (?:"[^"]*"|#map\d*|affine_map<\([^>]*->[^>]*>))?(?=[,}}])', "", text)
+        text = re.sub(
+            rf'\b(?:{any_of})(?: = (?:"[^"]*"|#map\d*|affine_map<\([^>]*->[^>]*>))?(?=[,}}])', "", text
+        )
         text = re.sub(r"\{[ ,]+", "{", re.sub(r"[ ,]+\}", "}", re.sub(r",(?:\s*,)+", ",", text)))
         text = re.sub(r" (?:attributes )?\{\}", "", text)
     maps = dict(re.findall(r"^(#map\d*) = (.*)$", text, re.MULTILINE))
@@ -299,7 +317,7 @@ def _structured_left(text: str) -> int:
 
 
 def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
-    """Return the ops of a payload that are no vector code after a trace; all that compute if none is structured."""
+    """Return the ops of a payload that are no vector code after a trace; all ops if none is structured."""
     ops = {op.id: op for op in trace.op_records}
     given = [op for op in trace.op_records if op.born < 0 and not op.name.startswith(_NO_WORK)]
     structured = [op for op in given if op.name.startswith(_STRUCTURED)]
@@ -315,7 +333,11 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
         if op.died is None and op.name.startswith(_STRUCTURED) and not op.name.startswith(_NO_WORK):
             for origin in _origins(op, ops):
                 line = _line_of(payload.text, origin.source)
-                why = "it is on memrefs; cpu.mlir takes tensors" if "memref<" in line else "it stays a loop over elements: cpu.mlir knows no vector code for it"
+                why = (
+                    "it is on memrefs; cpu.mlir takes tensors"
+                    if "memref<" in line
+                    else "it stays a loop over elements: cpu.mlir knows no vector code for it"
+                )
                 found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))
     return sorted(found.values(), key=lambda x: (x.source.line, x.source.column) if x.source else (0, 0))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lhkit.model.trace_json import read_order
 from lhkit.model.trace_record import HandleChange, ParamReference, Reference, Trace, TraceStep
@@ -83,7 +82,6 @@ class _Text:
     syntax: Syntax
     steps: dict[int, OpSyntax]
     sequences: dict[str, OpSyntax]
-    starts: list[int] = field(default_factory=list)
 
     def sequence_around(self, op: OpSyntax) -> OpSyntax:
         """Return the named sequence that an op is in."""
@@ -172,7 +170,7 @@ class StraightLine:
                 continue
             if len(there) > _MOST_SPLIT or not set(wanted) <= set(there):
                 raise NotStraight(f"no plain match finds {len(wanted)} of {len(there)} ops {name}")
-            single = [self._reusable((i,)) for i in there]
+            single: Sequence[Handle | None] = [self._reusable((i,)) for i in there]
             if any(s is None for s in single):
                 single = self._split(everything, tuple(there), hint)
             parts += [s for s, i in zip(single, there, strict=True) if i in wanted and s is not None]
@@ -330,9 +328,7 @@ class StraightLine:
         for result, hint, parts in zip(step.results, syntax.values, yielded, strict=False):
             self._handles[result] = self._merged(parts, hint) if self._is_live(result) else EMPTY
 
-    def _roll(
-        self, start: int, targets: list[Handle], pieces: list[list[Handle]], count: int
-    ) -> None:
+    def _roll(self, start: int, targets: list[Handle], pieces: list[list[Handle]], count: int) -> None:
         """Make a loop of iterations again that do the same to each op and give nothing."""
         lines = self.lines[start + 1 :]
         is_split = len(self.lines) > start and self.lines[start].op == "transform.split_handle"

@@ -73,7 +73,18 @@ def test_a_proposal_is_plain_steps_that_give_what_the_general_schedule_gives(nam
     general = trace_schedule(made.payload, load_schedule("cpu.mlir", worker=worker), worker=worker)
     straight = trace_schedule(made.payload, made.schedule, worker=worker)
     assert straight.outcome.status == "ok"
-    marks = {"part", "layer", "end", "role", "strip", "is_strip", "named", "reads_matmul", "reads_matmuls", "way"}
+    marks = {
+        "part",
+        "layer",
+        "end",
+        "role",
+        "strip",
+        "is_strip",
+        "named",
+        "reads_matmul",
+        "reads_matmuls",
+        "way",
+    }
     marks |= {"reduction", "row", "size", "rows", "filling", "panel"}
     marks |= {*re.findall(r'annotate %\w+ "(\w+)"', "".join(text for _, text in general.texts))} - {"fastmath"}
     assert normal_text(straight.last_snapshot_text(), marks) == normal_text(general.last_snapshot_text(), marks)
@@ -85,7 +96,7 @@ def test_a_matmul_is_a_short_schedule_for_any_tool(proposed, worker):
     assert "lhkit." not in steps(made.text)
     assert not made.left_alone
     text = apply_portable(made.payload, made.schedule, worker=worker)
-    assert "linalg" not in text and "vector.fma" in text or "vector.outerproduct" in text
+    assert "linalg." not in text and "vector.fma" in text
     assert 1 < made.applications < 40
 
 
