@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
+    from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
     from lhkit.sweeps.sweep_summary import SweepResult

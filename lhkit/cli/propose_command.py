@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import click
 
 from lhkit.cli.terminal import say, write_text
-from lhkit.load.target_choice import CHOICES, VARIABLE
-from lhkit.proposals.proposal import propose
+from lhkit.model.errors import LhkitError
+from lhkit.model.target import VECTORS
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import Ping
 
 
 @click.command("propose", epilog="Example: lhkit propose data/matmul.mlir -o first.mlir")
@@ -16,8 +21,8 @@ from lhkit.proposals.proposal import propose
 )
 @click.option(
     "--target",
-    type=click.Choice(CHOICES),
-    help=f"Instruction set for the defaults of knobs (default: {VARIABLE}, else this CPU).",
+    type=click.Choice((*VECTORS, "host")),
+    help="Instruction set for the defaults of knobs (default: LHKIT_TARGET, else this CPU).",
 )
 def command(payload: str, output: str, target: str | None) -> None:
     """Write a first schedule for PAYLOAD, to be read, changed and swept.
@@ -26,7 +31,16 @@ def command(payload: str, output: str, target: str | None) -> None:
     matter. Before it is written it is verified against the unscheduled payload. What it says of that, and of
     the ops that it leaves alone, goes to standard error.
     """
+    # The compiler starts while the rest is imported, which takes as long.
+    threading.Thread(target=_start, args=(shared_worker(),), daemon=True).start()
+    from lhkit.proposals.proposal import propose
+
     proposal = propose(payload, target)
     write_text(output, proposal.text)
     for line in proposal.lines:
         say(f"lhkit: {line}", err=True)
+
+
+def _start(worker: Worker) -> None:
+    with contextlib.suppress(LhkitError):  # the first request says it again
+        worker.ask(Ping())
