@@ -129,14 +129,12 @@ def __getattr__(name: str) -> Any:
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "check":
             from lhkit.checks.schedule_check import check_schedule as check
-        case "Kernel" | "compile" | "empty" | "verify":
-            from lhkit.kernels.kernel import Kernel, empty
+        case "Kernel" | "compile" | "empty" | "scheduled_footprint" | "verify":
+            from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
         case "Proposal" | "propose":
             from lhkit.proposals.proposal import Proposal, propose
-        case "scheduled_footprint":
-            from lhkit.kernels.kernel import scheduled_footprint
         case "measure":
             from lhkit.bench.side_by_side import measure
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":

@@ -15,7 +15,6 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
-# Passes over the payload that write values in one way: they are left out where that changes nothing.
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
