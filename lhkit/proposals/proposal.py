@@ -176,7 +176,8 @@ class _Search:
         for with_all_marks in (False, True):
             lines = live_lines(straight.lines, self.marks, with_all_marks=with_all_marks)
             if is_same(lines):
-                lines = smaller(lines, self.marks, straight.root, is_same, _MOST_TRIALS)
+                shorter = smaller(lines, self.marks, straight.root, is_same, _MOST_TRIALS)
+                lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
                 return self._with_knobs(self._loadable(lines))
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
