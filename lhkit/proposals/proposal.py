@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,9 +29,12 @@ from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, w
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Apply
 
 _FOR_ANY = "cpu.mlir"
+# How long another value of a knob may take: at least so many seconds, and so many times the value that is taken.
+_LEAST_SECONDS, _MOST_TIMES = 1.0, 20
 _MOST_TRIALS = 24  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
 _NO_WORK = (
@@ -237,12 +241,10 @@ class _Search:
         )
         return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
 
-    def _applied(self, schedule: Schedule) -> str:
+    def _applied(self, schedule: Schedule, limits: Limits | None = None) -> str:
         self.applications += 1
-        answer = (self.worker or shared_worker()).ask(
-            Apply(payload_source(self.payload), application_of(schedule))
-        )
-        return answer.text or self.payload.text
+        request = Apply(payload_source(self.payload), application_of(schedule))
+        return (self.worker or shared_worker()).ask(request, limits=limits).text or self.payload.text
 
     def _normal(self, text: str) -> str:
         """Return a payload's text without names of values and without marks, to be compared."""
@@ -254,10 +256,13 @@ class _Search:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
         text, script = draft.text, Script(draft.text, self._name)
         target = self.general.target or None
+        begin = time.perf_counter()
         left = _structured_left(self._applied(draft))
+        # Tiles that are no longer cut into vectors take minutes.
+        limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
         for knob in draft.knobs:
             value = self.general.values[knob.name]
-            options = [o for o in knob.options if o == value or self._holds(draft, knob, o, left)]
+            options = [o for o in knob.options if o == value or self._holds(draft, knob, o, left, limits)]
             if len(options) > 1:
                 listed = ", ".join(map(str, options))
                 text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
@@ -269,12 +274,12 @@ class _Search:
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
 
-    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int) -> bool:
+    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int, limits: Limits) -> bool:
         """Return True if the steps apply with another value, and leave no more ops as they are."""
         text = with_knobs_set(dataclasses.replace(draft, settings=((knob.name, value),)))
         knobs = tuple(dataclasses.replace(k, default=value) if k.name == knob.name else k for k in draft.knobs)
         try:
-            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs))
+            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs), limits)
         except LhkitError:
             return False
         return _structured_left(applied) <= left

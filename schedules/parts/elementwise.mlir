@@ -21,12 +21,12 @@ module attributes {transform.with_named_sequence} {
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %ops "to_cut" : !transform.any_op
+    // A mark for lhkit's lowering, which other programs leave alone.
+    %functions = transform.get_parent_op %ops {op_name = "func.func", deduplicate} : (!transform.any_op) -> !transform.any_op
+    %stream_bytes = transform.param.constant 8388608 : i64 -> !transform.param<i64>
+    transform.annotate %functions "stream_results" = %stream_bytes : !transform.any_op, !transform.param<i64>
     transform.include @cut_into_rows failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @vectorize_rows_of_any failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
-    // A mark for lhkit's lowering, which other programs leave alone.
-    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %stream_bytes = transform.param.constant 8388608 : i64 -> !transform.param<i64>
-    transform.annotate %function "stream_results" = %stream_bytes : !transform.any_op, !transform.param<i64>
     transform.yield
   }
 
