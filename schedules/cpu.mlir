@@ -37,7 +37,7 @@ module attributes {transform.with_named_sequence} {
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
-    %found = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %found = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
     %put_aside = "lhkit.outline_ops"(%found) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
@@ -45,7 +45,7 @@ module attributes {transform.with_named_sequence} {
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
 
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
-    %contractions = transform.collect_matching @is_contraction in %payload : (!transform.any_op) -> !transform.any_op
+    %contractions = transform.include @find_contractions failures(propagate) (%payload) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -125,19 +125,43 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // One product of two operands of 32 bits is added to the result, over any dimensions.
+  // One product of two operands is added to the result, over any dimensions. Operands may be extended before that.
+  transform.named_sequence private @find_contractions(%root: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %of_floats = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %of_integers = transform.collect_matching @is_integer_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %all = transform.merge_handles %of_floats, %of_integers : !transform.any_op
+    transform.yield %all : !transform.any_op
+  }
   transform.named_sequence private @is_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
-    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    transform.match.structured failures(propagate) %op : !transform.any_op {
     ^bb0(%generic: !transform.any_op):
       transform.match.structured.body %generic {contraction = ["arith.mulf", "arith.addf"]} : !transform.any_op
-      %result = transform.match.structured.init %generic[0] : (!transform.any_op) -> !transform.any_value
+      transform.match.structured.yield
+    }
+    transform.include @has_32_bit_result failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_integer_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    transform.match.structured failures(propagate) %op : !transform.any_op {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.body %generic {contraction = ["arith.muli", "arith.addi"]} : !transform.any_op
+      transform.match.structured.yield
+    }
+    transform.include @has_32_bit_result failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @has_32_bit_result(%op: !transform.any_op {transform.readonly}) {
+    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%structured: !transform.any_op):
+      %result = transform.match.structured.init %structured[0] : (!transform.any_op) -> !transform.any_value
       %width = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
       transform.match.structured.yield %width : !transform.param<i64>
     }
     %wanted = transform.param.constant 32 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %bits, %wanted : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    transform.yield
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
