@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from lhkit.compiler.interpreter.effects import module_around
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.functions import symbol_name
-from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
+from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _func: Any = host_module("dialects.func")
 
@@ -27,8 +28,10 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
     which would fuse what computes the operands into a product and pull reshapes through it. The pass
     ``inline`` brings them back. ``transform.loop.outline`` does the same for loops.
 
+    Values from around an op that its region reads, such as scalars, are further arguments.
+
     Args:
-        target: Ops without regions that refer to values around them; consumed.
+        target: Ops; consumed.
         name: How the functions are called, with a number after it.
         rewriter: How the payload is changed.
 
@@ -36,13 +39,8 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
         The calls.
 
     Raises:
-        SilenceableError: An op whose regions use values from around it, or that ends a block.
+        SilenceableError: An op that ends a block.
     """
-    for op in target:
-        inside = [each for region in op.operation.regions for block in region for each in block.operations]
-        given = [*op.operation.operands, *_defined(op.operation)]
-        if any(value not in given for each in inside for value in each.operation.operands):
-            raise SilenceableError("its region reads values from around it", at=op)
     taken = {
         symbol_name(each.operation)
         for op in target[:1]
@@ -52,26 +50,45 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
     return [_outline(op.operation, function, rewriter) for op, function in zip(target, free, strict=False)]
 
 
-def _defined(op: Any) -> list[Any]:
-    blocks = [block for region in op.regions for block in region]
-    return [
-        value
-        for block in blocks
-        for value in [*block.arguments, *(r for each in block.operations for r in each.operation.results)]
-    ]
+def _captured(op: Any) -> list[Any]:
+    """Return the values from around an op that its regions use, each once."""
+    inside = [each.operation for region in op.regions for block in region for each in _ops_in(block)]
+    defined = [r for each in inside for r in each.results]
+    blocks = [b for each in (op, *inside) for region in each.regions for b in region]
+    defined += [argument for block in blocks for argument in block.arguments]
+    found: list[Any] = []
+    for value in (value for each in inside for value in each.operands):
+        if value not in defined and value not in found:
+            found.append(value)
+    return found
+
+
+def _ops_in(block: Any) -> Iterator[Any]:
+    """Yield the ops of a block and those nested in them."""
+    for op in block.operations:
+        yield op.operation
+        for region in op.operation.regions:
+            for nested in region:
+                yield from _ops_in(nested)
 
 
 def _outline(op: Any, name: str, rewriter: Rewriter) -> Any:
-    operands, results = list(op.operands), [r.type for r in op.results]
+    captured = _captured(op)
+    given, results = [*op.operands, *captured], [r.type for r in op.results]
     with ir.InsertionPoint(module_around(op).regions[0].blocks[0]), op.location:
-        function = _func.FuncOp(name, ([value.type for value in operands], results), visibility="private")
+        function = _func.FuncOp(name, ([value.type for value in given], results), visibility="private")
         body = function.add_entry_block()
     with ir.InsertionPoint(body), op.location:
         copy = op.clone()
-        for i, argument in enumerate(body.arguments):
+        for i, argument in enumerate(list(body.arguments)[: len(op.operands)]):
             copy.operands[i] = argument
+        for value, argument in zip(captured, list(body.arguments)[len(op.operands) :], strict=True):
+            for each in (e for region in copy.regions for block in region for e in _ops_in(block)):
+                for i, operand in enumerate(each.operands):
+                    if operand == value:
+                        each.operands[i] = argument
         _func.ReturnOp(list(copy.results))
     with rewriter.before(op):
-        call = _func.CallOp(function, operands)
+        call = _func.CallOp(function, given)
     rewriter.replace(op, call)
     return call.operation
