@@ -115,9 +115,15 @@ IN_VECTORS = {
     "sums of a transposed matrix": payload_of(
         ["(d0, d1) -> (d1, d0)", "(d0, d1) -> (d0)"], [P, R], ["31x70x"], "70x", SUM
     ),
-    "matrix times vector": payload_of([ROWS[0], COLUMNS[1], ROWS[1]], [P, R], ["17x203x", "203x"], "17x", PRODUCTS),
+    "matrix times vector": payload_of(
+        [ROWS[0], COLUMNS[1], ROWS[1]], [P, R], ["17x203x", "203x"], "17x", PRODUCTS
+    ),
     "vector times matrix": payload_of(
-        ["(d0, d1) -> (d1)", "(d0, d1) -> (d1, d0)", "(d0, d1) -> (d0)"], [P, R], ["31x", "31x203x"], "203x", PRODUCTS
+        ["(d0, d1) -> (d1)", "(d0, d1) -> (d1, d0)", "(d0, d1) -> (d0)"],
+        [P, R],
+        ["31x", "31x203x"],
+        "203x",
+        PRODUCTS,
     ),
     "dot": payload_of(["(d0) -> (d0)", "(d0) -> (d0)", "(d0) -> ()"], [R], ["203x", "203x"], "", PRODUCTS),
     "sums where positive": payload_of(
@@ -144,9 +150,15 @@ IN_VECTORS = {
         MAXIMUM,
         init="0xFF800000",
     ),
-    "transpose": payload_of(["(d0, d1) -> (d1, d0)", "(d0, d1) -> (d0, d1)"], [P, P], ["70x33x"], "33x70x", NEGATED),
+    "transpose": payload_of(
+        ["(d0, d1) -> (d1, d0)", "(d0, d1) -> (d0, d1)"], [P, P], ["70x33x"], "33x70x", NEGATED
+    ),
     "permuted": payload_of(
-        ["(d0, d1, d2) -> (d1, d2, d0)", "(d0, d1, d2) -> (d0, d1, d2)"], [P] * 3, ["5x32x16x"], "16x5x32x", NEGATED
+        ["(d0, d1, d2) -> (d1, d2, d0)", "(d0, d1, d2) -> (d0, d1, d2)"],
+        [P] * 3,
+        ["5x32x16x"],
+        "16x5x32x",
+        NEGATED,
     ),
     "written transposed": payload_of(
         ["(d0, d1) -> (d0, d1)", "(d0, d1) -> (d1, d0)"], [P, P], ["70x33x"], "33x70x", NEGATED
@@ -173,7 +185,9 @@ IN_VECTORS = {
 AS_LOOPS = {
     "every second element": payload_of(["(d0) -> (d0 * 2)", "(d0) -> (d0)"], [P], ["139x"], "70x", NEGATED),
     "no loop": payload_of(["() -> ()", "() -> ()"], [], [""], "", NEGATED),
-    "a large cube": payload_of(["(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)"] * 2, [P] * 5, ["2x3x4x5x6x"], "2x3x4x5x6x", NEGATED),
+    "a large cube": payload_of(
+        ["(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)"] * 2, [P] * 5, ["2x3x4x5x6x"], "2x3x4x5x6x", NEGATED
+    ),
 }
 
 
@@ -259,7 +273,9 @@ def softmax_of(*shape, along=-1):
 """
 
 
-@pytest.mark.parametrize("shape", [(90,), (5, 203), (5, 64), (2, 3, 70), (2, 3, 4, 70), (1, 1), (6, 3)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(90,), (5, 203), (5, 64), (2, 3, 70), (2, 3, 4, 70), (1, 1), (6, 3)], ids=str
+)
 def test_softmax_of_any_rank(shape, schedule, worker):
     kernel = lhkit.compile(lhkit.load_payload(softmax_of(*shape)), schedule, worker=worker)
     source = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
@@ -270,7 +286,9 @@ def test_softmax_of_any_rank(shape, schedule, worker):
 
 def test_softmax_goes_row_by_row(schedule, worker):
     """The only tensors besides the result are of one row."""
-    scheduled = lhkit.compile(lhkit.load_payload(softmax_of(2, 3, 200)), schedule, worker=worker).ir("scheduled")
+    scheduled = lhkit.compile(lhkit.load_payload(softmax_of(2, 3, 200)), schedule, worker=worker).ir(
+        "scheduled"
+    )
     sizes = set(re.findall(r"tensor\.empty\(\) : tensor<(\S+)xf32>", scheduled))
     assert sizes <= {"2x3x200", "1x1x200", "1x1", "64"}
 
@@ -316,7 +334,9 @@ def test_sums_that_other_rows_read_are_computed_once(schedule, worker):
     kernel = lhkit.compile(lhkit.load_payload(QUOTIENTS), schedule, worker=worker)
     assert lhkit.verify(kernel).ok
     # No loop over rows stands in a loop over rows.
-    deepest = max(len(line) - len(line.lstrip()) for line in kernel.ir("scheduled").split("\n") if "scf.for" in line)
+    deepest = max(
+        len(line) - len(line.lstrip()) for line in kernel.ir("scheduled").split("\n") if "scf.for" in line
+    )
     assert deepest <= 6
 
 
@@ -342,11 +362,11 @@ def test_what_may_alias_is_left_alone(schedule, worker):
 @pytest.mark.parametrize(("maps", "kinds"), [(ROWS, [P, R]), (COLUMNS, [R, P])], ids=["rows", "columns"])
 def test_dynamic_extents(maps, kinds, extent, schedule, worker):
     kept = kinds.index(P)
-    text = payload_of(maps, kinds, ["?x?x"], "?x", SUM).replace(
-        "tensor.empty()", f"tensor.empty(%n)"
-    )
+    text = payload_of(maps, kinds, ["?x?x"], "?x", SUM).replace("tensor.empty()", f"tensor.empty(%n)")
     text = text.replace(
-        "  %c =", f"  %k = arith.constant {kept} : index\n  %n = tensor.dim %a0, %k : tensor<?x?xf32>\n  %c =", 1
+        "  %c =",
+        f"  %k = arith.constant {kept} : index\n  %n = tensor.dim %a0, %k : tensor<?x?xf32>\n  %c =",
+        1,
     )
     kernel = lhkit.compile(lhkit.load_payload(text), schedule, worker=worker)
     assert "linalg." not in kernel.ir("scheduled")

@@ -30,6 +30,11 @@ I8 = Types("i8", "i8", "i32", ("extsi", "extsi"))
 U8 = Types("i8", "i8", "i32", ("extui", "extsi"))
 I16 = Types("i16", "i16", "i32", ("extsi", "extsi"))
 I32 = Types("i32", "i32", "i32", ("", ""))
+ALL_BF16 = Types("bf16", "bf16", "bf16", ("", ""))
+ALL_F16 = Types("f16", "f16", "f16", ("", ""))
+F64 = Types("f64", "f64", "f64", ("", ""))
+F32_F64 = Types("f32", "f32", "f64", ("extf", "extf"))
+I64 = Types("i64", "i64", "i64", ("", ""))
 WEIGHTS_I8 = Types("f32", "i8", "f32", ("", "sitofp"))
 
 BIAS = {
@@ -46,11 +51,17 @@ BIAS = {
     %scaled = arith.mulf %whole, %scale : f32
     %y = arith.addf %scaled, %v : f32
     linalg.yield %y : f32""",
-    "bf16": """
-  ^bb0(%x: bf16, %v: f32, %o: f32):
-    %wide = arith.extf %x : bf16 to f32
-    %y = arith.addf %wide, %v : f32
+    "f64": """
+  ^bb0(%x: f64, %v: f32, %o: f32):
+    %narrow = arith.truncf %x : f64 to f32
+    %y = arith.addf %narrow, %v : f32
     linalg.yield %y : f32""",
+    "bf16": """
+  ^bb0(%x: bf16, %v: f32, %o: bf16):
+    %wide = arith.extf %x : bf16 to f32
+    %sum = arith.addf %wide, %v : f32
+    %y = arith.truncf %sum : f32 to bf16
+    linalg.yield %y : bf16""",
 }
 
 
@@ -60,11 +71,12 @@ def payload(spec: str, types: Types, *, dynamic: str = "", bias: bool = False, f
     With ``bias``, a vector is then added to its rows, in f32, as a dequantized layer does it.
     """
     operands, result = spec.split("->")
+    final = "bf16" if types.result == "bf16" else "f32"
     names = [*operands.split(","), result]
     dims = sorted(set(spec) - set(",->"), key=lambda d: (d not in result, d))
     a, b, r, out = (
         "tensor<" + "".join(f"{'?' if d in dynamic else EXTENTS[d]}x" for d in n) + element + ">"
-        for n, element in zip([*names, result], [types.lhs, types.rhs, types.result, "f32"], strict=True)
+        for n, element in zip([*names, result], [types.lhs, types.rhs, types.result, final], strict=True)
     )
     vector = f"tensor<{EXTENTS[result[-1]]}xf32>"
     maps = ", ".join(f"affine_map<({', '.join(dims)}) -> ({', '.join(n)})>" for n in names)
@@ -129,6 +141,16 @@ PAYLOADS = {
         ("mk,nk->mn", I32, {"bias": True}),
         ("bmk,bnk->bmn", I32, {}),
         ("mk,nk->mn", WEIGHTS_I8, {"bias": True}),
+        ("mk,kn->mn", ALL_BF16, {}),
+        ("mk,nk->mn", ALL_BF16, {"fill": True, "bias": True}),
+        ("bmk,bnk->bmn", ALL_BF16, {"fill": True}),
+        ("mk,kn->mn", ALL_BF16, {"dynamic": "m"}),
+        ("km,kn->nm", ALL_F16, {}),
+        ("mk,kn->mn", F64, {"bias": True}),
+        ("bmk,bnk->bmn", F64, {"fill": True}),
+        ("mk,kn->mn", F32_F64, {}),
+        ("mk,kn->mn", F64, {"dynamic": "mn"}),
+        ("mk,nk->mn", I64, {}),
     ]
 } | {"a named product of unsigned i8": NAMED}
 

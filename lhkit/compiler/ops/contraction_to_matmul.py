@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
+from lhkit.compiler.ops.widen_accumulators import map_elements
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
@@ -43,8 +43,8 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     not, a ``linalg.transpose`` brings them together. Of all orders, and of both ways to name the operands, the
     one that moves the fewest elements is taken. An operand that is itself a ``linalg.transpose`` is read from
     before it. An operand whose elements the body extends to the result's type is extended as a whole before the
-    product, in the same ``linalg.generic`` that brings its dimensions together. Every product and every sum stays
-    what it was, in the order in which the schedule adds up.
+    product, in the same ``linalg.generic`` that brings its dimensions together. Every product and every sum
+    stays what it was, in the order in which the schedule adds up.
 
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
@@ -55,9 +55,9 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
         The products, a ``linalg.matmul`` for each contraction.
 
     Raises:
-        SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product and
-            a sum; a result of one row or column, which is better read as a reduction; a dimension that is summed
-            in one operand only.
+        SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product
+            and a sum; a result of one row or column, which is better read as a reduction; a dimension that is
+            summed in one operand only.
     """
     layouts = [_layout(op.operation) for op in target]
     return [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
@@ -91,7 +91,7 @@ def _layout(op: Any) -> _Layout:
 
 
 def _casts(op: Any) -> list[_Cast | None]:
-    """Return what becomes of the elements of each operand before they are multiplied; None where nothing does."""
+    """Return what becomes of the elements of each operand before they are multiplied, or None."""
     block = op.regions[0].blocks[0]
     elements, type_ = list(block.arguments)[:2], op.results[0].type.element_type
     body = [each.operation for each in block.operations]
@@ -172,7 +172,7 @@ class _Tensor:
             def body(element: Any) -> Any:
                 return ir.Operation.create(cast.name, results=[cast.element], operands=[element]).results[0]
 
-            return _Tensor(_by_elements([self.value], out, maps, type_, body), dims)
+            return _Tensor(map_elements([self.value], out, maps, type_, body), dims)
         if dims == self.dims:
             return self
         out = _empty([self.mixed_extent(d) for d in dims], self.value)
@@ -317,30 +317,7 @@ def _passed_on(value: Any, start: _Tensor) -> Any:
     # Of what it starts from: only an op that alone reads a product ends it.
     out = _empty([start.mixed_extent(d) for d in start.dims], value)
     add = _arith.addf if is_float else _arith.addi
-    return _by_elements([value, nothing], out, [[0, 1], [], [0, 1]], type_, add)
-
-
-def _by_elements(inputs: list[Any], out: Any, maps: list[list[int]], type_: Any, body: Callable[..., Any]) -> Any:
-    """Return what a body computes from elements of the inputs; each map names the loops that index one."""
-    rank = len(type_.shape)
-    affine = [ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d) for d in dims]) for dims in maps]
-    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-    op = ir.Operation.create(
-        "linalg.generic",
-        results=[type_],
-        operands=[*inputs, out],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in affine]),
-            "iterator_types": ir.ArrayAttr.get([parallel] * rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
-        },
-        regions=1,
-    )
-    elements = [getattr(each.type, "element_type", each.type) for each in [*inputs, out]]
-    block = op.regions[0].blocks.append(*elements)
-    with ir.InsertionPoint(block):
-        _linalg.YieldOp([body(*list(block.arguments)[: len(inputs)])])
-    return op.results[0]
+    return map_elements([value, nothing], out, [[0, 1], [], [0, 1]], type_, add)
 
 
 def _result_of(op: Any) -> Any:
