@@ -13,6 +13,8 @@
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
 - ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
+- ``widen_accumulators``: ``lhkit.widen_accumulators``: sums of products of 16-bit floats are kept in f32, and
+  rounded once.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -27,6 +29,7 @@ from lhkit.compiler.ops import (
     outline_ops,
     prefetch_next_panel,
     replace_with_call,
+    widen_accumulators,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
@@ -39,6 +42,7 @@ __all__ = [
     "outline_ops",
     "prefetch_next_panel",
     "replace_with_call",
+    "widen_accumulators",
     "winograd_conv2d",
 ]
 
