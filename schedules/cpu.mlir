@@ -24,11 +24,14 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.expand_math
-// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window
+// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window, lhkit.widen_accumulators
 // lhkit: require tile_n % lanes == 0
+// lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
+// lhkit: default lanes_64 = vector_bits / 64
+// lhkit: default tile_n_64 = 32 if vector_bits == 512 else 12 if vector_bits == 256 else vector_bits / 32
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // A payload has little of what is looked for:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -40,16 +43,24 @@ module attributes {transform.with_named_sequence} {
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
     %window_elements = transform.tune.knob<"window_elements"> = 262144 : i64 from options = [32768, 65536, 131072, 262144, 524288] -> !transform.param<i64>
+    %tile_n_64 = transform.tune.knob<"tile_n_64"> = 32 : i64 from options = [4, 8, 12, 16, 24, 32] -> !transform.param<i64>
+    %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
 
-    // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
-    // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
     %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
-    %found = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
+    // Products of 16-bit floats are added up in f32, and rounded by what reads them.
+    %of_16_bits = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %of_16_bits : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @add_up_in_32_bits failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
+    // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
+    %found = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
     %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -58,7 +69,7 @@ module attributes {transform.with_named_sequence} {
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
 
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
-    %contractions = transform.collect_matching @is_contraction in %payload : (!transform.any_op) -> !transform.any_op
+    %contractions = transform.include @find_contractions failures(propagate) (%payload) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -97,15 +108,87 @@ module attributes {transform.with_named_sequence} {
     }
     %payload_1 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
 
-    // Tiles of products in registers.
-    transform.include @tile_layers failures(propagate) (%payload_1, %tile_m, %tile_n, %narrow_tile_m, %lanes)
+    // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
+    transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
+    transform.include @make_tiles failures(propagate) (%payload_1, %tile_m, %tile_n, %narrow_tile_m, %lanes)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
-    transform.include @vectorize_layer_tiles failures(propagate) (%payload_1) : (!transform.any_op) -> ()
+    transform.include @make_tiles_if_put_off failures(suppress) (%payload_1, %tile_m, %tile_n_64, %narrow_tile_m, %lanes_64)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     transform.include @prefetch_panels failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
     transform.yield
+  }
+
+  // Cut products into tiles, and make vectors of these.
+  transform.named_sequence private @make_tiles(%root: !transform.any_op {transform.readonly},
+      %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
+      %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    transform.include @tile_layers failures(propagate) (%root, %tile_m, %tile_n, %narrow_tile_m, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.include @vectorize_layer_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  // The same where products were put off. What is included may not go on after a step that fails.
+  transform.named_sequence private @make_tiles_if_put_off(%root: !transform.any_op {transform.readonly},
+      %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
+      %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    transform.include @make_tiles_of_put_off failures(propagate) (%root, %tile_m, %tile_n, %narrow_tile_m, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @make_tiles_of_put_off(%root: !transform.any_op {transform.readonly},
+      %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
+      %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    %bare = transform.structured.match attributes {put_off = "itself"} in %root : (!transform.any_op) -> !transform.any_op
+    %with_epilogue = transform.structured.match attributes {put_off = "epilogue"} in %root : (!transform.any_op) -> !transform.any_op
+    %put_off = transform.merge_handles %bare, %with_epilogue : !transform.any_op
+    %count = transform.num_associations %put_off : (!transform.any_op) -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %count, %one : !transform.param<i64>
+    %by_epilogue = transform.param.constant "epilogue" -> !transform.any_param
+    %itself = transform.param.constant "itself" -> !transform.any_param
+    %epilogues = transform.structured.match attributes {role = "put off"} in %root : (!transform.any_op) -> !transform.any_op
+    %matmuls = transform.structured.specialize %bare : (!transform.any_op) -> !transform.any_op
+    transform.annotate %matmuls "end" = %itself : !transform.any_op, !transform.any_param
+    %matmuls_1 = transform.structured.specialize %with_epilogue : (!transform.any_op) -> !transform.any_op
+    transform.annotate %matmuls_1 "end" = %by_epilogue : !transform.any_op, !transform.any_param
+    transform.annotate %epilogues "role" = %by_epilogue : !transform.any_op, !transform.any_param
+    transform.include @make_tiles failures(propagate) (%root, %tile_m, %tile_n, %narrow_tile_m, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  // Products of 64-bit numbers are called generic until their turn comes.
+  transform.named_sequence private @put_off_64_bits(%root: !transform.any_op {transform.readonly}) {
+    %products = transform.collect_matching @is_product_of_64_bits in %root : (!transform.any_op) -> !transform.any_op
+    %bare = transform.foreach %products : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match attributes {end = "itself"} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
+    %with_epilogue = transform.foreach %products : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match attributes {end = "epilogue"} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
+    %epilogues = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
+    %put_off = transform.param.constant "put off" -> !transform.any_param
+    %by_epilogue = transform.param.constant "epilogue" -> !transform.any_param
+    %itself = transform.param.constant "itself" -> !transform.any_param
+    transform.annotate %epilogues "role" = %put_off : !transform.any_op, !transform.any_param
+    %generic = transform.structured.generalize %bare : (!transform.any_op) -> !transform.any_op
+    transform.annotate %generic "put_off" = %itself : !transform.any_op, !transform.any_param
+    %generic_1 = transform.structured.generalize %with_epilogue : (!transform.any_op) -> !transform.any_op
+    transform.annotate %generic_1 "put_off" = %by_epilogue : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @is_product_of_64_bits(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %bits = transform.include @width_of_result failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
 
   // Write named ops as generic ones, which say what they do by maps and a body; not what is no faster for it.
@@ -141,19 +224,62 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // One product of two operands of 32 bits is added to the result, over any dimensions.
+  // One product of two operands is added to the result, over any dimensions. Operands may be extended before that.
+  transform.named_sequence private @find_contractions(%root: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %of_floats = transform.collect_matching @is_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %of_integers = transform.collect_matching @is_integer_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %all = transform.merge_handles %of_floats, %of_integers : !transform.any_op
+    transform.yield %all : !transform.any_op
+  }
   transform.named_sequence private @is_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
-    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    transform.match.structured failures(propagate) %op : !transform.any_op {
     ^bb0(%generic: !transform.any_op):
       transform.match.structured.body %generic {contraction = ["arith.mulf", "arith.addf"]} : !transform.any_op
-      %result = transform.match.structured.init %generic[0] : (!transform.any_op) -> !transform.any_value
+      transform.match.structured.yield
+    }
+    %bits = transform.include @width_of_result failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_integer_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    transform.match.structured failures(propagate) %op : !transform.any_op {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.body %generic {contraction = ["arith.muli", "arith.addi"]} : !transform.any_op
+      transform.match.structured.yield
+    }
+    %bits = transform.include @width_of_result failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @add_up_in_32_bits(%contraction: !transform.any_op {transform.consumed}) {
+    %widened = "lhkit.widen_accumulators"(%contraction) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  // One of bf16 or f16.
+  transform.named_sequence private @is_narrow_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    transform.match.structured failures(propagate) %op : !transform.any_op {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.body %generic {contraction = ["arith.mulf", "arith.addf"]} : !transform.any_op
+      transform.match.structured.yield
+    }
+    %bits = transform.include @width_of_result failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %wanted = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %wanted : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @width_of_result(%op: !transform.any_op {transform.readonly}) -> !transform.param<i64> {
+    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%structured: !transform.any_op):
+      %result = transform.match.structured.init %structured[0] : (!transform.any_op) -> !transform.any_value
       %width = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
       transform.match.structured.yield %width : !transform.param<i64>
     }
-    %wanted = transform.param.constant 32 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %bits, %wanted : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    transform.yield %bits : !transform.param<i64>
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
@@ -205,6 +331,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/layers.mlir:
   transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
+  transform.named_sequence private @ends_of(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @tile_layers(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})

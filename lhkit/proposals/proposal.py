@@ -33,7 +33,7 @@ from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Apply
 
 _FOR_ANY = "cpu.mlir"
-# How long another value of a knob may take: at least so many seconds, and so many times the value that is taken.
+# How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
 _LEAST_SECONDS, _MOST_TIMES = 1.0, 20
 _MOST_TRIALS = 24  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")

@@ -20,6 +20,8 @@
   them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
   elementwise ops.
+- ``widen_accumulators``: ``lhkit.widen_accumulators``: sums of products of 16-bit floats are kept in f32, and
+  rounded once.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -36,6 +38,7 @@ from lhkit.compiler.ops import (
     prefetch_next_panel,
     replace_with_call,
     unroll_window,
+    widen_accumulators,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
@@ -50,6 +53,7 @@ __all__ = [
     "prefetch_next_panel",
     "replace_with_call",
     "unroll_window",
+    "widen_accumulators",
     "winograd_conv2d",
 ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
+from lhkit.compiler.ops.widen_accumulators import map_elements
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
@@ -21,6 +22,8 @@ _Dims = tuple[int, ...]
 _UNKNOWN_EXTENT = 64
 _DYNAMIC_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
+# What an operand's elements may become before they are multiplied.
+_CASTS = frozenset({"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"})
 
 
 @transform_op("lhkit.contraction_to_matmul", consumes=["target"])
@@ -39,19 +42,22 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     that are summed, are collapsed to one each, where they lie side by side and in one order; where they do
     not, a ``linalg.transpose`` brings them together. Of all orders, and of both ways to name the operands, the
     one that moves the fewest elements is taken. An operand that is itself a ``linalg.transpose`` is read from
-    before it. Every product and every sum stays what it was, in the order in which the schedule adds up.
+    before it. An operand whose elements the body extends to the result's type is extended as a whole before the
+    product, in the same ``linalg.generic`` that brings its dimensions together. Every product and every sum
+    stays what it was, in the order in which the schedule adds up.
 
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
-            added to the result, which has one element type with them; consumed.
+            added to the result, whose element type the operands have or are cast to in the body; consumed.
         rewriter: How the payload is changed.
 
     Returns:
         The products, a ``linalg.matmul`` for each contraction.
 
     Raises:
-        SilenceableError: Another op; buffers; several element types; a result of one row or column, which is
-            better read as a reduction; a dimension that is summed in one operand only.
+        SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product
+            and a sum; a result of one row or column, which is better read as a reduction; a dimension that is
+            summed in one operand only.
     """
     layouts = [_layout(op.operation) for op in target]
     return [_rewrite(op.operation, layout, rewriter) for op, layout in zip(target, layouts, strict=True)]
@@ -62,13 +68,10 @@ def _layout(op: Any) -> _Layout:
     operands = list(op.operands)
     if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_contraction_op(op):
         raise SilenceableError("this is no contraction of two tensors into a third", at=op)
-    types = {str(value.type.element_type) for value in operands}
-    body = {each.operation.name for each in op.regions[0].blocks[0].operations}
-    if len(types) != 1 or not body <= _BODY:
-        raise SilenceableError("it works on several element types, or not by products and sums", at=op)
+    casts = _casts(op)
     maps = _linalg.get_indexing_maps(op)
     dims = [tuple(ir.AffineDimExpr(e).position for e in map_.value.results) for map_ in maps]
-    lhs, rhs = map(_Tensor.behind_transposes, operands[:2], dims[:2])
+    lhs, rhs = map(_Tensor.behind_transposes, operands[:2], dims[:2], casts)
     result = _Tensor(operands[2], dims[2])
     kinds = _linalg.infer_contraction_dimensions(op)
     rows, columns, steps = ({int(d) for d in found} for found in (kinds.m, kinds.n, kinds.k))
@@ -87,27 +90,55 @@ def _layout(op: Any) -> _Layout:
     return min(layouts, key=_Layout.moved)
 
 
+def _casts(op: Any) -> list[_Cast | None]:
+    """Return what becomes of the elements of each operand before they are multiplied, or None."""
+    block = op.regions[0].blocks[0]
+    elements, type_ = list(block.arguments)[:2], op.results[0].type.element_type
+    body = [each.operation for each in block.operations]
+    products = [each for each in body if each.name in {"arith.mulf", "arith.muli"}]
+    casts = {each.results[0]: each for each in body if each.name in _CASTS and each.results[0].type == type_}
+    if len(products) != 1 or len(casts) + sum(each.name in _BODY for each in body) != len(body):
+        raise SilenceableError("it has more in it than casts of its operands, a product and a sum", at=op)
+    found: list[_Cast | None] = [None, None]
+    for factor in products[0].operands:
+        cast = casts.get(factor)
+        element = factor if cast is None else cast.operands[0]
+        if element not in elements:
+            raise SilenceableError("it multiplies something else than an element of each operand", at=op)
+        found[elements.index(element)] = None if cast is None else _Cast(cast.name, type_)
+    return found
+
+
 def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
     """Return the orders in which the tensors have these dimensions."""
     return list(dict.fromkeys(tuple(d for d in tensor.dims if d in dims) for tensor in tensors))
 
 
 @dataclass(frozen=True, slots=True)
+class _Cast:
+    """What becomes of each element of an operand: the op, and the type after it."""
+
+    name: str
+    element: Any
+
+
+@dataclass(frozen=True, slots=True)
 class _Tensor:
-    """A tensor with the dimension of the contraction that each of its own is."""
+    """A tensor with the dimension of the contraction that each of its own is, and what its elements become."""
 
     value: Any
     dims: _Dims
+    cast: _Cast | None = None
 
     @classmethod
-    def behind_transposes(cls, value: Any, dims: _Dims) -> _Tensor:
+    def behind_transposes(cls, value: Any, dims: _Dims, cast: _Cast | None) -> _Tensor:
         """Read what transposes of a value read, in its own order."""
         producer = producer_of(value)
         permutation = None if producer is None else permutation_of(producer)
         if producer is None or permutation is None:
-            return cls(value, dims)
+            return cls(value, dims, cast)
         before = tuple(dims[permutation.index(d)] for d in range(len(dims)))
-        return cls.behind_transposes(producer.operands[0], before)
+        return cls.behind_transposes(producer.operands[0], before, cast)
 
     def extent(self, dim: int) -> int:
         return int(self.value.type.shape[self.dims.index(dim)])
@@ -131,7 +162,17 @@ class _Tensor:
         return all(self.dims[i : i + len(g)] == g for i, g in zip(starts, groups, strict=True))
 
     def transposed(self, dims: _Dims) -> _Tensor:
-        """Return the tensor with its dimensions in this order."""
+        """Return the tensor with its dimensions in this order and its elements cast."""
+        cast = self.cast
+        if cast is not None:
+            type_ = ir.RankedTensorType.get([self.extent(d) for d in dims], cast.element)
+            out = _tensor.empty([self.mixed_extent(d) for d in dims], cast.element)
+            maps = [[dims.index(d) for d in self.dims], list(range(len(dims)))]
+
+            def body(element: Any) -> Any:
+                return ir.Operation.create(cast.name, results=[cast.element], operands=[element]).results[0]
+
+            return _Tensor(map_elements([self.value], out, maps, type_, body), dims)
         if dims == self.dims:
             return self
         out = _empty([self.mixed_extent(d) for d in dims], self.value)
@@ -270,30 +311,13 @@ def _passed_on(value: Any, start: _Tensor) -> Any:
     type_ = value.type
     if not ir.ShapedType.is_dynamic_size(type_.shape[1]):
         return value
-    element, (rows, columns) = type_.element_type, map(ir.AffineDimExpr.get, range(2))
+    element = type_.element_type
     is_float = isinstance(element, ir.FloatType)
     nothing = _arith.constant(element, -0.0 if is_float else 0)
-    whole = ir.AffineMapAttr.get(ir.AffineMap.get(2, 0, [rows, columns]))
-    one = ir.AffineMapAttr.get(ir.AffineMap.get(2, 0, []))
-    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
     # Of what it starts from: only an op that alone reads a product ends it.
-    extents = [start.mixed_extent(d) for d in start.dims]
-    op = ir.Operation.create(
-        "linalg.generic",
-        results=[type_],
-        operands=[value, nothing, _empty(extents, value)],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get([whole, one, whole]),
-            "iterator_types": ir.ArrayAttr.get([parallel, parallel]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-        },
-        regions=1,
-    )
-    body = op.regions[0].blocks.append(element, element, element)
-    with ir.InsertionPoint(body):
-        add = _arith.addf if is_float else _arith.addi
-        _linalg.YieldOp([add(*list(body.arguments)[:2])])
-    return op.results[0]
+    out = _empty([start.mixed_extent(d) for d in start.dims], value)
+    add = _arith.addf if is_float else _arith.addi
+    return map_elements([value, nothing], out, [[0, 1], [], [0, 1]], type_, add)
 
 
 def _result_of(op: Any) -> Any:
