@@ -19,6 +19,7 @@
 //          channels_last; conv2d.mlir has the faster ways. Products of narrow types run at the speed of f32.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
+// lhkit: library parts/attention.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: library parts/loop_order.mlir
@@ -50,6 +51,7 @@ module attributes {transform.with_named_sequence} {
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
     %window_elements = transform.tune.knob<"window_elements"> = 262144 : i64 from options = [32768, 65536, 131072, 262144, 524288] -> !transform.param<i64>
+    %rows = transform.tune.knob<"rows"> = 96 : i64 from options = [24, 48, 96, 192] -> !transform.param<i64>
     %tile_n_64 = transform.tune.knob<"tile_n_64"> = 32 : i64 from options = [4, 8, 12, 16, 24, 32] -> !transform.param<i64>
     %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
 
@@ -75,22 +77,29 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
 
+    // Attention goes by rows of queries, whatever computes its operands.
+    transform.include @find_attention failures(propagate) (%payload) : (!transform.any_op) -> ()
+    %apart = transform.include @find_contractions_apart failures(propagate) (%payload) : (!transform.any_op) -> !transform.any_op
+    %out_of_reach = "lhkit.outline_ops"(%apart) {name = "operand"} : (!transform.any_op) -> !transform.any_op
+    transform.include @fuse_attention failures(propagate) (%payload, %rows) : (!transform.any_op, !transform.param<i64>) -> ()
+    %payload_0 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
+
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
-    %contractions = transform.include @find_contractions failures(propagate) (%payload) : (!transform.any_op) -> !transform.any_op
+    %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
     }
-    %plain = transform.collect_matching @is_plain_product in %payload : (!transform.any_op) -> !transform.any_op
+    %plain = transform.collect_matching @is_plain_product in %payload_0 : (!transform.any_op) -> !transform.any_op
     transform.foreach %plain : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @call_matmul failures(suppress) (%each) : (!transform.any_op) -> ()
     }
-    transform.include @mark_ends failures(propagate) (%payload) : (!transform.any_op) -> ()
+    transform.include @mark_ends failures(propagate) (%payload_0) : (!transform.any_op) -> ()
 
     // All other ops, while products, what they start from and what ends them are put aside.
-    %others = transform.structured.match ops{["func.func"]} in %payload : (!transform.any_op) -> !transform.any_op
-    %products = transform.structured.match ops{["linalg.matmul"]} in %payload : (!transform.any_op) -> !transform.any_op
+    %others = transform.structured.match ops{["func.func"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    %products = transform.structured.match ops{["linalg.matmul"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
     %before = transform.foreach %products : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %start = transform.include @start_of failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
@@ -102,18 +111,18 @@ module attributes {transform.with_named_sequence} {
       transform.yield %fill : !transform.any_op
     }
     %starts = transform.merge_handles deduplicate %fills : !transform.any_op
-    %ends = transform.structured.match attributes {role = "epilogue"} in %payload : (!transform.any_op) -> !transform.any_op
+    %ends = transform.structured.match attributes {role = "epilogue"} in %payload_0 : (!transform.any_op) -> !transform.any_op
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     transform.annotate %layers "aside" : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
-    transform.include @schedule_depthwise failures(propagate) (%payload, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.include @schedule_windows failures(propagate) (%payload) : (!transform.any_op) -> ()
+    transform.include @schedule_depthwise failures(propagate) (%payload_0, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @schedule_windows failures(propagate) (%payload_0) : (!transform.any_op) -> ()
     transform.foreach %others : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @schedule_reductions failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
       transform.include @schedule_elementwise failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     }
-    %payload_1 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
+    %payload_1 = transform.apply_registered_pass "inline" to %payload_0 : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
     transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
@@ -238,6 +247,29 @@ module attributes {transform.with_named_sequence} {
     %all = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.yield %all : !transform.any_op
   }
+  // The contractions that are no part of an attention.
+  transform.named_sequence private @find_contractions_apart(%root: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %all = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
+    %apart = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %kept = transform.include @unless_of_attention failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %kept : !transform.any_op
+    }
+    transform.yield %apart : !transform.any_op
+  }
+  transform.named_sequence private @unless_of_attention(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %kept = transform.include @is_not_of_attention failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %kept : !transform.any_op
+  }
+  transform.named_sequence private @is_not_of_attention(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %scores = transform.structured.match attributes {attention_scores} in %op : (!transform.any_op) -> !transform.any_op
+    %values = transform.structured.match attributes {attention_values} in %op : (!transform.any_op) -> !transform.any_op
+    %either = transform.merge_handles %scores, %values : !transform.any_op
+    %marks = transform.num_associations %either : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
   transform.named_sequence private @is_contraction(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
     transform.match.structured failures(propagate) %op : !transform.any_op {
@@ -329,6 +361,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/attention.mlir:
+  transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})
+  transform.named_sequence private @fuse_attention(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/convolutions.mlir:
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
