@@ -18,7 +18,7 @@
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then products of other orders of dimensions than a matmul's stay loops.
-// lhkit: optional lhkit.contraction_to_matmul, lhkit.widen_accumulators, lhkit.outline_ops, lhkit.expand_math
+// lhkit: optional lhkit.contraction_to_matmul, lhkit.add_up_in_f32, lhkit.outline_ops, lhkit.expand_math
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: default lanes = vector_bits / 32
@@ -40,11 +40,14 @@ module attributes {transform.with_named_sequence} {
     %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
-    // Products of 16-bit floats are added up in f32, and rounded by what reads them.
-    %of_16_bits = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %of_16_bits : !transform.any_op {
+    // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
+    // bits, where that is exact.
+    %of_floats = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %of_integers = transform.collect_matching @is_integer_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
+    transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @add_up_in_32_bits failures(suppress) (%each) : (!transform.any_op) -> ()
+      transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
@@ -239,8 +242,8 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @add_up_in_32_bits(%contraction: !transform.any_op {transform.consumed}) {
-    %widened = "lhkit.widen_accumulators"(%contraction) : (!transform.any_op) -> !transform.any_op
+  transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
+    %widened = "lhkit.add_up_in_f32"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
   // One of bf16 or f16.

@@ -1,5 +1,7 @@
 """Transform ops of lhkit itself, defined as a user would define them.
 
+- ``add_up_in_f32``: ``lhkit.add_up_in_f32``: products of 16-bit floats and of small integers are added up in
+  f32.
 - ``contraction_to_matmul``: ``lhkit.contraction_to_matmul``: contractions in any order of dimensions become
   matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
@@ -13,8 +15,6 @@
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
 - ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
-- ``widen_accumulators``: ``lhkit.widen_accumulators``: sums of products of 16-bit floats are kept in f32, and
-  rounded once.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops import (
+    add_up_in_f32,
     contraction_to_matmul,
     convert_const_resources_to_args,
     expand_math,
@@ -29,12 +30,12 @@ from lhkit.compiler.ops import (
     outline_ops,
     prefetch_next_panel,
     replace_with_call,
-    widen_accumulators,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
 
 __all__ = [
+    "add_up_in_f32",
     "contraction_to_matmul",
     "convert_const_resources_to_args",
     "expand_math",
@@ -42,7 +43,6 @@ __all__ = [
     "outline_ops",
     "prefetch_next_panel",
     "replace_with_call",
-    "widen_accumulators",
     "winograd_conv2d",
 ]
 
