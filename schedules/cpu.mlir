@@ -6,7 +6,9 @@
 //          fc_relu.mlir, and end with what follows them by elements; all other ops become vectors along the dimension
 //          in which memory is contiguous.
 // Knobs:   tile_m, tile_n: rows and columns of a product's tile; lanes: elements of 32 bits in a vector;
-//          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir.
+//          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. tile_n_64, lanes_64: tile_n and lanes of
+//          products of 64-bit numbers. Operands of fewer bits are extended as a whole first, in one pass each; bf16,
+//          f16 and integers of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
 // Result:  to be measured.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
