@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
+    from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
     from lhkit.sweeps.sweep_summary import SweepResult
@@ -59,6 +60,7 @@ __all__ = [
     "Limits",
     "Measurement",
     "Payload",
+    "Proposal",
     "Schedule",
     "Session",
     "Sweep",
@@ -82,6 +84,7 @@ __all__ = [
     "measure",
     "ops",
     "payloads",
+    "propose",
     "replay_strategies",
     "scheduled_footprint",
     "shipped_folder",
@@ -126,12 +129,12 @@ def __getattr__(name: str) -> Any:
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "check":
             from lhkit.checks.schedule_check import check_schedule as check
-        case "Kernel" | "compile" | "empty" | "verify":
-            from lhkit.kernels.kernel import Kernel, empty
+        case "Kernel" | "compile" | "empty" | "scheduled_footprint" | "verify":
+            from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
-        case "scheduled_footprint":
-            from lhkit.kernels.kernel import scheduled_footprint
+        case "Proposal" | "propose":
+            from lhkit.proposals.proposal import Proposal, propose
         case "measure":
             from lhkit.bench.side_by_side import measure
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":

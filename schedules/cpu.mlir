@@ -1,26 +1,33 @@
-// Payload: data/matmul.mlir, or any other. Whatever linalg has in it on tensors is matched by structure (which loops are parallel, how operands are
-//          read, what the body computes), never by name: products in any order of dimensions, reductions, what works
-//          by elements. What is not known is left as it is, and is correct.
+// Payload: data/matmul.mlir, or any other. Whatever linalg has in it on tensors is matched by structure (which loops
+//          are parallel, how operands are read, what the body computes), never by name: products in any order of
+//          dimensions, convolutions and poolings in any layout, reductions, what works by elements. What is not
+//          known is left as it is, and is correct.
 // Idea:    one first draft for every payload. Ops that work by elements are merged with their readers; contractions
 //          become products of matrices, which are cut into tiles that stay in registers, over packed panels, as in
-//          fc_relu.mlir, and end with what follows them by elements; all other ops become vectors along the dimension
-//          in which memory is contiguous.
+//          fc_relu.mlir, and end with what follows them by elements; convolutions become contractions of copied
+//          windows; all other ops become vectors along the dimension in which memory is contiguous.
 // Knobs:   tile_m, tile_n: rows and columns of a product's tile; lanes: elements of 32 bits in a vector;
-//          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. tile_n_64, lanes_64: tile_n and lanes of
-//          products of 64-bit numbers. Operands of fewer bits are extended as a whole first, in one pass each; bf16,
-//          f16 and integers of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
+//          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. window_elements: elements in the
+//          windows of a convolution that are copied at once, so that they stay in half of a core's L2. tile_n_64,
+//          lanes_64: tile_n and lanes of products of 64-bit numbers. Operands of fewer bits are extended as a whole
+//          first, in one pass each; bf16, f16 and integers of 8 bits (with up to 1024 steps) are then multiplied and
+//          added in f32.
 // Result:  to be measured.
 // lhkit: library parts/cpu.mlir
+// lhkit: library parts/convolutions.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
-// lhkit: library parts/rows.mlir
 // lhkit: library parts/loop_order.mlir
 // lhkit: library parts/partial_sums.mlir
+// lhkit: library parts/vector_tiles.mlir
+// lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
-// Exports to other programs go without these: then products of other orders of dimensions than a matmul's stay loops.
-// lhkit: optional lhkit.contraction_to_matmul, lhkit.add_up_in_f32, lhkit.outline_ops, lhkit.expand_math
+// Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
+// matmul's, stay loops.
+// lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.expand_math
+// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: default lanes = vector_bits / 32
@@ -38,10 +45,16 @@ module attributes {transform.with_named_sequence} {
     %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
+    %window_elements = transform.tune.knob<"window_elements"> = 262144 : i64 from options = [32768, 65536, 131072, 262144, 524288] -> !transform.param<i64>
     %tile_n_64 = transform.tune.knob<"tile_n_64"> = 32 : i64 from options = [4, 8, 12, 16, 24, 32] -> !transform.param<i64>
     %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
+    // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
+    // by elements on as many slices as a window has places.
+    %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
     // bits, where that is exact.
     %of_floats = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
@@ -54,7 +67,8 @@ module attributes {transform.with_named_sequence} {
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
     %found = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
-    %put_aside = "lhkit.outline_ops"(%found) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
+    %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
+    %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
@@ -91,6 +105,8 @@ module attributes {transform.with_named_sequence} {
     %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
     transform.annotate %layers "aside" : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_depthwise failures(propagate) (%payload, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @schedule_windows failures(propagate) (%payload) : (!transform.any_op) -> ()
     transform.foreach %others : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @schedule_reductions failures(propagate) (%each, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
@@ -105,6 +121,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @make_tiles_if_put_off failures(suppress) (%payload_1, %tile_m, %tile_n_64, %narrow_tile_m, %lanes_64)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%payload_1) : (!transform.any_op) -> ()
+    transform.include @prefetch_panels failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
     transform.yield
@@ -311,7 +328,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/convolutions.mlir:
+  transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @schedule_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
+  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
   transform.named_sequence private @ends_of(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})

@@ -161,7 +161,10 @@ def _body(rng, kinds, element, source, inputs, results):
         lines += [f"%where = arith.select %is, {total}, %none : {element}"]
         total = "%where"
     if rng.random() < 0.15:
-        lines += [f"%i = linalg.index {rng.randrange(len(kinds))} : index", "%j = arith.index_cast %i : index to i32"]
+        lines += [
+            f"%i = linalg.index {rng.randrange(len(kinds))} : index",
+            "%j = arith.index_cast %i : index to i32",
+        ]
         # Positions below 16 are exact in every type.
         lines += ["%low = arith.constant 15 : i32", "%k = arith.andi %j, %low : i32"]
         if is_float:

@@ -25,6 +25,7 @@ _COMMANDS = {
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
     "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
     "lab": "Start JupyterLab on a private copy of the notebooks.",
+    "propose": "Write a first schedule for a payload, verified.",
     "publish": "Turn notebooks into web pages that need no kernel and no network.",
     "run": "Compile a payload for this CPU, scheduled or not, and run it once.",
     "sweep": "Try the variants of a schedule's knobs: verify, time and keep each.",

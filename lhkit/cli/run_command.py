@@ -37,7 +37,7 @@ from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import dtype_named
+from lhkit.worker.shared_arrays import dtype_named, is_narrow
 
 Array = NDArray[Any]
 SCHEMA = "lhkit.run/1"
@@ -103,6 +103,8 @@ def command(
             raise LhkitError(Failure(kind="wrong-result", message=message, advice=advice))
     if run.kernel.output:
         say(run.kernel.output.rstrip(), err=True)
+    if run.kernel.printed:
+        say(run.kernel.printed.rstrip(), err=True)
     if out is not None:
         _save(out, run)
     write_json(json_file, _succeeded(run))
@@ -162,9 +164,9 @@ def _load_array(file: str, type_: ArrayType) -> Array:
         raise usage_error(f"{file} is not a .npy file: {error}") from None
     if not isinstance(array, np.ndarray):
         raise usage_error(f"{file} holds several arrays; --arg takes a .npy file with one")
-    # bfloat16 travels in files as float32.
-    if type_.dtype == "bfloat16" and array.dtype == np.float32:
-        return array.astype(dtype_named("bfloat16"))
+    # What is narrower than NumPy's own types travels in files as float32.
+    if is_narrow(type_.dtype) and array.dtype == np.float32:
+        return array.astype(dtype_named(type_.dtype))
     return array
 
 
@@ -173,8 +175,8 @@ def _save(path: str, run: _Run) -> None:
     named = {f"result{i}": r for i, r in enumerate(run.results)}
     named |= {f"arg{i}": a for i, a in enumerate(run.arguments) if types[i].kind == "memref"}
     dtypes = {name: np.asarray(a).dtype.name for name, a in named.items()}
-    plain = {n: np.asarray(a).astype(np.float32) if dtypes[n] == "bfloat16" else a for n, a in named.items()}
-    if "bfloat16" in dtypes.values():
+    plain = {n: np.asarray(a).astype(np.float32) if is_narrow(dtypes[n]) else a for n, a in named.items()}
+    if any(map(is_narrow, dtypes.values())):
         plain["dtypes"] = np.array([f"{n}={d}" for n, d in dtypes.items()])
 
     buffer = io.BytesIO()
@@ -241,7 +243,8 @@ def _describe(result: Any) -> str:
     shape = "x".join(map(str, (*array.shape, array.dtype.name)))
     if array.size == 0:
         return f"{shape}, empty"
-    wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
+    name = array.dtype.name
+    wide = array.astype(np.float64) if is_narrow(name) or name in ("float16", "bool") else array
     if array.ndim == 0:
         return f"{shape} = {array}"
     with np.errstate(invalid="ignore", over="ignore"):  # uninitialized memory may hold signalling NaNs

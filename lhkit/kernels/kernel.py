@@ -172,6 +172,8 @@ class Kernel(Showable):
         function: The signature of the compiled function.
         compile_ns: Time of the last build, from text to machine code.
         output: What the compiler printed during the last build (``transform.print`` and remarks).
+        printed: What the payload printed during the last call (``vector.print``, ``printMemrefF32`` and the
+            like), at most 64 KiB.
         worker: The worker that it lives in.
         microkernels: What runs for the microkernels that the schedule calls.
         target: The target that it is compiled for; empty for this CPU, with all its instructions.
@@ -199,6 +201,7 @@ class Kernel(Showable):
         self.compile_ns = 0
         self.packed_bytes = 0
         self.output = ""
+        self.printed = ""
         self.worker = worker
         self.microkernels = microkernels
         self.target = code_target(target, schedule)
@@ -408,6 +411,7 @@ class Kernel(Showable):
             call = CallKernel(self.build(), arguments, results)
             answer = self._ask(call, before=lambda: [Compile(self.spec())])
             if not answer.is_gone:
+                self.printed = answer.output
                 return answer
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))

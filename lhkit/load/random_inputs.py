@@ -19,6 +19,8 @@ from lhkit.worker.shared_arrays import dtype_named
 DEFAULT_EXTENT = 64
 # So many elements are drawn at a time: drawn at once, float64 would take more memory than the argument.
 _DRAWN = 1 << 20
+# Below this are indices into what has an extent that is not known.
+_SMALL = 8
 
 
 def default_arguments(
@@ -32,6 +34,7 @@ def default_arguments(
         function,
         arguments=tuple(function.arguments[i] for i in unknown),
         sizes=tuple(k for k, i in enumerate(unknown) if i in function.sizes),
+        indices=tuple((unknown.index(i), limit) for i, limit in function.indices if i in unknown),
     )
     others = iter(generate_arguments(rest, seed, extent=extent))
     return [array_of(known[i]) if i in known else next(others) for i in range(len(function.arguments))]
@@ -42,7 +45,8 @@ def generate_arguments(
 ) -> list[NDArray[Any]]:
     """Return one array per argument: normal numbers for floats, small integers, fair coins for bool.
 
-    Indices are not negative; a number that an allocation's size depends on is ``extent``.
+    Indices are not negative, and within the extents that the payload indexes with them where these are known; a
+    number that an allocation's size depends on is ``extent``.
     """
     if not isinstance(seed, int) or seed < 0:
         raise usage_error(f"the seed is {seed!r}, not an integer from 0 up")
@@ -54,9 +58,19 @@ def generate_arguments(
     )
     generator = np.random.default_rng(seed)
     arguments = [_generate(generator, type_, extent) for type_ in function.arguments]
+    for i, limit in function.indices:
+        arguments[i][...] = _as_indices(arguments[i], min(extent, _SMALL) if limit is None else limit)
     for i in function.sizes:
         arguments[i][...] = min(extent, np.iinfo(arguments[i].dtype).max if arguments[i].dtype != bool else 1)
     return arguments
+
+
+def _as_indices(array: NDArray[Any], limit: int) -> NDArray[Any]:
+    """Return integers taken modulo the extent that they index, which the type may be too narrow for."""
+    if array.dtype == bool:
+        return array & (limit > 1)
+    most = int(np.iinfo(array.dtype).max)
+    return np.asarray(np.mod(array, array.dtype.type(max(min(limit, most), 1))))
 
 
 def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> NDArray[Any]:
@@ -69,6 +83,8 @@ def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> 
     flat = array.reshape(-1)
     if type_.dtype == "bool":
         _fill(flat, lambda count: generator.integers(0, 2, count))
+    elif type_.dtype == "int4":  # no integer to NumPy
+        _fill(flat, lambda count: generator.integers(-8, 8, count))
     elif np.issubdtype(dtype, np.integer):
         low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -8
         _fill(flat, lambda count: generator.integers(low, 8, count))

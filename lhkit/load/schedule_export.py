@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import TypeVar
 
 from lhkit.load.loader import parse_text, payload_source, sources_of
@@ -12,6 +13,7 @@ from lhkit.model.schedule import Library, Schedule
 from lhkit.text.knob_text import (
     exported_for,
     folded_text,
+    optional_ops,
     portable_problems,
     standalone,
     with_knobs_set,
@@ -36,22 +38,26 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
     except UsageError as error:
         return (error.failure.describe(),)
     texts = [(schedule.source, schedule.text), *((lib.source, lib.text) for lib in schedule.libraries)]
-    return tuple(problem for name, text in texts for problem in portable_problems(text, name, values))
+    optional = optional_ops(schedule.text)
+    return tuple(problem for name, text in texts for problem in portable_problems(text, name, values, optional))
 
 
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return a schedule's text for other programs: knobs folded, libraries copied in.
 
     Steps of lhkit's own ops keep it from being exported, but for those of ops that a comment calls optional
-    (``// lhkit: optional OP``): the export goes without them, and so has to do what it does without them.
+    (``// lhkit: optional OP``; the schedule's hold for its libraries too): the export goes without them, and so
+    has to do what it does without them.
 
     Comments and layout stay, but for comments about knobs. The first line names the target that values of knobs
     follow from, if any.
     """
     if found := prevents_portable(schedule):
         raise usage_error(f"{schedule.source} cannot be exported to other programs", "\n".join(found))
-    libraries = [_without_optional_steps(library) for library in schedule.libraries]
-    alone = standalone(dataclasses.replace(_without_optional_steps(schedule), libraries=tuple(libraries)))
+    optional = optional_ops(schedule.text)
+    libraries = [_without_optional_steps(library, optional) for library in schedule.libraries]
+    alone = _without_optional_steps(schedule, optional)
+    alone = standalone(dataclasses.replace(alone, libraries=tuple(libraries)))
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
     if schedule.target_defaults:
@@ -62,8 +68,8 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
 _Text = TypeVar("_Text", Schedule, Library)
 
 
-def _without_optional_steps(schedule: _Text) -> _Text:
-    text = without_optional_steps(schedule.text, schedule.source)
+def _without_optional_steps(schedule: _Text, optional: Collection[str]) -> _Text:
+    text = without_optional_steps(schedule.text, schedule.source, optional)
     return dataclasses.replace(schedule, text=text)
 
 

@@ -62,6 +62,8 @@ class Function:
     is_declaration: bool = False  # True where it has no body
     weights: tuple[Weight, ...] = ()  # Which of its arguments were constants once
     sizes: tuple[int, ...] = ()  # Positions of the arguments from which the size of an allocation is computed
+    # Positions of the arguments whose elements are used as indices, each with the extent they index if known
+    indices: tuple[tuple[int, int | None], ...] = ()
 
     @property
     def is_dynamic(self) -> bool:

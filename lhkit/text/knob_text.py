@@ -283,12 +283,17 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
     return _with_regions(text, source, values)
 
 
-def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -> tuple[str, ...]:
-    """Return what other programs do not take in a schedule once its knobs are folded, each with its place."""
+def portable_problems(
+    text: str, source: str, values: Mapping[str, KnobValue], optional: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return what other programs do not take in a schedule once its knobs are folded, each with its place.
+
+    Steps of ops that are called optional, here or by the schedule that has this as a library, are no problem.
+    """
     folded = Script(folded_text(text, source, values), source)
     left = {(op.name, op.string) for op in _own_or_open(folded)}
     script = Script(text, source)
-    optional = _optional_ops(text)
+    optional = {*optional, *optional_ops(text)}
     found = []
     for op in _own_or_open(script):
         if (op.name, op.string) in left and op.name not in optional:
@@ -301,14 +306,14 @@ def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -
 _OPTIONAL = re.compile(r"//\s*lhkit:\s*optional\s+(.*\S)")
 
 
-def without_optional_steps(text: str, source: str) -> str:
-    """Return a schedule's text without the steps of ops that its comments say it does as well without."""
-    optional = _optional_ops(text)
+def without_optional_steps(text: str, source: str, optional: Collection[str] = ()) -> str:
+    """Return a text without the steps of ops that are called optional: by its comments, or by who asks."""
+    optional = {*optional, *optional_ops(text)}
     steps = [cut(text, op, op) for op in _own_or_open(Script(text, source)) if op.name in optional]
     return with_replacements(text, [*comments_removed(text, _OPTIONAL), *steps])
 
 
-def _optional_ops(text: str) -> set[str]:
+def optional_ops(text: str) -> set[str]:
     """Return the names in the comments ``// lhkit: optional OP, OP`` of a text."""
     found = (match[1] for _, match in matching_comments(text, _OPTIONAL))
     return {name.strip() for names in found for name in names.split(",")}

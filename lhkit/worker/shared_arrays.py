@@ -114,13 +114,22 @@ def name_of_dtype(dtype: np.dtype[Any]) -> str:
 
 
 @functools.cache
+def is_narrow(name: str) -> bool:
+    """Return whether a dtype is one of ml_dtypes, which files of NumPy's cannot hold."""
+    return name in ("bfloat16", "int4") or name.startswith("float8_")
+
+
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes. A `UsageError` if unknown."""
-    if name == "bfloat16":
+    """Return the NumPy dtype of a model dtype, those of short floats and of int4 from ml_dtypes.
+
+    A `UsageError` if it is unknown.
+    """
+    if is_narrow(name):
         import ml_dtypes
 
-        short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return short
+        if (narrow := getattr(ml_dtypes, name, None)) is not None:
+            found: np.dtype[Any] = np.dtype(narrow)
+            return found
     try:
         return np.dtype(name)
     except (TypeError, ValueError):

@@ -20,7 +20,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @mark_ops_on_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     %on_tensors = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %on_tensors @is_fill -> @leave_named, @is_linalg -> @mark_named : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %on_tensors @is_fill -> @leave_named, @is_linalg -> @mark_named
+      : (!transform.any_op) -> !transform.any_op
     %named = transform.structured.match attributes {named} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %named : !transform.any_op {
     ^bb0(%op: !transform.any_op):
@@ -30,67 +31,99 @@ module attributes {transform.with_named_sequence} {
     %ordered = transform.foreach_match restrict_root in %generics
       @writes_elements -> @mark_order, @reduces_input_0 -> @mark_order, @reduces_input_1 -> @mark_order,
       @reduces_input_2 -> @mark_order, @reduces_windows -> @mark_windows : (!transform.any_op) -> !transform.any_op
-    %p0 = transform.structured.match attributes {order = affine_map<(d0, d1) -> (d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p0 = transform.structured.match attributes {order = affine_map<(d0, d1) -> (d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i0 = transform.structured.interchange %p0 iterator_interchange = [1, 0] : (!transform.any_op) -> !transform.any_op
-    %p1 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p1 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i1 = transform.structured.interchange %p1 iterator_interchange = [0, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p2 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p2 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d0, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i2 = transform.structured.interchange %p2 iterator_interchange = [1, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p3 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p3 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i3 = transform.structured.interchange %p3 iterator_interchange = [1, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p4 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p4 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i4 = transform.structured.interchange %p4 iterator_interchange = [2, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p5 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p5 = transform.structured.match attributes {order = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i5 = transform.structured.interchange %p5 iterator_interchange = [2, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p6 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p6 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i6 = transform.structured.interchange %p6 iterator_interchange = [0, 1, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p7 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p7 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i7 = transform.structured.interchange %p7 iterator_interchange = [0, 2, 1, 3] : (!transform.any_op) -> !transform.any_op
-    %p8 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p8 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i8 = transform.structured.interchange %p8 iterator_interchange = [0, 2, 3, 1] : (!transform.any_op) -> !transform.any_op
-    %p9 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p9 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i9 = transform.structured.interchange %p9 iterator_interchange = [0, 3, 1, 2] : (!transform.any_op) -> !transform.any_op
-    %p10 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p10 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i10 = transform.structured.interchange %p10 iterator_interchange = [0, 3, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p11 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d2, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p11 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d2, d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i11 = transform.structured.interchange %p11 iterator_interchange = [1, 0, 2, 3] : (!transform.any_op) -> !transform.any_op
-    %p12 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p12 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i12 = transform.structured.interchange %p12 iterator_interchange = [1, 0, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p13 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d0, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p13 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d0, d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i13 = transform.structured.interchange %p13 iterator_interchange = [1, 2, 0, 3] : (!transform.any_op) -> !transform.any_op
-    %p14 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p14 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i14 = transform.structured.interchange %p14 iterator_interchange = [1, 2, 3, 0] : (!transform.any_op) -> !transform.any_op
-    %p15 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p15 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i15 = transform.structured.interchange %p15 iterator_interchange = [1, 3, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p16 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p16 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i16 = transform.structured.interchange %p16 iterator_interchange = [1, 3, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p17 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d1, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p17 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d1, d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i17 = transform.structured.interchange %p17 iterator_interchange = [2, 0, 1, 3] : (!transform.any_op) -> !transform.any_op
-    %p18 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p18 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i18 = transform.structured.interchange %p18 iterator_interchange = [2, 0, 3, 1] : (!transform.any_op) -> !transform.any_op
-    %p19 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d0, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p19 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d0, d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i19 = transform.structured.interchange %p19 iterator_interchange = [2, 1, 0, 3] : (!transform.any_op) -> !transform.any_op
-    %p20 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p20 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i20 = transform.structured.interchange %p20 iterator_interchange = [2, 1, 3, 0] : (!transform.any_op) -> !transform.any_op
-    %p21 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p21 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i21 = transform.structured.interchange %p21 iterator_interchange = [2, 3, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p22 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p22 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i22 = transform.structured.interchange %p22 iterator_interchange = [2, 3, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p23 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p23 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i23 = transform.structured.interchange %p23 iterator_interchange = [3, 0, 1, 2] : (!transform.any_op) -> !transform.any_op
-    %p24 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p24 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i24 = transform.structured.interchange %p24 iterator_interchange = [3, 0, 2, 1] : (!transform.any_op) -> !transform.any_op
-    %p25 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p25 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i25 = transform.structured.interchange %p25 iterator_interchange = [3, 1, 0, 2] : (!transform.any_op) -> !transform.any_op
-    %p26 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p26 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i26 = transform.structured.interchange %p26 iterator_interchange = [3, 1, 2, 0] : (!transform.any_op) -> !transform.any_op
-    %p27 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p27 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i27 = transform.structured.interchange %p27 iterator_interchange = [3, 2, 0, 1] : (!transform.any_op) -> !transform.any_op
-    %p28 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p28 = transform.structured.match attributes {order = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i28 = transform.structured.interchange %p28 iterator_interchange = [3, 2, 1, 0] : (!transform.any_op) -> !transform.any_op
-    %p29 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p29 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i29 = transform.structured.interchange %p29 iterator_interchange = [0, 1, 3, 2] : (!transform.any_op) -> !transform.any_op
-    %p30 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>} in %root : (!transform.any_op) -> !transform.any_op
+    %p30 = transform.structured.match attributes {windows = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2,
+      d3)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     %i30 = transform.structured.interchange %p30 iterator_interchange = [0, 1, 2, 4, 5, 3] : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -158,7 +191,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // Matchers of the operand that says in which order loops run, with its map.
-  transform.named_sequence private @writes_elements(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @writes_elements(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
@@ -167,7 +201,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reduces_input_0(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reduces_input_0(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       %map_in = transform.match.structured.input %linalg[0] {permutation} : (!transform.any_op) -> !transform.affine_map
@@ -175,7 +210,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reduces_input_1(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reduces_input_1(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       %map_in = transform.match.structured.input %linalg[1] {permutation} : (!transform.any_op) -> !transform.affine_map
@@ -183,7 +219,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reduces_input_2(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reduces_input_2(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       %map_in = transform.match.structured.input %linalg[2] {permutation} : (!transform.any_op) -> !transform.affine_map
@@ -191,7 +228,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reduces_windows(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reduces_windows(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       %map_in = transform.match.structured.init %linalg[0] {projected_permutation} : (!transform.any_op) -> !transform.affine_map
@@ -199,11 +237,13 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @mark_order(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
+  transform.named_sequence private @mark_order(%op: !transform.any_op {transform.readonly},
+      %map: !transform.affine_map {transform.readonly}) {
     transform.annotate %op "order" = %map : !transform.any_op, !transform.affine_map
     transform.yield
   }
-  transform.named_sequence private @mark_windows(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
+  transform.named_sequence private @mark_windows(%op: !transform.any_op {transform.readonly},
+      %map: !transform.affine_map {transform.readonly}) {
     transform.annotate %op "windows" = %map : !transform.any_op, !transform.affine_map
     transform.yield
   }
@@ -221,7 +261,8 @@ module attributes {transform.with_named_sequence} {
     transform.include @mark_crossed_loop failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
-  transform.named_sequence private @reads_input_0(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reads_input_0(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
@@ -231,7 +272,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reads_input_1(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reads_input_1(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
@@ -241,7 +283,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @reads_input_2(%op: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.affine_map) {
+  transform.named_sequence private @reads_input_2(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.affine_map) {
     %map = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.affine_map {
     ^bb0(%linalg: !transform.any_op):
       transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
@@ -251,61 +294,87 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op, %map : !transform.any_op, !transform.affine_map
   }
-  transform.named_sequence private @mark_read(%op: !transform.any_op {transform.readonly}, %map: !transform.affine_map {transform.readonly}) {
+  transform.named_sequence private @mark_read(%op: !transform.any_op {transform.readonly},
+      %map: !transform.affine_map {transform.readonly}) {
     transform.annotate %op "read" = %map : !transform.any_op, !transform.affine_map
     transform.yield
   }
   transform.named_sequence private @mark_crossed_loop(%root: !transform.any_op {transform.readonly}) {
     %crossed = transform.param.constant "crossed" -> !transform.any_param
-    %m0 = transform.structured.match attributes {read = affine_map<(d0, d1) -> (d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m0 = transform.structured.match attributes {read = affine_map<(d0, d1) -> (d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m0 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m1 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m1 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m1 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m2 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m2 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m2 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m3 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m3 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d0, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m3 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m4 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m4 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d1, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m4 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m5 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m5 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m5 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m6 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m6 = transform.structured.match attributes {read = affine_map<(d0, d1, d2) -> (d2, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m6 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m7 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m7 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m7 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m8 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m8 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m8 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m9 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m9 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d1, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m9 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m10 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m10 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m10 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m11 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m11 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d0, d3, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m11 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m12 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m12 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m12 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m13 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m13 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d0, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m13 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m14 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m14 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m14 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m15 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m15 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d0, d3, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m15 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m16 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m16 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d1, d3, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m16 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m17 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m17 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m17 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m18 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m18 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d2, d3, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m18 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m19 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m19 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d1, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m19 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m20 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m20 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d0, d2, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m20 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m21 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m21 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d0, d2)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m21 "loop_2" = %crossed : !transform.any_op, !transform.any_param
-    %m22 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m22 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d1, d2, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m22 "loop_0" = %crossed : !transform.any_op, !transform.any_param
-    %m23 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m23 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d0, d1)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m23 "loop_1" = %crossed : !transform.any_op, !transform.any_param
-    %m24 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root : (!transform.any_op) -> !transform.any_op
+    %m24 = transform.structured.match attributes {read = affine_map<(d0, d1, d2, d3) -> (d3, d2, d1, d0)>} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.annotate %m24 "loop_0" = %crossed : !transform.any_op, !transform.any_param
     transform.yield
   }

@@ -73,7 +73,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_2_64(%op: !transform.any_op {transform.consumed}) {
     %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
@@ -85,7 +86,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_2_32(%op: !transform.any_op {transform.consumed}) {
     %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
@@ -97,7 +99,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_2_16(%op: !transform.any_op {transform.consumed}) {
     %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
@@ -109,7 +112,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_2_8(%op: !transform.any_op {transform.consumed}) {
     %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
@@ -121,7 +125,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_2_4(%op: !transform.any_op {transform.consumed}) {
     %all:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#3, %all#4 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#2, %all#5) : (!transform.any_op, !transform.any_op) -> ()
@@ -133,7 +138,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_3_64(%op: !transform.any_op {transform.consumed}) {
     %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [64]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
@@ -145,7 +151,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_3_32(%op: !transform.any_op {transform.consumed}) {
     %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [32]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
@@ -157,7 +164,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_3_16(%op: !transform.any_op {transform.consumed}) {
     %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [16]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
@@ -169,7 +177,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_3_8(%op: !transform.any_op {transform.consumed}) {
     %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()
@@ -181,7 +190,8 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @partial_sums_3_4(%op: !transform.any_op {transform.consumed}) {
     %all:8 = transform.structured.tile_reduction_using_for %op by tile_sizes = [4]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+     
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %ends = transform.merge_handles %all#0, %all#1, %all#2, %all#4, %all#5, %all#6 : !transform.any_op
     transform.annotate %ends "any_part" : !transform.any_op
     transform.include @split_off_end failures(propagate) (%all#3, %all#7) : (!transform.any_op, !transform.any_op) -> ()

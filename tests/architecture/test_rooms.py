@@ -14,7 +14,7 @@ PACKAGE = Path(lhkit.__file__).parent
 BENCHMARKS = PACKAGE.parent / "benchmarks"  # a room beside the package, in no wheel
 FEATURES = {
     *("model", "draw", "text", "worker", "load", "payloads", "traces", "checks", "repairs", "tiles", "kernels"),
-    *("memory", "bench", "sweeps", "compose"),
+    *("memory", "bench", "sweeps", "compose", "proposals"),
 }
 # Room → the rooms that its modules may import, imports for type checking and those inside functions counted.
 # A name without a folder is a module beside the rooms.
@@ -36,6 +36,7 @@ TABLE = {
     "bench": {"model", "text", "worker", "load", "draw", "kernels"},
     "sweeps": {"model", "text", "worker", "load", "draw", "kernels", "bench"},
     "compose": {"model", "text", "worker", "load", "draw", "traces", "checks", "repairs"},
+    "proposals": {"model", "text", "worker", "load", "traces", "kernels"},
     "ops": {"model", "load", "compose"},
     "show": FEATURES,
     "workbench": FEATURES | {"show"},

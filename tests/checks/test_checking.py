@@ -49,7 +49,7 @@ def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
 
 
 # Their parts go on with handles to ops apart from those consumed, which depends on the payload: they may be dead.
-APART = {"conv2d", "cpu", "fc_relu", "mlp"}
+APART = {"conv2d", "cpu", "fc_relu", "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)

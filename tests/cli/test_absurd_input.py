@@ -94,10 +94,10 @@ SCHEDULES = {
 TYPES = {
     "complex<i32>": "NumPy has no complex<i32>",
     "tensor<4xcomplex<f16>>": "NumPy has no complex<f16>",
-    "tensor<4xf8E5M2>": "NumPy has no f8E5M2",
+    "tensor<4xf4E2M1FN>": "NumPy has no f4E2M1FN",
     "f80": "NumPy has no f80",
     "tensor<2xf128>": "NumPy has no f128",
-    "tensor<4xi4>": "NumPy has no i4",
+    "tensor<4xi2>": "NumPy has no i2",
     "i0": "NumPy has no i0",
     "tensor<4xsi1>": "NumPy has no si1",
     "memref<*xf32>": "its rank is not known",

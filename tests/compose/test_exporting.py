@@ -76,6 +76,10 @@ def applied(payload, schedule, worker):
     return trace.last_snapshot_text()
 
 
+# Without the steps that are optional it goes other ways.
+OTHERWISE = ("cpu.mlir",)
+
+
 @pytest.mark.parametrize("name", SHIPPED, ids=lambda n: f"pass transform-interpreter: {n}")
 def test_the_compilers_pass_takes_every_shipped_schedule(name, worker):
     payload, schedule = shipped(name, worker)
@@ -83,7 +87,8 @@ def test_the_compilers_pass_takes_every_shipped_schedule(name, worker):
         schedule = schedule.with_knobs({"winograd": 0})  # exports go without
     text = portable_text(schedule, worker=worker)
     assert "transform.tune" not in text and not prevents_portable(schedule)
-    assert same(apply_portable(payload, schedule, worker=worker)) == same(applied(payload, schedule, worker))
+    exported = same(apply_portable(payload, schedule, worker=worker))
+    assert (exported == same(applied(payload, schedule, worker))) == (name not in OTHERWISE)
     for knob in schedule.knobs[:1]:
         other = schedule.with_knobs({knob.name: next(o for o in knob.options if o != knob.default)})
         assert portable_text(other, worker=worker) != text
@@ -134,6 +139,7 @@ def test_the_compilers_pass_refuses_what_lhkit_refuses(name, worker):
 # What LLVM 19 does not know, with what it says.
 UNKNOWN_IN_19 = {
     "conv2d.mlir": "transform.structured.fuse %shares tile_sizes",
+    "cpu.mlir": "transform.apply_patterns.vector.reorder_multi_reduction_dims",
     "fc_relu.mlir": "transform.apply_patterns.vector.reorder_multi_reduction_dims",
     "matmul.mlir": "transform.structured.fuse %by_rows tile_sizes",
     "mlp.mlir": "transform.apply_patterns.vector.reorder_multi_reduction_dims",

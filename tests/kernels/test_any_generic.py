@@ -15,6 +15,8 @@ SCHEDULE = """
 // lhkit: library parts/rows.mlir
 // lhkit: library parts/loop_order.mlir
 // lhkit: library parts/partial_sums.mlir
+// lhkit: library parts/vector_tiles.mlir
+// lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/elementwise.mlir
 // lhkit: library parts/reductions.mlir
@@ -362,7 +364,7 @@ def test_what_may_alias_is_left_alone(schedule, worker):
 @pytest.mark.parametrize(("maps", "kinds"), [(ROWS, [P, R]), (COLUMNS, [R, P])], ids=["rows", "columns"])
 def test_dynamic_extents(maps, kinds, extent, schedule, worker):
     kept = kinds.index(P)
-    text = payload_of(maps, kinds, ["?x?x"], "?x", SUM).replace("tensor.empty()", f"tensor.empty(%n)")
+    text = payload_of(maps, kinds, ["?x?x"], "?x", SUM).replace("tensor.empty()", "tensor.empty(%n)")
     text = text.replace(
         "  %c =",
         f"  %k = arith.constant {kept} : index\n  %n = tensor.dim %a0, %k : tensor<?x?xf32>\n  %c =",

@@ -311,13 +311,18 @@ REFUSED = {
         "@g, which is declared and has no body",
         (3, 8),
     ),
-    "function of a runtime library": Refused(
-        "func.func @f(%x: f32) {\n  vector.print %x : f32\n  return }", "jit", "printF32", (2, 3)
+    "function of no library": Refused(
+        "llvm.func @missing_here()\nfunc.func @f() {\n  llvm.call @missing_here() : () -> ()\n  return }",
+        "jit",
+        "missing_here",
+        (3, 3),
     ),
     "vector argument": Refused(
         "func.func @f(%x: vector<4xf32>) {\n  return }", "parse", "a vector lives in registers", (1, 1)
     ),
-    "argument of four bits": Refused("func.func @f(%x: i4) {\n  return }", "parse", "NumPy has no i4", (1, 1)),
+    "argument of four bits": Refused(
+        "func.func @f(%x: i4) {\n  return }", "parse", "one i4 is passed as an element of an array only", (1, 1)
+    ),
     "unranked argument": Refused(
         "func.func @f(%x: memref<*xf32>) {\n  return }", "parse", "its rank is not known", (1, 1)
     ),
@@ -328,6 +333,57 @@ REFUSED = {
         (1, 1),
     ),
 }
+
+
+SPARSE = "#sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>"
+
+
+@pytest.mark.parametrize(
+    ("op", "line"),
+    [
+        (f"sparse_tensor.convert %a : {S} to tensor<4x6xf32, {SPARSE}>", "sparse_tensor.convert"),
+        (f"tensor.cast %a : {S} to tensor<4x6xf32, {SPARSE}>", "tensor.cast"),
+        (f"tensor.empty() : tensor<4x6xf32, {SPARSE}>", "tensor.empty"),
+    ],
+)
+def test_sparse_tensors_are_not_read_as_dense(op, line):
+    error = refusal(f"""func.func @f(%a: {S}) -> {S} {{
+  %s = {op}
+  %x = linalg.exp ins(%a : {S}) outs(%s : tensor<4x6xf32, {SPARSE}>) -> tensor<4x6xf32, {SPARSE}>
+  %r = linalg.exp ins(%x : tensor<4x6xf32, {SPARSE}>) outs(%a : {S}) -> {S}
+  return %r : {S}
+}}""")
+    assert error.failure.kind == "lowering"
+    assert f"{line} gives a sparse tensor" in error.failure.message
+    assert error.failure.span.line == 2
+    assert "would read it as dense" in error.failure.advice
+
+
+@pytest.mark.parametrize(
+    ("body", "stage", "named"),
+    [
+        (
+            "%0 = tosa.exp %a : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%1 = tosa.abs %0 : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%2 = tosa.exp %1 : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "%r = tensor.extract %2[%i] : tensor<4xf32>",
+            "bufferize",
+            [("tosa.exp", 2), ("tosa.abs", 3), ("tosa.exp", 4)],
+        ),
+        (
+            "%0 = gpu.thread_id x\n%1 = gpu.block_id x\n%2 = arith.addi %0, %1 : index\n"
+            "%r = tensor.extract %a[%2] : tensor<4xf32>",
+            "lower",
+            [("gpu.thread_id", 2), ("gpu.block_id", 3)],
+        ),
+    ],
+)
+def test_every_op_without_a_lowering_is_named_with_its_place(body, stage, named):
+    error = refusal(f"func.func @f(%a: tensor<4xf32>, %i: index) -> f32 {{\n{body}\nreturn %r : f32 }}")
+    assert error.failure.stage == stage
+    found = [(d.message.partition(":")[0], d.span.line) for d in error.failure.diagnostics]
+    assert found == named
+    assert all(name in error.failure.message for name, _ in named)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -347,3 +403,33 @@ def test_refusal_names_op_place_and_stage(name):
 def test_declaration_that_is_not_called_does_not_matter():
     text = "func.func private @g(tensor<4xf32>) -> f32\nfunc.func @f(%x: f32) -> f32 {\n  return %x : f32 }"
     assert compiled(text, opt_level=0)(1.5) == 1.5
+
+
+SHARED_FILL = """func.func @f(%a: tensor<4x12xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]} ins(%a : tensor<4x12xf32>) outs(%fill : tensor<4xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %more = arith.addf %x, %sum : f32
+    linalg.yield %more : f32
+  } -> tensor<4xf32>
+  %squares = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]} ins(%a : tensor<4x12xf32>) outs(%fill : tensor<4xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %square = arith.mulf %x, %x : f32
+    %more = arith.addf %square, %sum : f32
+    linalg.yield %more : f32
+  } -> tensor<4xf32>
+  return %sums, %squares : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_results_that_start_from_one_tensor(worker):
+    """The first result is computed in its destination, which the second one must not take for its own."""
+    source = np.arange(48, dtype=np.float32).reshape(4, 12)
+    sums, squares = lhkit.compile(lhkit.load_payload(SHARED_FILL), worker=worker)(source)
+    assert (sums == source.sum(1)).all()
+    assert (squares == (source**2).sum(1)).all()

@@ -1,194 +1,135 @@
-"""cpu.mlir on products of other element types than f32."""
+"""Elements of four and eight bits: arrays of ml_dtypes in and out, moved and, for i4, computed with."""
 
-from __future__ import annotations
-
-import re
-from dataclasses import dataclass
-
+import ml_dtypes
 import numpy as np
 import pytest
 
 import lhkit
-from tests.kernels.any_payloads import EXTENTS
+from lhkit.model.errors import PayloadError
 
-
-@dataclass(frozen=True)
-class Types:
-    """The elements of the operands and of the result, and what the body casts each operand by."""
-
-    lhs: str
-    rhs: str
-    result: str
-    casts: tuple[str, str]
-
-    def __str__(self) -> str:
-        return f"{self.lhs} x {self.rhs} -> {self.result} by {'/'.join(self.casts)}"
-
-
-BF16 = Types("bf16", "bf16", "f32", ("extf", "extf"))
-F16 = Types("f16", "f16", "f32", ("extf", "extf"))
-I8 = Types("i8", "i8", "i32", ("extsi", "extsi"))
-U8 = Types("i8", "i8", "i32", ("extui", "extsi"))
-I16 = Types("i16", "i16", "i32", ("extsi", "extsi"))
-I32 = Types("i32", "i32", "i32", ("", ""))
-ALL_BF16 = Types("bf16", "bf16", "bf16", ("", ""))
-ALL_F16 = Types("f16", "f16", "f16", ("", ""))
-F64 = Types("f64", "f64", "f64", ("", ""))
-F32_F64 = Types("f32", "f32", "f64", ("extf", "extf"))
-I64 = Types("i64", "i64", "i64", ("", ""))
-WEIGHTS_I8 = Types("f32", "i8", "f32", ("", "sitofp"))
-
-BIAS = {
-    "f32": """
-  ^bb0(%x: f32, %v: f32, %o: f32):
-    %sum = arith.addf %x, %v : f32
-    %zero = arith.constant 0.0 : f32
-    %y = arith.maximumf %sum, %zero : f32
-    linalg.yield %y : f32""",
-    "i32": """
-  ^bb0(%x: i32, %v: f32, %o: f32):
-    %whole = arith.sitofp %x : i32 to f32
-    %scale = arith.constant 0.125 : f32
-    %scaled = arith.mulf %whole, %scale : f32
-    %y = arith.addf %scaled, %v : f32
-    linalg.yield %y : f32""",
-    "f64": """
-  ^bb0(%x: f64, %v: f32, %o: f32):
-    %narrow = arith.truncf %x : f64 to f32
-    %y = arith.addf %narrow, %v : f32
-    linalg.yield %y : f32""",
-    "bf16": """
-  ^bb0(%x: bf16, %v: f32, %o: bf16):
-    %wide = arith.extf %x : bf16 to f32
-    %sum = arith.addf %wide, %v : f32
-    %y = arith.truncf %sum : f32 to bf16
-    linalg.yield %y : bf16""",
+FLOATS = {
+    "f8E3M4": ml_dtypes.float8_e3m4,
+    "f8E4M3": ml_dtypes.float8_e4m3,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
 }
+ALL_I4 = np.arange(-8, 8, dtype=np.int32).repeat(16)
+OTHERS = np.tile(np.arange(-8, 8, dtype=np.int32), 16)
+VECTORIZED = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+    %t, %l = transform.structured.tile_using_for %op tile_sizes [16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.structured.vectorize %t : !transform.any_op
+    transform.yield
+  }
+}"""
 
 
-def payload(spec: str, types: Types, *, dynamic: str = "", bias: bool = False, fill: bool = False) -> str:
-    """Return a payload for ``np.einsum(spec, a, b)``, to which an argument is added, or with ``fill`` nothing.
+def compiled(text, schedule=None):
+    payload = lhkit.load_payload(text)
+    return lhkit.compile(payload, lhkit.load_schedule(schedule) if schedule else None, function="f")
 
-    With ``bias``, a vector is then added to its rows, in f32, as a dequantized layer does it.
-    """
-    operands, result = spec.split("->")
-    final = "bf16" if types.result == "bf16" else "f32"
-    names = [*operands.split(","), result]
-    dims = sorted(set(spec) - set(",->"), key=lambda d: (d not in result, d))
-    a, b, r, out = (
-        "tensor<" + "".join(f"{'?' if d in dynamic else EXTENTS[d]}x" for d in n) + element + ">"
-        for n, element in zip([*names, result], [types.lhs, types.rhs, types.result, final], strict=True)
-    )
-    vector = f"tensor<{EXTENTS[result[-1]]}xf32>"
-    maps = ", ".join(f"affine_map<({', '.join(dims)}) -> ({', '.join(n)})>" for n in names)
-    kinds = ", ".join('"parallel"' if d in result else '"reduction"' for d in dims)
-    letter = "i" if types.result.startswith("i") else "f"
-    cast = [
-        f"%{v}w = arith.{c} %{v} : {t} to {types.result}" if c else ""
-        for v, c, t in zip("xy", types.casts, (types.lhs, types.rhs), strict=True)
+
+def generic(operands, result, body):
+    """A payload with one elementwise op on arguments of 256 elements."""
+    names = [f"%a{i}" for i in range(len(operands))]
+    tensors = [f"tensor<256x{t}>" for t in operands]
+    maps = ", ".join(["affine_map<(i) -> (i)>"] * (len(operands) + 1))
+    inputs = ", ".join(f"%x{i}: {t}" for i, t in enumerate(operands))
+    return f"""func.func @f({", ".join(f"{n}: {t}" for n, t in zip(names, tensors, strict=True))}) -> tensor<256x{result}> {{
+  %e = tensor.empty() : tensor<256x{result}>
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel"]}}
+      ins({", ".join(names)} : {", ".join(tensors)}) outs(%e : tensor<256x{result}>) {{
+  ^bb0({inputs}, %y: {result}):
+    {body}
+    linalg.yield %z : {result}
+  }} -> tensor<256x{result}>
+  return %r : tensor<256x{result}>
+}}"""
+
+
+@pytest.mark.parametrize("schedule", [None, VECTORIZED])
+@pytest.mark.parametrize(
+    ("operands", "result", "body", "expected"),
+    [
+        (["i4"], "i32", "%z = arith.extsi %x0 : i4 to i32", ALL_I4),
+        (["i4"], "i32", "%z = arith.extui %x0 : i4 to i32", ALL_I4 & 15),
+        (["i32"], "i4", "%z = arith.trunci %x0 : i32 to i4", ALL_I4),
+        (["i4", "i4"], "i4", "%z = arith.addi %x0, %x1 : i4", (ALL_I4 + OTHERS + 8) % 16 - 8),
+        (["i4", "i4"], "i4", "%z = arith.maxsi %x0, %x1 : i4", np.maximum(ALL_I4, OTHERS)),
+    ],
+)
+def test_i4_of_every_value_as_scalars_and_in_vectors(operands, result, body, expected, schedule):
+    kernel = compiled(generic(operands, result, body), schedule)
+    given = [
+        values.astype(ml_dtypes.int4) if type_ == "i4" else values
+        for values, type_ in zip((ALL_I4, OTHERS), operands, strict=False)
     ]
-    x, y = (f"%{v}w" if c else f"%{v}" for v, c in zip("xy", types.casts, strict=True))
-    loops = ", ".join(result)
-    end = f"""
-  %empty = tensor.empty() : {out}
-  %end = linalg.generic {{indexing_maps = [affine_map<({loops}) -> ({loops})>, affine_map<({loops}) -> ({result[-1]})>,
-    affine_map<({loops}) -> ({loops})>], iterator_types = [{", ".join(['"parallel"'] * len(result))}]}}
-    ins(%r, %bias : {r}, {vector}) outs(%empty : {out}) {{{BIAS.get(types.result, "")}
-  }} -> {out}
-  return %end : {out}"""
-    start = f"""
-  %none = arith.constant {"0" if letter == "i" else "0.0"} : {types.result}
-  %c = linalg.fill ins(%none : {types.result}) outs(%given : {r}) -> {r}"""
-    return f"""func.func @product(%a: {a}, %b: {b}, {"%given" if fill else "%c"}: {r}, %bias: {vector}) -> {out if bias else r} {{
-  {start if fill else ""}
-  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
-    ins(%a, %b : {a}, {b}) outs(%c : {r}) {{
-  ^bb0(%x: {types.lhs}, %y: {types.rhs}, %sum: {types.result}):
-    {cast[0]}
-    {cast[1]}
-    %xy = arith.mul{letter} {x}, {y} : {types.result}
-    %next = arith.add{letter} %sum, %xy : {types.result}
-    linalg.yield %next : {types.result}
-  }} -> {r}
-  {end if bias else f"return %r : {r}"}
-}}
-"""
-
-
-NAMED = """
-func.func @product(%a: tensor<21x19xi8>, %b: tensor<19x37xi8>, %c: tensor<21x37xi32>) -> tensor<21x37xi32> {
-  %r = linalg.matmul {cast = #linalg.type_fn<cast_unsigned>} ins(%a, %b : tensor<21x19xi8>, tensor<19x37xi8>)
-    outs(%c : tensor<21x37xi32>) -> tensor<21x37xi32>
-  return %r : tensor<21x37xi32>
-}
-"""
-PAYLOADS = {
-    f"{spec}, {types}{''.join(f', {k}={v}' for k, v in options.items())}": payload(spec, types, **options)
-    for spec, types, options in [
-        ("mk,kn->mn", BF16, {}),
-        ("mk,nk->mn", BF16, {"fill": True, "bias": True}),
-        ("bmk,bnk->bnm", BF16, {}),
-        ("mk,kn->mn", BF16, {"dynamic": "m"}),
-        ("mk,kn->mn", F16, {"bias": True}),
-        ("km,nk->mn", F16, {}),
-        ("bhmd,bhnd->bhmn", F16, {"fill": True}),
-        ("mk,kn->mn", I8, {"fill": True, "bias": True}),
-        ("mk,nk->mn", I8, {"bias": True}),
-        ("bmk,bkn->bmn", I8, {}),
-        ("abkl,lnk->abn", I8, {}),
-        ("mk,nk->mn", U8, {"fill": True}),
-        ("km,kn->nm", U8, {}),
-        ("mk,kn->mn", I16, {}),
-        ("mk,nk->mn", I32, {"bias": True}),
-        ("bmk,bnk->bmn", I32, {}),
-        ("mk,nk->mn", WEIGHTS_I8, {"bias": True}),
-        ("mk,kn->mn", ALL_BF16, {}),
-        ("mk,nk->mn", ALL_BF16, {"fill": True, "bias": True}),
-        ("bmk,bnk->bmn", ALL_BF16, {"fill": True}),
-        ("mk,kn->mn", ALL_BF16, {"dynamic": "m"}),
-        ("km,kn->nm", ALL_F16, {}),
-        ("mk,kn->mn", F64, {"bias": True}),
-        ("bmk,bnk->bmn", F64, {"fill": True}),
-        ("mk,kn->mn", F32_F64, {}),
-        ("mk,kn->mn", F64, {"dynamic": "mn"}),
-        ("mk,nk->mn", I64, {}),
-    ]
-} | {"a named product of unsigned i8": NAMED}
-
-
-@pytest.mark.parametrize("target", [None, "avx2", "sse"])
-@pytest.mark.parametrize("name", PAYLOADS)
-def test_products_become_vectors_and_are_right(name, target):
-    schedule = lhkit.load_schedule("cpu.mlir", target=target)
-    kernel = lhkit.compile(lhkit.load_payload(PAYLOADS[name]), schedule)
-    scheduled = kernel.ir("scheduled")
-    assert "linalg.matmul" not in scheduled and '"reduction"' not in scheduled
-    assert re.search(r"vector\.fma|arith\.muli .* : vector", scheduled)
-    assert "muli" not in scheduled or not re.search("i8 x i8|unsigned i8", name)
+    found = kernel(*given)
+    assert found.dtype == (ml_dtypes.int4 if result == "i4" else np.int32)
+    np.testing.assert_array_equal(found.astype(np.int32), expected)
     assert lhkit.verify(kernel).ok
 
 
+@pytest.mark.parametrize("element", FLOATS)
+def test_f8_is_moved_and_keeps_every_bit(element):
+    kernel = compiled(f"""func.func @f(%a: tensor<16x16x{element}>) -> (tensor<16x16x{element}>, tensor<258x{element}>) {{
+  %c = arith.constant 2.0 : {element}
+  %e = tensor.empty() : tensor<16x16x{element}>
+  %t = linalg.transpose ins(%a : tensor<16x16x{element}>) outs(%e : tensor<16x16x{element}>) permutation = [1, 0]
+  %f = tensor.collapse_shape %a [[0, 1]] : tensor<16x16x{element}> into tensor<256x{element}>
+  %p = tensor.pad %f low[1] high[1] {{
+  ^bb0(%i: index):
+    tensor.yield %c : {element}
+  }} : tensor<256x{element}> to tensor<258x{element}>
+  return %t, %p : tensor<16x16x{element}>, tensor<258x{element}>
+}}""")
+    bits = np.arange(256, dtype=np.uint8)
+    transposed, padded = kernel(bits.view(FLOATS[element]).reshape(16, 16))
+    assert transposed.dtype == FLOATS[element]
+    np.testing.assert_array_equal(transposed.view(np.uint8), bits.reshape(16, 16).T)
+    np.testing.assert_array_equal(padded.view(np.uint8)[1:-1], bits)
+    assert padded[0] == padded[-1] == np.array(2.0).astype(FLOATS[element])
+    assert lhkit.verify(kernel).ok
+
+
+def test_bf16_padding():
+    kernel = compiled("""func.func @f(%a: tensor<3xbf16>) -> tensor<8xbf16> {
+  %c = arith.constant -1.5 : bf16
+  %p = tensor.pad %a low[1] high[4] {
+  ^bb0(%i: index):
+    tensor.yield %c : bf16
+  } : tensor<3xbf16> to tensor<8xbf16>
+  return %p : tensor<8xbf16>
+}""")
+    found = kernel(np.array([1, 2, 3]).astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(found.astype(np.float32), [-1.5, 1, 2, 3, -1.5, -1.5, -1.5, -1.5])
+
+
 @pytest.mark.parametrize(
-    ("types", "steps", "is_exact"), [(I8, 1024, True), (I8, 1025, False), (U8, 514, True), (U8, 515, False)]
+    ("operands", "result", "body", "op"),
+    [
+        (["f8E4M3FN"], "f32", "%z = arith.extf %x0 : f8E4M3FN to f32", "arith.extf"),
+        (["f32"], "f8E5M2", "%z = arith.truncf %x0 : f32 to f8E5M2", "arith.truncf"),
+        (["f8E5M2", "f8E5M2"], "f8E5M2", "%z = arith.addf %x0, %x1 : f8E5M2", "arith.addf"),
+    ],
 )
-def test_integers_are_added_up_in_f32_only_where_that_is_exact(types, steps, is_exact, monkeypatch):
-    monkeypatch.setitem(EXTENTS, "k", steps)
-    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir")
-    assert ("muli" not in kernel.ir("scheduled")) == is_exact
-    largest = -128 if types == I8 else -1  # which is 255 of unsigned ones
-    a, b = np.full((21, steps), largest, np.int8), np.full((37, steps), -128, np.int8)
-    a[::2, 0] += 1
-    start = np.arange(21 * 37, dtype=np.int32).reshape(21, 37)
-    wide = a.astype(np.int32) if types == I8 else a.view(np.uint8).astype(np.int32)
-    expected = start + wide @ b.astype(np.int32).T
-    np.testing.assert_array_equal(kernel(a, b, start, np.zeros(37, np.float32)), expected)
+def test_arithmetic_on_f8_is_refused_with_op_type_and_advice(operands, result, body, op):
+    with pytest.raises(PayloadError) as caught:
+        compiled(generic(operands, result, body))
+    failure = caught.value.failure
+    narrow = next(t for t in (*operands, result) if t.startswith("f8"))
+    assert failure.kind == "lowering" and failure.stage == "lower"
+    assert f"{op}: no lowering for this op on {narrow}; convert in NumPy" in str(caught.value)
+    assert failure.span.line == 6
 
 
-def test_16_bit_floats_are_rounded_once(monkeypatch):
-    monkeypatch.setitem(EXTENTS, "k", 1000)
-    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", ALL_F16, fill=True)), "cpu.mlir")
-    rng = np.random.default_rng(0)
-    a, b = (rng.uniform(0, 1, (n, 1000)).astype(np.float16) for n in (21, 37))
-    result = kernel(a, b, np.zeros((21, 37), np.float16), np.zeros(37, np.float32))
-    exact = a.astype(np.float64) @ b.astype(np.float64).T
-    assert np.abs(result - exact).max() <= np.spacing(np.float16(exact.max())) * 0.51
+@pytest.mark.parametrize("type_", ["i4", "f8E5M2"])
+def test_narrow_scalars_are_refused(type_):
+    with pytest.raises(PayloadError, match=f"passed as an element of an array only; take tensor<{type_}>"):
+        compiled(f"func.func @f(%x: {type_}) {{\n  return }}")

@@ -16,10 +16,17 @@ from recording.values import add_call, find_public
 _PAYLOADS = {
     "schedules/recipes/matmul.mlir": None,
     "schedules/parts/cpu.mlir": None,
+    "schedules/parts/elementwise.mlir": None,
     "schedules/parts/images.mlir": None,
+    "schedules/parts/inner.mlir": None,
     "schedules/parts/layers.mlir": None,
+    "schedules/parts/loop_order.mlir": None,
+    "schedules/parts/outer_loops.mlir": None,
+    "schedules/parts/partial_sums.mlir": None,
+    "schedules/parts/reductions.mlir": None,
     "schedules/parts/rows.mlir": None,
     "schedules/parts/threads.mlir": None,
+    "schedules/parts/vector_tiles.mlir": None,
 }
 _ROOT_ONLY = re.compile(
     r"transform\.named_sequence (?:private )?@(\w+)\(\s*%\w+: !transform\.any_op[^,)]*\)\s*\{"

@@ -13,7 +13,20 @@ from recording.faces import record_faces
 from recording.pairs import record_pairs
 from recording.texts import ADD, ADD_TILE, FILES, WRONG
 
-COMMANDS = ("bench", "check", "compare", "demo", "doctor", "lab", "publish", "run", "sweep", "trace", "upgrade")
+COMMANDS = (
+    "bench",
+    "check",
+    "compare",
+    "demo",
+    "doctor",
+    "lab",
+    "propose",
+    "publish",
+    "run",
+    "sweep",
+    "trace",
+    "upgrade",
+)
 # make is for a fresh clone; lab waits for a browser; the whole suite takes half an hour.
 _NOT_TRIED = ("make ", "git ", "python ", ".venv", "room/", "lhkit lab", "pip install", "lhkit bench --suite\n")
 _WITH_FIGURES = ("bench", "sweep", "demo")

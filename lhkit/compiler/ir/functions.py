@@ -48,6 +48,64 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value.type, ir.IndexType | ir.IntegerType)
 
 
+# Arguments whose elements are used as indices, so that generated ones can be within extents.
+
+
+_INDEXED = {"tensor.extract": 0, "memref.load": 0, "tensor.insert": 1, "memref.store": 1}
+
+
+def index_arguments(function: Any) -> tuple[tuple[int, int | None], ...]:
+    """Return (position, limit) of each integer argument that indices of an access are computed from.
+
+    The limit is the smallest extent that they index, None where all are dynamic. Followed are operands, and
+    into a structured op from its body; not calls, loop-carried values, and offsets of slices.
+    """
+    if not function.regions[0].blocks:
+        return ()
+    entry = function.regions[0].blocks[0]
+    if not any(_has_integers(a) for a in entry.arguments):
+        return ()
+    found: dict[int, int | None] = {}
+    for op in [op for op in walk(function) if op.name in _INDEXED]:
+        place = _INDEXED[op.name]
+        shaped = op.operands[place].type
+        for dimension, index in enumerate(list(op.operands)[place + 1 :]):
+            limit = None if shaped.is_dynamic_dim(dimension) else shaped.get_dim_size(dimension)
+            for argument in _integer_sources(index, entry):
+                known = found.get(argument)
+                found[argument] = min((n for n in (known, limit) if n is not None), default=None)
+    return tuple(sorted(found.items()))
+
+
+def _integer_sources(value: Any, entry: Any) -> set[int]:
+    """Return the positions of the arguments of a function's entry block that a value is computed from."""
+    pending, seen, found = [value], set(), set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, ir.OpResult):
+            op = value.owner
+            # An element is one of the array's, wherever it is read.
+            used = [op.operands[_INDEXED[op.name]]] if op.name in _INDEXED else op.operands
+            pending += [v for v in used if _has_integers(v)]
+            continue
+        argument = ir.BlockArgument(value)
+        block, position = argument.owner, int(argument.arg_number)
+        if block == entry:
+            found.add(position)
+        elif block.owner.name.startswith("linalg."):
+            pending.append(block.owner.operands[position])
+    return found
+
+
+def _has_integers(value: Any) -> bool:
+    type_ = value.type
+    element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
+    return isinstance(element, ir.IndexType | ir.IntegerType)
+
+
 # What arguments that were constants are called, and what resource has their data.
 NAME_MARK = "lhkit.name"
 RESOURCE_MARK = "lhkit.resource"
@@ -62,6 +120,12 @@ _DTYPES = {
     "complex<f32>": "complex64",
     "complex<f64>": "complex128",
 }
+# As ml_dtypes spells them; in arrays each element has a byte.
+_NARROW = {"i4": "int4"} | {
+    f"f8{name}": f"float8_{name.lower()}"
+    for name in ("E3M4", "E4M3", "E4M3B11FNUZ", "E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "E8M0FNU")
+}
+_DTYPES |= _NARROW
 _KNOWN_DTYPES = {*_DTYPES.values(), *(f"{u}int{width}" for u in ("", "u") for width in (8, 16, 32, 64))}
 # Of some floats the bindings have no class.
 _NUMBER = re.compile(r"(t?f|bf|[su]?i)\d\w*|index|complex<.*>")
@@ -117,13 +181,15 @@ def unusable(type_: Any) -> str | None:
             f"its elements, {element}, are not numbers" if is_shaped else "it is neither an array nor a number"
         )
     described = array_type(type_)
+    if described.kind == "scalar" and described.text in _NARROW:
+        return f"one {described.text} is passed as an element of an array only; take tensor<{described.text}>"
     if described.dtype not in _KNOWN_DTYPES:
         return f"NumPy has no {described.dtype}; convert in a function around it"
     space = ir.MemRefType(type_).memory_space if isinstance(type_, ir.MemRefType) else None
     if space is not None and not isinstance(space, ir.IntegerAttr):
         return f"its memory space, {space}, is not the CPU's"
     if "#sparse_tensor" in described.text:
-        return "it is sparse, and NumPy's arrays are dense"
+        return "it is sparse, and NumPy's arrays are dense; leave the encoding out of its type"
     if len(described.shape) > _MOST_DIMENSIONS:
         return f"it has {len(described.shape)} dimensions, NumPy's arrays have at most {_MOST_DIMENSIONS}"
     if described.shape and described.offset is None and not described.strides:
@@ -136,7 +202,7 @@ def unusable(type_: Any) -> str | None:
 def _least_bytes(type_: ArrayType) -> int:
     """Return how many bytes an array spans, dynamic extents and empty ones counted as 1."""
     bits = re.search(r"\d+$", type_.dtype)
-    itemsize = int(bits[0]) // 8 if bits else 1
+    itemsize = max(int(bits[0]) // 8, 1) if bits else 1
     extents = [n or 1 for n in type_.shape]
     if not type_.strides:
         return math.prod(extents) * itemsize
@@ -167,6 +233,7 @@ def _function(op: Any) -> Function:
         is_declaration=len(op.regions[0].blocks) == 0,
         weights=weights_of(op),
         sizes=size_arguments(op),
+        indices=index_arguments(op),
     )
 
 

@@ -6,12 +6,13 @@
   alone is split off.
 - ``microkernel_calls``: Microkernels: functions of a payload that C source or a Python function stands in
   for.
+- ``runtime_calls``: The functions of MLIR's runner libraries that payloads may call: clocks and prints.
 - ``target_attributes``: Targets of kernels: attributes of functions for another x86 CPU, and threads by the
   OpenMP runtime.
 - ``extent_checks``: Runtime checks of dynamic extents: conditions found at compile time, evaluated before
   every call.
-- ``legalization``: Rewrites that LLVM's lowering needs: strided copies, stack buffers, i1 vectors, short
-  float conversions.
+- ``legalization``: Rewrites that LLVM's lowering needs: strided copies, stack buffers, narrow integers,
+  short floats.
 - ``streaming_stores``: Results that are written past the caches: non-temporal stores, for functions that a
   schedule has marked.
 """

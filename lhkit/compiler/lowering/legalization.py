@@ -1,4 +1,4 @@
-"""Rewrites that LLVM's lowering needs: strided copies, stack buffers, i1 vectors, short float conversions."""
+"""Rewrites that LLVM's lowering needs: strided copies, stack buffers, narrow integers, short floats."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ _MARK = "lhkit:copy"
 
 
 def lowering_error(
-    sources: Sequence[Source], reason: str, diagnostics: Sequence[Diagnostic], stage: str
+    sources: Sequence[Source],
+    reason: str,
+    diagnostics: Sequence[Diagnostic],
+    stage: str,
+    advice: str | None = None,
 ) -> LhkitError:
     """Return the error of a payload that cannot be lowered."""
     message = f"{sources[0].name} cannot be lowered: {reason} (stage: {stage})"
-    return error_for(failure_in(sources, "lowering", message, tuple(diagnostics), stage=stage))
+    return error_for(failure_in(sources, "lowering", message, tuple(diagnostics), stage=stage, advice=advice))
 
 
-def refused_op(sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "") -> LhkitError:
-    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
-    return lowering_error(sources, reason, [Diagnostic("error", what or reason, span_of(at.location))], stage)
+def refused_op(
+    sources: Sequence[Source], reason: str, at: Any, stage: str, *, advice: str | None = None
+) -> LhkitError:
+    """Return the error of an op that has no lowering, said again at its place."""
+    diagnostics = [Diagnostic("error", reason, span_of(at.location))]
+    return lowering_error(sources, reason, diagnostics, stage, advice)
 
 
 def renamed(op: Any, name: str) -> None:
@@ -112,20 +119,23 @@ _STORES = ("llvm.store", "llvm.intr.masked.store")
 _MOVING = {*_LOADS, *_STORES, "llvm.alloca", "llvm.intr.masked.gather", "llvm.intr.masked.scatter"}
 
 
-def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
-    """Let loads and stores of i1 vectors move bytes, as memrefs hold them, in place; LLVM would move bits."""
+def widen_narrow_integers(module: Any, sources: Sequence[Source]) -> None:
+    """Let loads and stores of i4 and of i1 and i4 vectors move bytes, as memrefs hold them, in place.
+
+    LLVM would move bits of a vector, and expects zeros beside those of an i4.
+    """
     for op in [op for op in walk(module.operation) if op.name in _MOVING]:
         if op.name in _LOADS and _is_bits(op.results[0].type):
             _widen_load(op)
         elif op.name in _STORES and _is_bits(op.operands[0].type):
             _widen_store(op)
-        elif "xi1>" in _type_in_memory(op):
-            what = "vectors of i1 are not moved this way; vectorize in one dimension, or use i8"
+        elif found := re.search(r"x(i[14])>", _type_in_memory(op)):
+            what = f"vectors of {found[1]} are not moved this way; vectorize in one dimension, or use i8"
             raise refused_op(sources, f"{op.name}: {what}", op, "lower")
 
 
 def _is_bits(type_: Any) -> bool:
-    return re.fullmatch(r"vector<\d+xi1>", str(type_)) is not None
+    return re.fullmatch(r"i4|vector<\d+xi[14]>", str(type_)) is not None
 
 
 def _type_in_memory(op: Any) -> str:
@@ -135,7 +145,7 @@ def _type_in_memory(op: Any) -> str:
 
 
 def _as_bytes(type_: Any) -> Any:
-    return ir.Type.parse(str(type_).replace("xi1>", "xi8>"))
+    return ir.Type.parse(re.sub(r"i[14]\b", "i8", str(type_)))
 
 
 def _widen_load(op: Any) -> None:

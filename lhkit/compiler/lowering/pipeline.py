@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
@@ -27,11 +28,13 @@ from lhkit.compiler.lowering.legalization import (
     keep_stack_small,
     lowering_error,
     refused_op,
-    widen_bool_vectors,
+    widen_narrow_integers,
 )
+from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
+from lhkit.model.printable import shortened
 from lhkit.worker.requests import Source
 
 _ANY = "!transform.any_op"
@@ -81,7 +84,9 @@ def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization."""
     make_kernel_entry(module, function)
     _run_passes(module, "symbol-dce")
+    _refuse_sparse(module, sources)
     _refuse_external_calls(module, sources)
+    cast_printed(module)
     if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
         # Deallocation takes no loops of branches; as structured control flow they are fine.
         _run_passes(module, "lift-cf-to-scf")
@@ -116,13 +121,31 @@ def _give_poison_a_buffer(module: Any) -> None:
         op.erase()
 
 
+_SPARSE = "#sparse_tensor"
+_SPARSE_ADVICE = (
+    "Nothing here compiles sparse storage, and bufferization would read it as dense: leave the encoding out of"
+    " the type, or run MLIR's --sparsifier first and load the memrefs that it gives."
+)
+
+
+def _refuse_sparse(module: Any, sources: Sequence[Source]) -> None:
+    """Refuse sparse encodings, which bufferization would drop: the op would be computed as a dense one."""
+    if not any(_SPARSE in type_ for type_ in names_and_types(module.operation)[1]):
+        return
+    op = next(op for op in walk(module.operation) if any(_SPARSE in str(r.type) for r in op.results))
+    sparse = next(str(r.type) for r in op.results if _SPARSE in str(r.type))
+    what = f"{op.name} gives a sparse tensor, {shortened(sparse, 120)}"
+    raise refused_op(sources, what, op, "bufferize", advice=_SPARSE_ADVICE)
+
+
 def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
-    external = {symbol_name(f) for f in function_ops(module) if not f.regions[0].blocks}
+    declared = [f for f in function_ops(module) if not f.regions[0].blocks]
+    external = {symbol_name(f): reason for f in declared if (reason := unserved(f)) is not None}
     attributes = {"func.call": "callee", "func.constant": "value"}
     for op in [o for o in walk(module.operation) if o.name in attributes]:
         name = ir.FlatSymbolRefAttr(op.attributes[attributes[op.name]]).value
         if name in external:
-            what = f"{op.name} of @{name}, which is declared and has no body"
+            what = f"{op.name} of @{name}, {external[name]}"
             raise refused_op(sources, what, op, "bufferize")
 
 
@@ -233,14 +256,13 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
     names, types = names_and_types(module.operation)
-    if any("xi1>" in type_ for type_ in types):
-        widen_bool_vectors(module, sources)
+    if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
+        widen_narrow_integers(module, sources)
     add_conversions(module, types)
     if not all(name.startswith(_LOWERED) for name in names):
         # Translation to LLVM IR would only say that it cannot.
-        op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
-        what = "no lowering for this op"
-        raise refused_op(sources, f"{what}: {op.name}", op, "lower", what=f"{op.name}: {what}")
+        left = _without_lowering(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
+        raise lowering_error(sources, _counted_ops(left), left, "lower")
     set_target(module, target)
 
 
@@ -260,7 +282,41 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
         _run_passes(module, *passes)
     except ir.MLIRError as error:
         diagnostics = _naming_ops(from_structured(error), module)
-        raise lowering_error(sources, _reason(diagnostics[0].message), diagnostics, stage) from None
+        foreign = [op for op in walk(module.operation) if not op.name.startswith(_HAS_LOWERING)]
+        places = {d.span for d in diagnostics}
+        others = tuple(d for d in _without_lowering(foreign) if d.span not in places)
+        reason = _reason(diagnostics[0].message)
+        if others:
+            reason += f"; and {_counted_ops(others)}"
+        raise lowering_error(sources, reason, (*diagnostics, *others), stage) from None
+
+
+# Dialects that the passes here take apart; an op of another one is named with all its kind where a pass fails.
+_HAS_LOWERING: tuple[str, ...] = ("affine.", "arith.", "bufferization.", "builtin.", "cf.", "complex.")
+_HAS_LOWERING += ("func.", "index.", "linalg.", "llvm.", "math.", "memref.", "omp.", "scf.")
+_HAS_LOWERING += ("tensor.", "ub.", "vector.", "x86.")
+_MOST_NAMED = 20
+_NO_LOWERING = "no lowering for this op"
+
+
+def _without_lowering(ops: Iterable[Any]) -> tuple[Diagnostic, ...]:
+    """Return what to say about ops that are left over, one by one; of very many the first ones."""
+    return tuple(
+        Diagnostic("error", f"{op.name}: {_NO_LOWERING}{_on_short_floats(op)}", span_of(op.location))
+        for op in itertools.islice(ops, _MOST_NAMED)
+    )
+
+
+def _on_short_floats(op: Any) -> str:
+    """Return which type of eight bits is to blame, if one is: its values are moved, not computed with."""
+    types = [str(value.type) for value in (*op.operands, *op.results)]
+    found = re.search(r"\bf(?:8E|4E|6E)\w+|(?<=x)f8E\w+", " ".join(types))
+    return f" on {found[0]}; convert in NumPy before and after the call" if found else ""
+
+
+def _counted_ops(left: Sequence[Diagnostic]) -> str:
+    names = dict.fromkeys(d.message.partition(":")[0] for d in left)
+    return f"{_NO_LOWERING}: {', '.join(names)}"
 
 
 def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:

@@ -38,6 +38,7 @@ from lhkit.compiler.lowering.pipeline import (
     lower_to_llvm,
     lower_to_loops,
 )
+from lhkit.compiler.lowering.runtime_calls import runtime_symbols
 from lhkit.compiler.lowering.target_attributes import C_PREFIX, check_executable, check_threads, openmp_library
 from lhkit.compiler.machine.memref_arguments import PreparedCall, descriptor_of
 from lhkit.compiler.memory.buffer_sizes import refuse_huge_buffers
@@ -291,7 +292,7 @@ def link(
     progress("jit", module)
     put_under(module, recipe.data)
     linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
-    called = {**linked.addresses, **(symbols or {})}
+    called = {**runtime_symbols(module), **linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
     code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)
     return code, linked

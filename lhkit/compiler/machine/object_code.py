@@ -57,7 +57,8 @@ def machine_code(
             (engine, _), _linked = link(module, recipe, slots, progress)
             engine.dump_to_object_file(str(path))
         instructions = _read_function(path, KERNEL_NAME, architecture)
-        lines = lines_by_address(_line_table(path), [i.address for i in instructions])
+        rows = _line_table(path) if with_lines else []
+        lines = lines_by_address(rows, [i.address for i in instructions])
     if lines:
         instructions = tuple(dataclasses.replace(i, line=lines.get(i.address)) for i in instructions)
     return MachineCode(architecture, KERNEL_NAME, instructions, text)

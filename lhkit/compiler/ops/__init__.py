@@ -6,6 +6,9 @@
   matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
   resource become function arguments.
+- ``convolution_to_contraction``: ``lhkit.convolution_to_contraction``: convolutions become contractions of
+  their copied windows.
+- ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
@@ -15,6 +18,10 @@
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
 - ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
+- ``tensor_parts``: Parts of tensors, loops over them and ops by maps, as several rewrites of linalg ops write
+  them.
+- ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
+  elementwise ops.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -25,11 +32,13 @@ from lhkit.compiler.ops import (
     add_up_in_f32,
     contraction_to_matmul,
     convert_const_resources_to_args,
+    convolution_to_contraction,
     expand_math,
     linalg_rewrites,
     outline_ops,
     prefetch_next_panel,
     replace_with_call,
+    unroll_window,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
@@ -38,11 +47,13 @@ __all__ = [
     "add_up_in_f32",
     "contraction_to_matmul",
     "convert_const_resources_to_args",
+    "convolution_to_contraction",
     "expand_math",
     "linalg_rewrites",
     "outline_ops",
     "prefetch_next_panel",
     "replace_with_call",
+    "unroll_window",
     "winograd_conv2d",
 ]
 

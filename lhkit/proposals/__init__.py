@@ -1,0 +1,6 @@
+"""Proposals: the schedule for any payload, written out for one payload, tried and verified.
+
+- ``straight_line``: A recorded application as straight-line steps, without includes, loops and matchers.
+- ``line_trials``: Lines that the payload does not need, found by leaving them out and applying the rest.
+- ``proposal``: The proposal: written, applied, its knobs tried, verified, and what it leaves alone.
+"""

@@ -1,0 +1,129 @@
+"""Lines that a payload does not need: each is left out, the rest applied, and the payload compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lhkit.proposals.straight_line import Handle, Line, live_lines
+
+_PASS, _INLINE = "transform.apply_registered_pass", '"inline"'
+_CLEAN_UP = (
+    "transform.apply_patterns",
+    "transform.apply_cse",
+    "transform.apply_dce",
+    "transform.apply_licm",
+)
+_OWN = "lhkit."
+_NAMED_PRODUCT = '"linalg.matmul"'
+
+
+def without(lines: Sequence[Line], removed: set[Line], marks: set[str], root: Handle) -> list[Line] | None:
+    """Return the lines without some; None if what is left reads what these gave.
+
+    A line that gives the payload that it read, such as a pass, is passed by: its readers read what it read.
+    """
+    same: dict[Handle, Handle] = {}
+    kept = []
+    for line in lines:
+        uses = tuple((s, e, same.get(h, h)) for s, e, h in line.uses)
+        if line in removed:
+            given = [(r, h) for r in line.results for _, _, h in uses if r.payload and r.payload == h.payload]
+            same |= dict(given)
+            continue
+        body = tuple(
+            dataclasses.replace(b, uses=tuple((s, e, same.get(h, h)) for s, e, h in b.uses)) for b in line.body
+        )
+        kept.append(dataclasses.replace(line, uses=uses, body=body))
+    kept = live_lines(kept, marks)
+    defined = {root, *(r for line in kept for r in line.results)}
+    for line in kept:
+        inner = {*line.arguments, *(r for b in line.body for r in b.results)}
+        if any(h not in defined and h not in inner for h in line.reads):
+            return None
+    return kept
+
+
+def _products_named(lines: Sequence[Line]) -> list[Line] | None:
+    """Return the lines with products left as they are named, where others are written as generic ops."""
+    generalized = {h for x in lines if x.op == "transform.structured.generalize" for _, _, h in x.uses}
+    changed = [
+        dataclasses.replace(line, text=re.sub(rf"{_NAMED_PRODUCT}, |, {_NAMED_PRODUCT}", "", line.text))
+        if generalized & {*line.results}
+        else line
+        for line in lines
+    ]
+    if all(a is b or a.text == b.text for a, b in zip(lines, changed, strict=True)):
+        return None
+    return [_shifted(a, b) for a, b in zip(lines, changed, strict=True)]
+
+
+def _shifted(old: Line, new: Line) -> Line:
+    by = len(new.text) - len(old.text)
+    return new if not by else dataclasses.replace(new, uses=tuple((s + by, e + by, h) for s, e, h in new.uses))
+
+
+def candidates(lines: Sequence[Line]) -> Iterator[tuple[list[Line], set[Line]]]:
+    """Yield what may be left out, the most first: each as all lines, and those of them to leave out."""
+    all_lines = list(lines)
+
+    def own(these: Iterable[Line]) -> set[Line]:
+        return {
+            x
+            for x in these
+            if any(b.op.startswith(_OWN) and "expand_math" not in b.op for b in (x, *x.body))
+            or (x.op == _PASS and _INLINE in x.text)
+        }
+
+    ours = own(all_lines)
+    if ours:
+        last = max(line.group for line in ours)
+        yield all_lines, {x for x in all_lines if x.group <= last and x.has_effect}
+        if (named := _products_named(all_lines)) is not None:
+            yield named, own(named)
+        yield all_lines, ours
+        for i, line in enumerate(all_lines):
+            if line.op == "lhkit.outline_ops":
+                back = next((x for x in all_lines[i:] if x.op == _PASS and _INLINE in x.text), line)
+                yield all_lines, {line, back}
+
+
+def smaller(
+    lines: list[Line],
+    marks: set[str],
+    root: Handle,
+    is_same: Callable[[Sequence[Line]], bool],
+    most: int,
+) -> list[Line]:
+    """Return the lines without what the payload does not need.
+
+    Args:
+        lines: The lines.
+        marks: Attributes that only matches of the schedule read.
+        root: The handle that the entry is given.
+        is_same: Applies lines and says whether the payload is the same.
+        most: How many applications to try at most.
+    """
+    tried = 0
+    for those, removed in candidates(lines):
+        kept = without(those, removed, marks, root)
+        if kept is not None and tried < most:
+            tried += 1
+            if is_same(kept):
+                lines = kept
+                break
+    # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
+    last = {line.text: line for line in lines}
+    early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
+    single = [{x} for x in reversed([x for x in lines if x.op in _CLEAN_UP])]
+    done: set[Line] = set()
+    for removed in [set(early), *single]:
+        if not removed or removed <= done or tried >= most:
+            continue
+        kept = without(lines, done | removed, marks, root)
+        if kept is not None:
+            tried += 1
+            if is_same(kept):
+                done |= removed
+    return without(lines, done, marks, root) or lines

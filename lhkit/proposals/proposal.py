@@ -1,0 +1,359 @@
+"""Proposals of schedules: the schedule for any payload, written out for one payload and verified."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.kernels.verification import verify
+from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
+from lhkit.load.schedule_export import tunable_text
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.errors import LhkitError, UsageError, public
+from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.measurement import Verification
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
+from lhkit.model.showable import Printable
+from lhkit.model.span import Span
+from lhkit.model.trace_record import PayloadOp, Trace
+from lhkit.proposals.line_trials import smaller
+from lhkit.proposals.straight_line import Line, NotStraight, StraightLine, live_lines, written
+from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, with_knobs_set
+from lhkit.text.script import Script
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Apply
+
+_FOR_ANY = "cpu.mlir"
+# How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
+_LEAST_SECONDS, _MOST_TIMES = 1.0, 20
+_MOST_TRIALS = 24  # Applications to find lines that are not needed
+_STRUCTURED = ("linalg.", "tensor.pad")
+_NO_WORK = (
+    "arith.constant",
+    "func.",
+    "tensor.empty",
+    "builtin.",
+    "linalg.yield",
+    "linalg.index",
+    "tensor.yield",
+)
+_HEADER = """\
+// Payload: {payload}
+// Idea:    what cpu.mlir does with this payload on {target}, without its matchers: each step below changes the
+//          payload. {straight}
+// Knobs:   {knobs}
+// Result:  {result}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """An op that a proposal does not turn into vector code."""
+
+    op: str  # Its name in the payload as given
+    source: Span | None  # Its place in the payload
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.op}: {self.why}" if self.source else f"{self.op}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Printable):
+    """A schedule for one payload, verified.
+
+    Attributes:
+        payload: The payload.
+        schedule: The schedule.
+        verification: Its results beside those of the unscheduled payload; None where it cannot be run.
+        left_alone: The ops that it leaves as they are, in the order of the payload.
+        notes: What else there is to say: why it could not be verified, or not be written without matchers.
+        applications: How often a schedule was applied to find it.
+    """
+
+    payload: Payload
+    schedule: Schedule
+    verification: Verification | None
+    left_alone: tuple[LeftAlone, ...]
+    notes: tuple[str, ...]
+    applications: int
+
+    @property
+    def text(self) -> str:
+        """The schedule's text."""
+        return self.schedule.text
+
+    @public
+    def trace(self) -> Trace:
+        """Return the trace of the proposed schedule, as ``lhkit trace`` shows it."""
+        return trace_schedule(self.payload, self.schedule)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What it says besides the schedule, one line each."""
+        return (_verdict(self.verification), *self.notes, *(f"left alone: {each}" for each in self.left_alone))
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        return {"text/plain": "\n".join([self.text.rstrip("\n"), *self.lines])}
+
+
+@public
+def propose(
+    payload: Payload | str | os.PathLike[str], target: str | None = None, *, worker: Worker | None = None
+) -> Proposal:
+    """Return a first schedule for a payload: what ``cpu.mlir`` does with it, written out, applied and verified.
+
+    Its steps are those that changed this payload, with plain matches, the comments of the files where they
+    come from, and the knobs that matter; it is text to be read, changed and swept.
+
+    Args:
+        payload: The payload, loaded or a path; it is not changed.
+        target: The target that defaults of knobs follow from, as for `load_schedule`.
+        worker: Another worker than the session's.
+
+    Returns:
+        The proposal: its schedule, the verification, and the ops that are left alone.
+
+    Raises:
+        ScheduleError: ``cpu.mlir`` does not apply to the payload.
+        DefectError: The scheduled payload computes something else than the unscheduled one.
+    """
+    payload = as_payload(payload, worker)
+    general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
+    return _Search(payload, general, worker).proposal()
+
+
+def _verdict(verification: Verification | None) -> str:
+    if verification is None:
+        return "not verified"
+    return f"verified against {verification.against}: largest error {verification.max_abs_error:.2g}"
+
+
+class _Search:
+    """Looks for the text of a proposal by applying candidates."""
+
+    def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
+        self.payload, self.general, self.worker = payload, general, worker
+        self.applications = 1
+        self.trace = trace_schedule(payload, general, worker=worker)
+        self.notes: list[str] = []
+        self.marks: set[str] = set()
+
+    def proposal(self) -> Proposal:
+        """Return the proposal."""
+        if self.trace.outcome.status != "ok":
+            self._applied(self.general)  # raises what the trace has as a value
+        left = tuple(_left_alone(self.trace, self.payload))
+        schedule = self._written_out()
+        verification = self._verified(schedule)
+        if verification is not None and not verification.ok:
+            message = f"{schedule.source} changes what {self.payload.source} computes"
+            raise RuntimeError(f"{message}: {verification.difference}")  # a defect, typed by `public`
+        text = schedule.text.replace(_UNVERIFIED, _verdict(verification) + ".", 1)
+        schedule = dataclasses.replace(schedule, text=text)
+        return Proposal(self.payload, schedule, verification, left, tuple(self.notes), self.applications)
+
+    def _written_out(self) -> Schedule:
+        try:
+            straight = StraightLine(self.trace)
+        except NotStraight as reason:
+            self.notes.append(f"written with the matchers of {_FOR_ANY}: {reason}")
+            return self._with_matchers()
+        self.marks = straight.marks
+        wanted = self._normal(self.trace.last_snapshot_text())
+
+        def is_same(lines: Sequence[Line]) -> bool:
+            try:
+                return self._normal(self._applied(self._loadable(lines))) == wanted
+            except LhkitError:
+                return False
+
+        for with_all_marks in (False, True):
+            lines = live_lines(straight.lines, self.marks, with_all_marks=with_all_marks)
+            if is_same(lines):
+                shorter = smaller(lines, self.marks, straight.root, is_same, _MOST_TRIALS)
+                lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
+                return self._with_knobs(self._loadable(lines))
+        self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
+        return self._with_matchers()
+
+    def _with_matchers(self) -> Schedule:
+        try:
+            whole = standalone(self.general)
+        except UsageError:  # sequences of two files that have one name
+            return self.general
+        text = tunable_text(dataclasses.replace(whole, settings=tuple(self.general.values.items())))
+        return load_schedule(text, name=self._name, target=self.general.target, worker=self.worker)
+
+    @property
+    def _name(self) -> str:
+        return f"proposed for {self.payload.source}"
+
+    def _loadable(self, lines: Sequence[Line]) -> Schedule:
+        """Return lines as a schedule that was not parsed yet; knobs have the values that were traced."""
+        steps = written(lines)
+        values = self.general.values
+        knobs = tuple(k for k in self.general.knobs if f'knob<"{k.name}">' in steps)
+        own = sorted(set(re.findall(r'"(lhkit\.\w+)"', steps)))
+        directives = [f"// lhkit: optional {', '.join(own)}"] * bool(own)
+        for requirement in requirements_of(self.general):
+            expression = requirement.expression.text
+            if {*requirement.names} & {k.name for k in knobs}:
+                for name in {*requirement.names} - {k.name for k in knobs}:
+                    expression = re.sub(rf"\b{name}\b", str(values[name]), expression)
+                directives.append(f"// lhkit: require {expression}")
+        listed = ", ".join(k.name for k in knobs) or "none"
+        header = _HEADER.format(
+            payload=self.payload.source,
+            target=self.general.target or "this CPU",
+            straight="Generated by lhkit propose.",
+            knobs=f"{listed}; see {_FOR_ANY}." if knobs else "none.",
+            result=_UNVERIFIED,
+        )
+        consumes = any(h for x in lines for _, _, h in x.uses if x.op == "transform.apply_registered_pass")
+        mark = "consumed" if consumes else "readonly"
+        text = (
+            header
+            + "".join(f"{each}\n" for each in directives)
+            + "module attributes {transform.with_named_sequence} {\n"
+            + f"  transform.named_sequence @{DEFAULT_ENTRY}(%root: !transform.any_op {{transform.{mark}}}) {{\n"
+            + (steps + "\n" if steps else "")
+            + "    transform.yield\n  }\n}\n"
+        )
+        used = tuple((k.name, values[k.name]) for k in knobs)
+        draft = dataclasses.replace(
+            self.general,
+            source=self._name,
+            text=text,
+            knobs=knobs,
+            settings=used,
+            target_defaults=(),
+            libraries=(),
+        )
+        return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
+
+    def _applied(self, schedule: Schedule, limits: Limits | None = None) -> str:
+        self.applications += 1
+        request = Apply(payload_source(self.payload), application_of(schedule))
+        return (self.worker or shared_worker()).ask(request, limits=limits).text or self.payload.text
+
+    def _normal(self, text: str) -> str:
+        """Return a payload's text without names of values and without marks, to be compared."""
+        return normal_text(text, self.marks)
+
+    # Knobs.
+
+    def _with_knobs(self, draft: Schedule) -> Schedule:
+        """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
+        text, script = draft.text, Script(draft.text, self._name)
+        target = self.general.target or None
+        begin = time.perf_counter()
+        left = _structured_left(self._applied(draft))
+        # Tiles that are no longer cut into vectors take minutes.
+        limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
+        for knob in draft.knobs:
+            value = self.general.values[knob.name]
+            options = [o for o in knob.options if o == value or self._holds(draft, knob, o, left, limits)]
+            if len(options) > 1:
+                listed = ", ".join(map(str, options))
+                text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
+            else:
+                script = Script(text, self._name)
+                try:
+                    text = knob_to_literal(script, knob.name, int(value)).text
+                except LhkitError:  # a step that takes no literal
+                    text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
+        return load_schedule(text, name=self._name, target=target, worker=self.worker)
+
+    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int, limits: Limits) -> bool:
+        """Return True if the steps apply with another value, and leave no more ops as they are."""
+        text = with_knobs_set(dataclasses.replace(draft, settings=((knob.name, value),)))
+        knobs = tuple(dataclasses.replace(k, default=value) if k.name == knob.name else k for k in draft.knobs)
+        try:
+            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs), limits)
+        except LhkitError:
+            return False
+        return _structured_left(applied) <= left
+
+    def _verified(self, schedule: Schedule) -> Verification | None:
+        """Return how the scheduled functions compare with the unscheduled ones; the worst if all are right."""
+        plain = dataclasses.replace(self.payload, reference=None)
+        found: list[Verification] = []
+        for function in self.payload.functions:
+            try:
+                kernel = compile_kernel(plain, schedule, function=function.name, worker=self.worker)
+                found.append(verify(kernel))
+            except LhkitError as error:
+                self.notes.append(f"@{function.name} cannot be run: {error.failure.message}")
+        wrong = [v for v in found if not v.ok]
+        return wrong[0] if wrong else max(found, key=lambda v: v.max_abs_error, default=None)
+
+
+_UNVERIFIED = "not verified yet."
+_NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
+
+
+def normal_text(text: str, marks: set[str]) -> str:
+    """Return a payload's text with values numbered and without some attributes."""
+    if marks:
+        any_of = "|".join(sorted(marks))
+        text = re.sub(
+            rf'\b(?:{any_of})(?: = (?:"[^"]*"|#map\d*|affine_map<\([^>]*->[^>]*>))?(?=[,}}])', "", text
+        )
+        text = re.sub(r"\{[ ,]+", "{", re.sub(r"[ ,]+\}", "}", re.sub(r",(?:\s*,)+", ",", text)))
+        text = re.sub(r" (?:attributes )?\{\}", "", text)
+    maps = dict(re.findall(r"^(#map\d*) = (.*)$", text, re.MULTILINE))
+    text = re.sub(r"^#map\d* = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"#map\d*", lambda m: maps.get(m[0], m[0]), text)
+    numbers: dict[str, str] = {}
+    return _NAMED.sub(lambda m: numbers.setdefault(m[0], f"{m[0][0]}{len(numbers)}"), text)
+
+
+def _structured_left(text: str) -> int:
+    return len(re.findall(r"(?<![\w.])(?:linalg\.(?!yield|index)\w+|tensor\.pad)\b", text))
+
+
+def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
+    """Return the ops of a payload that are no vector code after a trace; all ops if none is structured."""
+    ops = {op.id: op for op in trace.op_records}
+    given = [op for op in trace.op_records if op.born < 0 and not op.name.startswith(_NO_WORK)]
+    structured = [op for op in given if op.name.startswith(_STRUCTURED)]
+    if not structured:
+        functions = {op.id for op in trace.op_records if op.name == "func.func"}
+        return [
+            LeftAlone(op.name, op.source, "no op of linalg; cpu.mlir schedules only these")
+            for op in given
+            if op.parent in functions
+        ]
+    found: dict[str, LeftAlone] = {}
+    for op in trace.op_records:
+        if op.died is None and op.name.startswith(_STRUCTURED) and not op.name.startswith(_NO_WORK):
+            for origin in _origins(op, ops):
+                line = _line_of(payload.text, origin.source)
+                why = (
+                    "it is on memrefs; cpu.mlir takes tensors"
+                    if "memref<" in line
+                    else "it stays a loop over elements: cpu.mlir knows no vector code for it"
+                )
+                found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))
+    return sorted(found.values(), key=lambda x: (x.source.line, x.source.column) if x.source else (0, 0))
+
+
+def _origins(op: PayloadOp, ops: dict[str, PayloadOp]) -> list[PayloadOp]:
+    if op.born < 0 or not op.derived_from:
+        return [op]
+    return [o for parent in op.derived_from if parent in ops for o in _origins(ops[parent], ops)]
+
+
+def _line_of(text: str, source: Span | None) -> str:
+    lines = text.splitlines()
+    return lines[source.line - 1] if source is not None and 0 < source.line <= len(lines) else ""

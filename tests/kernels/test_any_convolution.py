@@ -1,0 +1,214 @@
+"""Convolutions and poolings in any layout by cpu.mlir: products of windows, unrolled windows, and what is refused."""
+
+import math
+import re
+
+import pytest
+
+import lhkit
+
+ANY, PARAM = "!transform.any_op", "!transform.param<i64>"
+
+
+def tensor(shape):
+    return "tensor<" + "x".join(str(n) for n in shape) + "xf32>"
+
+
+def payload(op, image, window, result, *, strides=(1, 1), dilations=(1, 1), pad=(), start="0.0"):
+    """Return a payload with one named op of linalg, which starts from a fill; dynamic is what is "?"."""
+    padded = [n if n == "?" else n + 2 * (pad[i] if pad else 0) for i, n in enumerate(image)]
+    before = ""
+    if pad:
+        edges = ", ".join(str(n) for n in pad)
+        places = ", ".join(f"%p{i}: index" for i in range(len(image)))
+        before = f"""%padded = tensor.pad %image low[{edges}] high[{edges}] {{
+  ^bb0({places}):
+    tensor.yield %start : f32
+  }} : {tensor(image)} to {tensor(padded)}"""
+    size = "%count" if "?" in result else ""
+    count = (
+        f"%place = arith.constant {image.index('?')} : index\n"
+        f"  %count = tensor.dim %image, %place : {tensor(image)}"
+        if size
+        else ""
+    )
+    lists = [
+        f"{name} = dense<[{', '.join(map(str, values))}]> : tensor<{len(values)}xi64>"
+        for name, values in (("dilations", dilations), ("strides", strides))
+    ]
+    source = "%padded" if pad else "%image"
+    return f"""func.func @f(%image: {tensor(image)}, %window: {tensor(window)}) -> {tensor(result)} {{
+  %start = arith.constant {start} : f32
+  {count}
+  %empty = tensor.empty({size}) : {tensor(result)}
+  %from = linalg.fill ins(%start : f32) outs(%empty : {tensor(result)}) -> {tensor(result)}
+  {before}
+  %r = linalg.{op} {{{", ".join(lists)}}} ins({source}, %window : {tensor(padded)}, {tensor(window)})
+    outs(%from : {tensor(result)}) -> {tensor(result)}
+  return %r : {tensor(result)}
+}}
+"""
+
+
+NHWC, NCHW = "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw"
+MAXIMUM = {"start": "0xFF800000"}
+PAYLOADS = {
+    "NHWC": payload(NHWC, (1, 12, 12, 8), (3, 3, 8, 16), (1, 10, 10, 16)),
+    "NHWC of odd sizes": payload(NHWC, (2, 9, 11, 3), (3, 2, 3, 5), (2, 7, 10, 5)),
+    "NHWC with the filter's channels first": payload(
+        "conv_2d_nhwc_fhwc", (1, 9, 9, 4), (6, 3, 3, 4), (1, 7, 7, 6)
+    ),
+    "NHWC with strides": payload(NHWC, (1, 13, 15, 4), (3, 3, 4, 20), (1, 6, 7, 20), strides=(2, 2)),
+    "NHWC with dilations": payload(NHWC, (1, 13, 15, 4), (3, 3, 4, 8), (1, 9, 9, 8), dilations=(2, 3)),
+    "NHWC padded": payload(NHWC, (1, 8, 8, 4), (3, 3, 4, 8), (1, 8, 8, 8), pad=(0, 1, 1, 0)),
+    "NHWC with a window of 1": payload(NHWC, (2, 5, 7, 6), (1, 1, 6, 8), (2, 5, 7, 8)),
+    "NHWC of unknown number": payload(NHWC, ("?", 9, 9, 4), (3, 3, 4, 8), ("?", 7, 7, 8)),
+    "NCHW": payload(NCHW, (1, 8, 12, 12), (16, 8, 3, 3), (1, 16, 10, 10)),
+    "NCHW of two images": payload(NCHW, (2, 3, 9, 23), (5, 3, 3, 2), (2, 5, 7, 22)),
+    "NCHW with strides": payload(NCHW, (2, 3, 13, 41), (8, 3, 3, 3), (2, 8, 6, 20), strides=(2, 2)),
+    "NCHW with dilations": payload(NCHW, (1, 3, 13, 15), (8, 3, 3, 3), (1, 8, 9, 9), dilations=(2, 3)),
+    "NCHW padded": payload(NCHW, (1, 4, 8, 8), (8, 4, 3, 3), (1, 8, 8, 8), pad=(0, 0, 1, 1)),
+    "NCHW with a window of 1": payload(NCHW, (2, 6, 5, 7), (8, 6, 1, 1), (2, 8, 5, 7)),
+    "NCHW with a window of 1 and strides": payload(
+        NCHW, (1, 6, 9, 9), (8, 6, 1, 1), (1, 8, 5, 5), strides=(2, 2)
+    ),
+    "NCHW of unknown number": payload(NCHW, ("?", 4, 9, 9), (8, 4, 3, 3), ("?", 8, 7, 7)),
+    "groups": payload("conv_2d_ngchw_gfchw", (2, 3, 4, 9, 9), (3, 5, 4, 3, 3), (2, 3, 5, 7, 7)),
+    "one dimension": payload(
+        "conv_1d_nwc_wcf", (2, 40, 3), (3, 3, 8), (2, 38, 8), strides=(1,), dilations=(1,)
+    ),
+    "three dimensions": payload(
+        "conv_3d_ndhwc_dhwcf",
+        (1, 6, 7, 8, 3),
+        (3, 3, 3, 3, 8),
+        (1, 4, 5, 6, 8),
+        strides=(1, 1, 1),
+        dilations=(1, 1, 1),
+    ),
+    "depthwise NHWC": payload("depthwise_conv_2d_nhwc_hwc", (1, 9, 12, 32), (3, 3, 32), (1, 7, 10, 32)),
+    "depthwise NHWC of odd sizes": payload(
+        "depthwise_conv_2d_nhwc_hwc", (2, 9, 8, 21), (3, 2, 21), (2, 7, 7, 21)
+    ),
+    "depthwise NHWC with strides": payload(
+        "depthwise_conv_2d_nhwc_hwc", (1, 9, 13, 16), (3, 3, 16), (1, 4, 6, 16), strides=(2, 2)
+    ),
+    "depthwise NCHW": payload("depthwise_conv_2d_nchw_chw", (2, 3, 9, 23), (3, 3, 3), (2, 3, 7, 21)),
+    "depthwise NCHW with strides, padded": payload(
+        "depthwise_conv_2d_nchw_chw", (1, 3, 8, 39), (3, 3, 3), (1, 3, 4, 20), strides=(2, 2), pad=(0, 0, 1, 1)
+    ),
+    "depthwise NHWC, padded, in blocks of rows": payload(
+        "depthwise_conv_2d_nhwc_hwc",
+        (2, 41, 8, 16),
+        (3, 3, 16),
+        (2, 21, 4, 16),
+        strides=(2, 2),
+        pad=(0, 1, 1, 0),
+    ),
+    "depthwise NHWC, padded by 2": payload(
+        "depthwise_conv_2d_nhwc_hwc", (1, 27, 6, 5), (5, 5, 5), (1, 27, 6, 5), pad=(0, 2, 2, 0)
+    ),
+    "depthwise with a multiplier": payload(
+        "depthwise_conv_2d_nhwc_hwcm", (1, 9, 9, 4), (3, 3, 4, 2), (1, 7, 7, 4, 2)
+    ),
+    "maxima NHWC": payload("pooling_nhwc_max", (1, 9, 9, 21), (3, 3), (1, 4, 4, 21), strides=(2, 2), **MAXIMUM),
+    "maxima NCHW, padded": payload(
+        "pooling_nchw_max", (2, 3, 9, 33), (3, 3), (2, 3, 9, 33), pad=(0, 0, 1, 1), **MAXIMUM
+    ),
+    "sums NCHW": payload("pooling_nchw_sum", (1, 3, 9, 33), (2, 2), (1, 3, 4, 16), strides=(2, 2)),
+    "minima NHWC of unknown number": payload(
+        "pooling_nhwc_min", ("?", 9, 9, 16), (3, 3), ("?", 7, 7, 16), start="0x7F800000"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def schedule():
+    return lhkit.load_schedule("cpu.mlir")
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_every_convolution_is_right_and_in_vectors(name, schedule):
+    kernel = lhkit.compile(lhkit.load_payload(PAYLOADS[name]), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    left = re.findall(r"linalg\.(?:generic|matmul|conv\w*|depthwise\w*|pooling\w*)", scheduled)
+    assert not left and "windows" not in scheduled
+    assert re.search(r"vector\.(fma|outerproduct|contract|transfer_read|maskedload|load)", scheduled)
+
+
+def applying(op, match, elements=100):
+    operand, types = ("%conv, %elements", f"{ANY}, {PARAM}") if "contraction" in op else ("%conv", ANY)
+    results, gives = ("%r:2", f"({ANY}, {ANY})") if "contraction" in op else ("%r", ANY)
+    return lhkit.load_schedule(f"""module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
+    %conv = transform.structured.match {match} in %root : ({ANY}) -> {ANY}
+    %elements = transform.param.constant {elements} : i64 -> {PARAM}
+    {results} = "lhkit.{op}"({operand}) : ({types}) -> {gives}
+    transform.yield
+  }}
+}}""")
+
+
+def generalized(script):
+    return lhkit.load_schedule(
+        script.text.replace(
+            "    %elements",
+            f"    %generic = transform.structured.generalize %conv : ({ANY}) -> {ANY}\n    %elements",
+        ).replace('unroll_window"(%conv)', 'unroll_window"(%generic)')
+    )
+
+
+# The windows of one row of pixels, which is the least that is copied at once.
+ROWS = {
+    "NHWC": 720,
+    "NHWC of odd sizes": 180,
+    "NCHW of two images": 396,
+    "NCHW with strides": 540,
+    "groups": 756,
+}
+
+
+@pytest.mark.parametrize("elements", [1, 400, 1000, 5000])
+@pytest.mark.parametrize("name", ROWS)
+def test_blocks_of_rows_have_as_many_elements_as_asked_for(name, elements):
+    op = re.search(r"linalg\.(conv\w+)", PAYLOADS[name]).group()
+    script = applying("convolution_to_contraction", f'ops{{["{op}"]}}', elements)
+    kernel = lhkit.compile(lhkit.load_payload(PAYLOADS[name]), script)
+    assert lhkit.verify(kernel).ok
+    found = re.findall(r"linalg\.generic .*?ins\(%\S+, %\S+ : tensor<([\dx]+)xf32>", kernel.ir("scheduled"))
+    sizes = [math.prod(map(int, block.split("x"))) for block in found]
+    assert sizes and max(sizes) <= max(elements, ROWS[name])
+    assert elements > 1 or sizes == [ROWS[name]]
+
+
+REFUSED = {
+    "depthwise": ("convolution_to_contraction", "depthwise NHWC", "each channel is for itself"),
+    "pooling": ("convolution_to_contraction", "maxima NHWC", "each channel is for itself"),
+    "fill": ("convolution_to_contraction", "NHWC", "no convolution"),
+    "named": ("unroll_window", "depthwise NHWC", "as linalg.generic"),
+    "channels": ("unroll_window", "NHWC", "sums over channels"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_says_why(case):
+    op, name, said = REFUSED[case]
+    found = re.search(r"linalg\.((?:conv|depthwise|pooling)\w+)", PAYLOADS[name]).group()
+    script = applying(op, 'ops{["linalg.fill"]}' if case == "fill" else f'ops{{["{found}"]}}')
+    if case == "channels":
+        script = generalized(script)
+    with pytest.raises(lhkit.LhkitError, match=said):
+        lhkit.compile(lhkit.load_payload(PAYLOADS[name]), script)
+
+
+def test_a_window_of_more_than_64_places_is_refused():
+    text = payload("pooling_nhwc_sum", (1, 9, 9, 4), (9, 9), (1, 1, 1, 4))
+    script = generalized(applying("unroll_window", 'ops{["linalg.pooling_nhwc_sum"]}'))
+    with pytest.raises(lhkit.LhkitError, match="64 places at most"):
+        lhkit.compile(lhkit.load_payload(text), script)
+
+
+def test_the_number_of_elements_is_at_least_1():
+    script = applying("convolution_to_contraction", f'ops{{["linalg.{NHWC}"]}}', 0)
+    with pytest.raises(lhkit.LhkitError, match="at least 1"):
+        lhkit.compile(lhkit.load_payload(PAYLOADS["NHWC"]), script)

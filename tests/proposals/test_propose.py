@@ -1,0 +1,178 @@
+"""Proposals: plain steps that give the same payload, apply elsewhere, are verified, and say what they leave alone."""
+
+import dataclasses
+import re
+
+import pytest
+
+import lhkit
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.schedule_export import apply_portable
+from lhkit.proposals import proposal as proposals
+from lhkit.proposals.proposal import normal_text, propose
+from lhkit.traces.record.trace_run import trace_schedule
+
+EINSUM = """
+#a = affine_map<(b, i, j, k) -> (b, k, i)>
+#b = affine_map<(b, i, j, k) -> (b, j, k)>
+#c = affine_map<(b, i, j, k) -> (b, i, j)>
+func.func @f(%a: tensor<3x40x33xf32>, %b: tensor<3x50x40xf32>) -> tensor<3x33x50xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<3x33x50xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%empty : tensor<3x33x50xf32>) -> tensor<3x33x50xf32>
+  %r = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%a, %b : tensor<3x40x33xf32>, tensor<3x50x40xf32>) outs(%fill : tensor<3x33x50xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %z, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<3x33x50xf32>
+  return %r : tensor<3x33x50xf32>
+}
+"""
+SCALARS = """
+func.func @f(%a: f32, %b: f32) -> f32 {
+  %r = arith.addf %a, %b : f32
+  return %r : f32
+}
+"""
+MEMREFS = """
+func.func @f(%a: memref<32x32xf32>, %b: memref<32x32xf32>, %c: memref<32x32xf32>) {
+  linalg.matmul ins(%a, %b : memref<32x32xf32>, memref<32x32xf32>) outs(%c : memref<32x32xf32>)
+  return
+}
+"""
+WHOLE = ("matmul.mlir", "fc_relu.mlir", "mlp.mlir", "elementwise_chain.mlir", "row_sum.mlir", "softmax.mlir")
+_OUTSIDE = re.compile(r"transform\.(include|foreach_match|collect_matching|match\.|named_sequence private)")
+
+
+def steps(text):
+    return re.sub(r"//.*", "", text)
+
+
+@pytest.fixture(scope="module")
+def proposed(worker):
+    """Proposals by payload, each made once."""
+    made = {}
+
+    def get(name):
+        if name not in made:
+            text = {"einsum": EINSUM, "scalars": SCALARS, "memrefs": MEMREFS}.get(name, name)
+            made[name] = propose(load_payload(text, worker=worker), worker=worker)
+        return made[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", [*WHOLE, "einsum"])
+def test_a_proposal_is_plain_steps_that_give_what_the_general_schedule_gives(name, proposed, worker):
+    made = proposed(name)
+    assert made.verification.ok and made.verification.against == "the unscheduled payload"
+    assert not made.notes
+    assert not _OUTSIDE.search(steps(made.text)), made.text
+    general = trace_schedule(made.payload, load_schedule("cpu.mlir", worker=worker), worker=worker)
+    straight = trace_schedule(made.payload, made.schedule, worker=worker)
+    assert straight.outcome.status == "ok"
+    marks = {
+        "part",
+        "layer",
+        "end",
+        "role",
+        "strip",
+        "is_strip",
+        "named",
+        "reads_matmul",
+        "reads_matmuls",
+        "way",
+    }
+    marks |= {"reduction", "row", "size", "rows", "filling", "panel"}
+    marks |= {*re.findall(r'annotate %\w+ "(\w+)"', "".join(text for _, text in general.texts))} - {"fastmath"}
+    assert normal_text(straight.last_snapshot_text(), marks) == normal_text(general.last_snapshot_text(), marks)
+
+
+def test_a_matmul_is_a_short_schedule_for_any_tool(proposed, worker):
+    made = proposed("matmul.mlir")
+    assert len(made.text.splitlines()) < 80
+    assert "lhkit." not in steps(made.text)
+    assert not made.left_alone
+    text = apply_portable(made.payload, made.schedule, worker=worker)
+    assert "linalg." not in text and "vector.fma" in text
+    assert 1 < made.applications < 40
+
+
+@pytest.mark.parametrize("name", ["fc_relu.mlir", "mlp.mlir", "row_sum.mlir"])
+def test_what_needs_no_op_of_lhkit_has_none(name, proposed, worker):
+    made = proposed(name)
+    assert "lhkit." not in steps(made.text)
+    assert apply_portable(made.payload, made.schedule, worker=worker) != made.payload.text
+
+
+@pytest.mark.parametrize("name", ["matmul.mlir", "fc_relu.mlir"])
+def test_knobs_that_are_kept_can_be_swept(name, proposed, worker):
+    made = proposed(name)
+    assert made.schedule.knobs
+    for knob in made.schedule.knobs:
+        assert len(knob.options) > 1
+        for value in (knob.options[0], knob.options[-1]):
+            kernel = lhkit.compile(made.payload, made.schedule, {knob.name: value}, worker=worker)
+            assert lhkit.verify(kernel).ok, (knob.name, value)
+
+
+def test_each_step_says_why(proposed):
+    text = proposed("matmul.mlir").text
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[0].startswith("// Payload:") and any(line.startswith("// Result:  verified") for line in lines)
+    for step in ("transform.loop.unroll", "transform.loop.peel", "transform.structured.vectorize"):
+        at = next(i for i, line in enumerate(lines) if step in line)
+        block = lines[:at]
+        assert any(line.startswith("//") for line in block[-8:]), step
+
+
+def test_a_payload_without_structured_ops_is_told_op_by_op(proposed):
+    made = proposed("scalars")
+    assert made.verification.ok
+    assert [(each.op, each.source.line) for each in made.left_alone] == [("arith.addf", 3)]
+    assert "no op of linalg" in made.left_alone[0].why
+    assert any("arith.addf" in line for line in made.lines)
+
+
+def test_products_on_memrefs_are_told(proposed):
+    made = proposed("memrefs")
+    assert made.verification.ok
+    assert [each.op for each in made.left_alone] == ["linalg.matmul"]
+    assert "memrefs" in made.left_alone[0].why
+
+
+def test_a_proposal_that_computes_something_else_is_not_returned(monkeypatch, worker):
+    payload = load_payload(SCALARS, worker=worker)
+    wrong = lhkit.model.measurement.Verification(False, 1.0, 0.0, "the unscheduled payload", "result 0 is 2")
+    monkeypatch.setattr(proposals, "verify", lambda _kernel: wrong)
+    with pytest.raises(lhkit.errors.DefectError, match="result 0 is 2"):
+        propose(payload, worker=worker)
+
+
+def test_it_falls_back_to_matchers_and_says_so(monkeypatch, worker):
+    def refuse(_trace):
+        raise proposals.NotStraight("for a test")
+
+    monkeypatch.setattr(proposals, "StraightLine", refuse)
+    made = propose(load_payload("row_sum.mlir", worker=worker), worker=worker)
+    assert made.verification.ok
+    assert any("for a test" in note for note in made.notes)
+    assert trace_schedule(made.payload, made.schedule, worker=worker).outcome.status == "ok"
+
+
+def test_a_proposal_is_a_value(proposed):
+    made = proposed("scalars")
+    assert made == dataclasses.replace(made)
+    assert made.trace().outcome.status == "ok"
+    assert str(made).startswith("// Payload:")
+
+
+def test_the_command_writes_the_schedule(lhkit_here, tmp_path):
+    (tmp_path / "p.mlir").write_text(SCALARS, encoding="utf-8")
+    done = lhkit_here("propose", str(tmp_path / "p.mlir"), "-o", "out.mlir")
+    assert done.returncode == 0, done.stderr
+    assert "left alone" in done.stderr and "verified against the unscheduled payload" in done.stderr
+    assert lhkit_here("trace", str(tmp_path / "p.mlir"), "out.mlir").returncode == 0
+    assert lhkit_here("propose", "none.mlir").returncode == 2
