@@ -74,14 +74,16 @@ def _largest_sum(op: Any) -> float:
         width = element.type.width if isinstance(element.type, ir.IntegerType) else math.inf
         known = {"arith.extsi": 2.0 ** (width - 1), "arith.extui": 2.0**width - 1}
         largest *= known.get(readers[0], math.inf) if len(readers) == 1 else math.inf
-    extents: dict[int, float] = {}
-    for value, map_ in zip(op.operands, _linalg.get_indexing_maps(op), strict=True):
-        for d, expression in enumerate(map_.value.results):
-            type_ = value.type
-            size = math.inf if type_.is_dynamic_dim(d) else type_.shape[d]
-            extents[ir.AffineDimExpr(expression).position] = size
-    steps = [int(d) for d in _linalg.infer_contraction_dimensions(op).k]
-    return largest * math.prod(extents[d] for d in steps)
+    # All that the result does not have is added up, also what only one operand has.
+    maps = [
+        [ir.AffineDimExpr(e).position for e in each.value.results] for each in _linalg.get_indexing_maps(op)
+    ]
+    extents = {
+        d: math.inf if operand.type.is_dynamic_dim(i) else operand.type.shape[i]
+        for operand, dims in zip(op.operands, maps, strict=True)
+        for i, d in enumerate(dims)
+    }
+    return largest * math.prod(extents[d] for d in extents if d not in maps[-1])
 
 
 def _rewrite(op: Any, rewriter: Rewriter) -> Any:
