@@ -8,15 +8,19 @@
 //          windows; all other ops become vectors along the dimension in which memory is contiguous.
 // Knobs:   tile_m, tile_n: rows and columns of a product's tile; lanes: elements of 32 bits in a vector;
 //          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. window_elements: elements in the
-//          windows of a convolution that are copied at once, so that they stay in half of a core's L2.
+//          windows of a convolution that are copied at once, so that they stay in half of a core's L2. rows: rows of
+//          queries of an attention that go at a time. tile_n_64, lanes_64: tile_n and lanes of products of 64-bit
+//          numbers. Operands of fewer bits are extended as a whole first, in one pass each; bf16, f16 and integers
+//          of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
 // Result:  one core of an Intel Xeon with AVX-512 and 2 MiB of second-level cache, one thread, medians of one run on a
 //          shared machine, as multiples of the faster spelling in NumPy 2 and PyTorch 2.13, and per cent of the FMA
 //          peak. Products of 512x512x512: 1.15, 1.08, 90; with the right-hand side transposed 1.00, .92, 77; the left
-//          1.04, 1.01, 73; the result .98, 1.00, 71 (transposes are .2 of 1.9 ms). Eight of 128x128x128: 1.41, 1.15,
+//          .98, .95, 73; the result 1.00, 1.00, 71 (transposes are .2 of 1.9 ms). Eight of 128x128x128: 1.41, 1.15,
 //          90. Attention's "bhnd,bhmd->bhnm" of 256x64: 1.26, .98. Against unscheduled code: an MLP with GELU 54
 //          times, a transformer block 45, ResNet-18 at a quarter of its width 15. Reductions: parts/reductions.mlir.
 // Limits:  convolutions are behind PyTorch's: NCHW .4 to 1.0, NHWC .8 to 1.0, depthwise NHWC .5 to .7 of its
-//          channels_last; conv2d.mlir has the faster ways. Products of narrow types run at the speed of f32.
+//          channels_last; conv2d.mlir has the faster ways. Products of bf16 and i8 run at the speed of f32, a tenth
+//          of PyTorch's with AMX.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
 // lhkit: library parts/attention.mlir
@@ -31,8 +35,8 @@
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
-// lhkit: optional lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.expand_math
-// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window, lhkit.widen_accumulators
+// lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.expand_math
+// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: default lanes = vector_bits / 32
@@ -61,11 +65,14 @@ module attributes {transform.with_named_sequence} {
     %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
-    // Products of 16-bit floats are added up in f32, and rounded by what reads them.
-    %of_16_bits = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %of_16_bits : !transform.any_op {
+    // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
+    // bits, where that is exact.
+    %of_floats = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %of_integers = transform.collect_matching @is_integer_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
+    transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @add_up_in_32_bits failures(suppress) (%each) : (!transform.any_op) -> ()
+      transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
@@ -294,8 +301,8 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @add_up_in_32_bits(%contraction: !transform.any_op {transform.consumed}) {
-    %widened = "lhkit.widen_accumulators"(%contraction) : (!transform.any_op) -> !transform.any_op
+  transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
+    %widened = "lhkit.add_up_in_f32"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
   // One of bf16 or f16.

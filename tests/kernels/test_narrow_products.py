@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import lhkit
@@ -163,4 +164,31 @@ def test_products_become_vectors_and_are_right(name, target):
     scheduled = kernel.ir("scheduled")
     assert "linalg.matmul" not in scheduled and '"reduction"' not in scheduled
     assert re.search(r"vector\.fma|arith\.muli .* : vector", scheduled)
+    assert "muli" not in scheduled or not re.search("i8 x i8|unsigned i8", name)
     assert lhkit.verify(kernel).ok
+
+
+@pytest.mark.parametrize(
+    ("types", "steps", "is_exact"), [(I8, 1024, True), (I8, 1025, False), (U8, 514, True), (U8, 515, False)]
+)
+def test_integers_are_added_up_in_f32_only_where_that_is_exact(types, steps, is_exact, monkeypatch):
+    monkeypatch.setitem(EXTENTS, "k", steps)
+    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir")
+    assert ("muli" not in kernel.ir("scheduled")) == is_exact
+    largest = -128 if types == I8 else -1  # which is 255 of unsigned ones
+    a, b = np.full((21, steps), largest, np.int8), np.full((37, steps), -128, np.int8)
+    a[::2, 0] += 1
+    start = np.arange(21 * 37, dtype=np.int32).reshape(21, 37)
+    wide = a.astype(np.int32) if types == I8 else a.view(np.uint8).astype(np.int32)
+    expected = start + wide @ b.astype(np.int32).T
+    np.testing.assert_array_equal(kernel(a, b, start, np.zeros(37, np.float32)), expected)
+
+
+def test_16_bit_floats_are_rounded_once(monkeypatch):
+    monkeypatch.setitem(EXTENTS, "k", 1000)
+    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", ALL_F16, fill=True)), "cpu.mlir")
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(0, 1, (n, 1000)).astype(np.float16) for n in (21, 37))
+    result = kernel(a, b, np.zeros((21, 37), np.float16), np.zeros(37, np.float32))
+    exact = a.astype(np.float64) @ b.astype(np.float64).T
+    assert np.abs(result - exact).max() <= np.spacing(np.float16(exact.max())) * 0.51

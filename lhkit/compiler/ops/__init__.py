@@ -1,5 +1,7 @@
 """Transform ops of lhkit itself, defined as a user would define them.
 
+- ``add_up_in_f32``: ``lhkit.add_up_in_f32``: products of 16-bit floats and of small integers are added up in
+  f32.
 - ``contraction_to_matmul``: ``lhkit.contraction_to_matmul``: contractions in any order of dimensions become
   matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
@@ -20,8 +22,6 @@
   them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
   elementwise ops.
-- ``widen_accumulators``: ``lhkit.widen_accumulators``: sums of products of 16-bit floats are kept in f32, and
-  rounded once.
 - ``winograd_conv2d``: ``lhkit.winograd_conv2d``: convolutions with windows of 3x3 by Winograd's F(2x2, 3x3).
 """
 
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops import (
+    add_up_in_f32,
     contraction_to_matmul,
     convert_const_resources_to_args,
     convolution_to_contraction,
@@ -38,12 +39,12 @@ from lhkit.compiler.ops import (
     prefetch_next_panel,
     replace_with_call,
     unroll_window,
-    widen_accumulators,
     winograd_conv2d,
 )
 from lhkit.model.own_op_definition import take_definitions
 
 __all__ = [
+    "add_up_in_f32",
     "contraction_to_matmul",
     "convert_const_resources_to_args",
     "convolution_to_contraction",
@@ -53,7 +54,6 @@ __all__ = [
     "prefetch_next_panel",
     "replace_with_call",
     "unroll_window",
-    "widen_accumulators",
     "winograd_conv2d",
 ]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.add_up_in_f32 import map_elements
 from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
-from lhkit.compiler.ops.widen_accumulators import map_elements
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")

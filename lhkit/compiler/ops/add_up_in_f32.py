@@ -1,0 +1,185 @@
+"""``lhkit.add_up_in_f32``: products of 16-bit floats and of small integers are added up in f32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
+
+_arith: Any = host_module("dialects.arith")
+_linalg: Any = host_module("dialects.linalg")
+_tensor: Any = host_module("dialects.tensor")
+
+# Up to this magnitude f32 has every integer.
+_LAST_INTEGER = 2**24
+_IN_F32 = {
+    "arith.mulf": _arith.mulf,
+    "arith.muli": _arith.mulf,
+    "arith.addf": _arith.addf,
+    "arith.addi": _arith.addf,
+}
+
+
+@transform_op("lhkit.add_up_in_f32", consumes=["target"])
+def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
+    """Let contractions of bf16, f16 or small integers multiply and add in f32, and convert the sum at the end.
+
+    ::
+
+        %r = linalg.matmul ins(%a, %b : tensor<4x5xbf16>, tensor<5x6xbf16>) outs(%c : tensor<4x6xbf16>)
+        // becomes, with linalg.generic for the extf and the truncf of each element
+        %start = arith.extf %c : tensor<4x6xf32>
+        %sum = linalg.generic {arith.extf, arith.mulf, arith.addf} ins(%a, %b) outs(%start : tensor<4x6xf32>)
+        %r = arith.truncf %sum : tensor<4x6xbf16>
+
+    Results of 16-bit floats are closer to the exact ones than those of the payload, which rounds after every
+    step. Integers, which are added to %c at the end, stay exact: where extents, types and extensions of the
+    operands say that no sum is above 2**24, as with up to 1024 steps of i8. Multiplications of 32-bit integers
+    are several times as slow. A ``linalg.fill`` that a contraction of floats starts from is made again in f32.
+
+    Args:
+        target: ``linalg.generic`` on tensors, contractions with one result; consumed.
+        rewriter: How the payload is changed.
+
+    Returns:
+        The contractions in f32.
+
+    Raises:
+        SilenceableError: Another op; another type of results; integers whose sum may be too large for f32.
+    """
+    for op in target:
+        types = [result.type for result in op.operation.results]
+        is_generic = op.operation.name == "linalg.generic" and len(types) == 1
+        if not is_generic or not _linalg.isa_contraction_op(op.operation):
+            raise SilenceableError("this is no contraction of tensors in a linalg.generic", at=op)
+        element = types[0].element_type
+        if isinstance(element, ir.IntegerType):
+            if _largest_sum(op.operation) > _LAST_INTEGER:
+                raise SilenceableError("its sums may be too large for f32", at=op)
+        elif not isinstance(element, ir.BF16Type | ir.F16Type):
+            raise SilenceableError(f"its result is of {element}, and not of 16-bit floats or integers", at=op)
+    return [_rewrite(op.operation, rewriter) for op in target]
+
+
+def _largest_sum(op: Any) -> float:
+    """Return the largest magnitude of a sum of products of integers, infinite where it is not known."""
+    block = op.regions[0].blocks[0]
+    largest = 1.0
+    for element in list(block.arguments)[:2]:
+        readers = [use.owner.operation.name for use in element.uses]
+        width = element.type.width if isinstance(element.type, ir.IntegerType) else math.inf
+        known = {"arith.extsi": 2.0 ** (width - 1), "arith.extui": 2.0**width - 1}
+        largest *= known.get(readers[0], math.inf) if len(readers) == 1 else math.inf
+    # All that the result does not have is added up, also what only one operand has.
+    maps = [
+        [ir.AffineDimExpr(e).position for e in each.value.results] for each in _linalg.get_indexing_maps(op)
+    ]
+    extents = {
+        d: math.inf if operand.type.is_dynamic_dim(i) else operand.type.shape[i]
+        for operand, dims in zip(op.operands, maps, strict=True)
+        for i, d in enumerate(dims)
+    }
+    return largest * math.prod(extents[d] for d in extents if d not in maps[-1])
+
+
+def _rewrite(op: Any, rewriter: Rewriter) -> Any:
+    *inputs, start = op.operands
+    result, wide, shape = start.type, ir.F32Type.get(), list(start.type.shape)
+    element, loops = result.element_type, list(range(len(shape)))
+    fill = producer_of(start)
+    filled = None if fill is None or fill.name != "linalg.fill" else fill.operands[0]
+    with rewriter.before(op):
+        sizes = [
+            _tensor.dim(start, _arith.constant(ir.IndexType.get(), d)) if result.is_dynamic_dim(d) else shape[d]
+            for d in loops
+        ]
+        type_, out = ir.RankedTensorType.get(shape, wide), _tensor.empty(sizes, wide)
+        is_integer = isinstance(element, ir.IntegerType)
+        if is_integer:
+            out = _linalg.fill(_arith.constant(wide, 0.0), outs=[out])
+        elif filled is not None:
+            out = _linalg.fill(_arith.extf(wide, filled), outs=[out])
+        else:
+            out = map_elements([start], out, [loops, loops], type_, lambda x: _arith.extf(wide, x))
+        attributes = {each: op.attributes[each] for each in op.attributes}
+        total = ir.Operation.create(
+            "linalg.generic", results=[type_], operands=[*inputs, out], attributes=attributes, regions=1
+        )
+        types = [*(each.type.element_type for each in inputs), wide]
+        _copy_body(op.regions[0].blocks[0], total.regions[0].blocks.append(*types), wide)
+        end = _tensor.empty(sizes, element)
+        if is_integer:
+            addend, read = (start, loops) if filled is None else (filled, [])
+            value = map_elements(
+                [total.results[0], addend],
+                end,
+                [loops, read, loops],
+                result,
+                lambda x, c: _arith.addi(_arith.fptosi(element, x), c),
+            )
+        else:
+            value = map_elements(
+                [total.results[0]], end, [loops, loops], result, lambda x: _arith.truncf(element, x)
+            )
+    rewriter.replace(op, [value])
+    return total
+
+
+def _copy_body(body: Any, block: Any, wide: Any) -> None:
+    """Copy a contraction's body with products and sums of f32."""
+    copies = dict(zip(body.arguments, block.arguments, strict=True))
+
+    def widened(value: Any) -> Any:
+        return copies[value] if copies[value].type == wide else _arith.extf(wide, copies[value])
+
+    with ir.InsertionPoint(block):
+        for op in (each.operation for each in body.operations):
+            if op.name in _IN_F32:
+                copies[op.results[0]] = _IN_F32[op.name](*map(widened, op.operands))
+            elif op.name == "linalg.yield":
+                _linalg.YieldOp([copies[op.operands[0]]])
+            elif op.name in {"arith.extsi", "arith.extui"}:
+                convert = _arith.sitofp if op.name == "arith.extsi" else _arith.uitofp
+                copies[op.results[0]] = convert(wide, copies[op.operands[0]])
+            else:
+                copy = op.clone().operation
+                for i, value in enumerate(op.operands):
+                    copy.operands[i] = copies[value]
+                copies[op.results[0]] = copy.results[0]
+
+
+def map_elements(
+    inputs: list[Any], out: Any, maps: list[list[int]], type_: Any, body: Callable[..., Any]
+) -> Any:
+    """Return the result of a ``linalg.generic`` without reductions.
+
+    Args:
+        inputs: Tensors, and scalars.
+        out: The tensor into which it is computed, which the body does not read.
+        maps: The loops that index each input, then those that index the result.
+        type_: The type of the result.
+        body: Returns what is computed from an element of each input.
+    """
+    rank = len(type_.shape)
+    affine = [ir.AffineMap.get(rank, 0, [ir.AffineDimExpr.get(d) for d in dims]) for dims in maps]
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[type_],
+        operands=[*inputs, out],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in affine]),
+            "iterator_types": ir.ArrayAttr.get([parallel] * rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+        },
+        regions=1,
+    )
+    elements = [getattr(each.type, "element_type", each.type) for each in [*inputs, out]]
+    block = op.regions[0].blocks.append(*elements)
+    with ir.InsertionPoint(block):
+        _linalg.YieldOp([body(*list(block.arguments)[: len(inputs)])])
+    return op.results[0]
