@@ -33,3 +33,10 @@ def test_products_are_sums_of_vectors(name, schedule):
     scheduled = lhkit.compile(lhkit.load_payload(PRODUCTS[name]), schedule).ir("scheduled")
     assert "linalg.matmul" not in scheduled and '"reduction"' not in scheduled
     assert re.search(r"vector\.(fma|outerproduct|contract)", scheduled)
+
+
+def test_attention_has_no_more_than_some_rows_of_scores_in_memory(schedule):
+    kernel = lhkit.compile(lhkit.payloads.attention(384, 32), schedule, knobs={"rows": 96})
+    assert lhkit.verify(kernel).ok
+    buffers = kernel.ir("bufferized")
+    assert "384x384xf32" not in buffers and "96x384xf32" in buffers
