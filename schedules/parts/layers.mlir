@@ -167,8 +167,12 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op) -> ()
     // A fill that is padded becomes a wider fill.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} attributes {filling} in %root
-      : (!transform.any_op) -> !transform.any_op
+    %all_moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
+    %moves = transform.foreach %all_moves : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %own = transform.include @unless_foreign failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %own : !transform.any_op
+    }
     transform.include @vectorize_rows failures(propagate) (%moves, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -253,6 +257,19 @@ module attributes {transform.with_named_sequence} {
     transform.match.operation_name %op ["arith.maximumf"] : !transform.any_op
     %constant = transform.get_producer_of_operand %op[1] : (!transform.any_op) -> !transform.any_op
     transform.match.operation_name %constant ["arith.constant"] : !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
+
+  // What a schedule has marked as no layer's.
+  transform.named_sequence private @unless_foreign(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %own = transform.include @is_not_foreign failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %own : !transform.any_op
+  }
+  transform.named_sequence private @is_not_foreign(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %foreign = transform.structured.match attributes {foreign} in %op : (!transform.any_op) -> !transform.any_op
+    %marks = transform.num_associations %foreign : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
 
@@ -368,8 +385,6 @@ module attributes {transform.with_named_sequence} {
     %filled_up_1, %pads_1, %copies = transform.structured.pad %bare pad_to_multiple_of [%lanes]
       {padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %moves = transform.merge_handles %pads, %pads_1, %copies : !transform.any_op
-    transform.annotate %moves "filling" : !transform.any_op
     %both = transform.merge_handles %filled_up, %filled_up_1 : !transform.any_op
     transform.yield %both : !transform.any_op
   }
