@@ -134,7 +134,7 @@ def show_writes_to_destinations(module: Any) -> None:
     where another result starts from the same tensor, that write may not come before its last read.
     """
     for op in [o for o in walk(module.operation) if o.name == "bufferization.materialize_in_destination"]:
-        value, destination = op.operands
+        destination = op.operands[1]
         uses = [use.owner for use in destination.uses] if isinstance(destination.type, ir.MemRefType) else []
         tensors = [user for user in uses if user.name == "bufferization.to_tensor"]
         if not tensors or not isinstance(destination, ir.BlockArgument):
@@ -147,6 +147,8 @@ def show_writes_to_destinations(module: Any) -> None:
             same.results[0].replace_all_uses_with(tensor)
             same.erase()
         with ir.InsertionPoint(op), op.location:
+            # Asked for only now: what is written may have been one of the tensors.
+            value = op.operands[0]
             ir.Operation.create("bufferization.materialize_in_destination", [tensor.type], [value, tensor])
         op.erase()
 
