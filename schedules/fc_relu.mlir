@@ -26,7 +26,7 @@
 //          Weights and bias bound, as multiples of torch.compile with frozen weights and of IREE 3.13 with constant
 //          ones, data tiling and ukernels (lhkit bench --suite fc_relu-packed), one core of an Intel Xeon (AVX-512, 48
 //          KiB, 2 MiB; two 512-bit FMAs a cycle): 512: 1.35, 1.54; 1024: 1.10, 1.62; in AVX2 code 512: 1.19, 1.32;
-//          1024: 1.02, 1.35, 88 % of the peak, since panels of 96 KiB leave the first-level cache. On the AMD EPYC
+//          1024: 1.02, 1.35, 88 % of the peak, which blocks of 256 to 512 steps would not raise (82 to 84). On the AMD EPYC
 //          before the bias was packed and panels prefetched: 512: 1.40, 1.09; 1024: 1.30, 1.03; in AVX2 code 512:
 //          1.31, 1.21; 1024: 1.16, 1.12.
 // lhkit: library parts/cpu.mlir
