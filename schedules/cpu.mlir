@@ -97,6 +97,9 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
     }
+    // What is the same for all rows of queries, such as transposed keys, is computed once.
+    %row_loops = transform.structured.match ops{["scf.for"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    transform.apply_licm to %row_loops : !transform.any_op
     %plain = transform.collect_matching @is_plain_product in %payload_0 : (!transform.any_op) -> !transform.any_op
     transform.foreach %plain : !transform.any_op {
     ^bb0(%each: !transform.any_op):

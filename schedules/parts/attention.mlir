@@ -140,6 +140,11 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
     %whole_5, %rest_5 = transform.include @split_off_rest failures(propagate) (%root, %tile_5, %loops_5#2)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    // What scales or masks scores ends their product where both have the same loops.
+    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %functions {
+      transform.apply_patterns.linalg.fold_unit_extent_dims_via_reshapes
+    } : !transform.any_op
     // The scores were fused for every op that reads them.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield

@@ -15,6 +15,11 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @schedule_reductions(%root: !transform.any_op {transform.readonly},
       %lanes: !transform.param<i64> {transform.readonly}) {
+    // Loops of one iteration would hide rows, and dropping them later would lose the marks of the ops.
+    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %functions {
+      transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+    } : !transform.any_op
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @find_row_values failures(propagate) (%root) : (!transform.any_op) -> ()
