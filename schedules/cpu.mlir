@@ -146,6 +146,9 @@ module attributes {transform.with_named_sequence} {
     transform.include @prefetch_panels failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
+    transform.apply_cse to %done : !transform.any_op
+    %loops = transform.structured.match ops{["scf.for"]} in %done : (!transform.any_op) -> !transform.any_op
+    transform.apply_licm to %loops : !transform.any_op
     transform.yield
   }
 

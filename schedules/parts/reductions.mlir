@@ -26,6 +26,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @find_row_chains failures(propagate) (%root) : (!transform.any_op) -> ()
     // What reduces otherwise, or is read by other rows than its own, is computed before any row: in loops it is fused
     // into none.
+    transform.include @relax_softmax failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @cut_into_rows failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @fuse_row_chains failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
@@ -375,6 +376,91 @@ module attributes {transform.with_named_sequence} {
     %inner = transform.structured.match attributes {row_chain} in %producer : (!transform.any_op) -> !transform.any_op
     %way = transform.param.constant "inner" -> !transform.any_param
     transform.annotate %inner "row_member" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+
+  // Let exponentials in a softmax be approximations of 2 ulp, and its quotients products with the reciprocal of their
+  // divisor: that is a sum of which one term is 1, so that it has a reciprocal.
+  transform.named_sequence private @relax_softmax(%root: !transform.any_op {transform.readonly}) {
+    %ops = transform.structured.match attributes {row_chain} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %ops @divides_by_row_sum -> @note_softmax : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @divides_by_row_sum(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op) {
+    %raised, %total = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op) {
+    ^bb0(%quotient: !transform.any_op):
+      transform.match.structured.dim %quotient[all] {parallel} : !transform.any_op
+      %raised_in = transform.match.structured.input %quotient[0] : (!transform.any_op) -> !transform.any_op
+      %total_in = transform.match.structured.input %quotient[1] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %raised_in, %total_in : !transform.any_op, !transform.any_op
+    }
+    transform.match.operation_name %raised ["linalg.generic"] : !transform.any_op
+    transform.match.operation_name %total ["linalg.generic"] : !transform.any_op
+    %added = transform.match.structured failures(propagate) %total : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%sum: !transform.any_op):
+      transform.match.structured.dim %sum[-1] {reduction} : !transform.any_op
+      %added_in = transform.match.structured.input %sum[0] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %added_in : !transform.any_op
+    }
+    %largest = transform.match.structured failures(propagate) %raised : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%exponential: !transform.any_op):
+      transform.match.structured.dim %exponential[all] {parallel} : !transform.any_op
+      %largest_in = transform.match.structured.input %exponential[1] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %largest_in : !transform.any_op
+    }
+    transform.match.operation_name %largest ["linalg.generic"] : !transform.any_op
+    transform.match.structured failures(propagate) %largest : !transform.any_op {
+    ^bb0(%maximum: !transform.any_op):
+      transform.match.structured.dim %maximum[-1] {reduction} : !transform.any_op
+      transform.match.structured.yield
+    }
+    transform.yield %op, %raised, %total, %added, %largest
+      : !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op
+  }
+  transform.named_sequence private @note_softmax(%quotient: !transform.any_op {transform.readonly},
+      %raised: !transform.any_op {transform.readonly}, %total: !transform.any_op {transform.readonly},
+      %added: !transform.any_op {transform.readonly}, %largest: !transform.any_op {transform.readonly}) {
+    transform.include @mark_softmax failures(suppress) (%quotient, %raised, %total, %added, %largest)
+      : (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @mark_softmax(%quotient: !transform.any_op {transform.readonly},
+      %raised: !transform.any_op {transform.readonly}, %total: !transform.any_op {transform.readonly},
+      %added: !transform.any_op {transform.readonly}, %largest: !transform.any_op {transform.readonly}) {
+    transform.include @mark_softmax_if failures(propagate) (%quotient, %raised, %total, %added, %largest)
+      : (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @mark_softmax_if(%quotient: !transform.any_op {transform.readonly},
+      %raised: !transform.any_op {transform.readonly}, %total: !transform.any_op {transform.readonly},
+      %added: !transform.any_op {transform.readonly}, %largest: !transform.any_op {transform.readonly}) {
+    // Each step has to be there once; all that is in the bodies decides.
+    transform.annotate %raised "raised" : !transform.any_op
+    %same = transform.structured.match attributes {raised} in %added : (!transform.any_op) -> !transform.any_op
+    %maxima = transform.structured.match ops{["arith.maxnumf", "arith.maximumf"]} in %largest : (!transform.any_op) -> !transform.any_op
+    %differences = transform.structured.match ops{["arith.subf"]} in %raised : (!transform.any_op) -> !transform.any_op
+    %exponentials = transform.structured.match ops{["math.exp"]} in %raised : (!transform.any_op) -> !transform.any_op
+    %additions = transform.structured.match ops{["arith.addf"]} in %total : (!transform.any_op) -> !transform.any_op
+    %quotients = transform.structured.match ops{["arith.divf"]} in %quotient : (!transform.any_op) -> !transform.any_op
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %number_of_same = transform.num_associations %same : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_same, %one : !transform.param<i64>
+    %number_of_maxima = transform.num_associations %maxima : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_maxima, %one : !transform.param<i64>
+    %number_of_differences = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_differences, %one : !transform.param<i64>
+    %number_of_exponentials = transform.num_associations %exponentials : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_exponentials, %one : !transform.param<i64>
+    %number_of_additions = transform.num_associations %additions : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_additions, %one : !transform.param<i64>
+    %number_of_quotients = transform.num_associations %quotients : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %number_of_quotients, %one : !transform.param<i64>
+    %approximate = transform.param.constant #arith.fastmath<afn> -> !transform.any_param
+    %by_reciprocal = transform.param.constant #arith.fastmath<arcp> -> !transform.any_param
+    transform.annotate %exponentials "fastmath" = %approximate : !transform.any_op, !transform.any_param
+    transform.annotate %quotients "fastmath" = %by_reciprocal : !transform.any_op, !transform.any_param
     transform.yield
   }
 
