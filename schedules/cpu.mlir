@@ -26,6 +26,7 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
 // lhkit: library parts/attention.mlir
+// lhkit: library parts/matrix_tiles.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: library parts/loop_order.mlir
@@ -46,6 +47,7 @@
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default lanes_64 = vector_bits / 64
 // lhkit: default tile_n_64 = 32 if vector_bits == 512 else 12 if vector_bits == 256 else vector_bits / 32
+// lhkit: default matrix_tiles = matrix_tiles
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // A payload has little of what is looked for:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -60,6 +62,8 @@ module attributes {transform.with_named_sequence} {
     %rows = transform.tune.knob<"rows"> = 96 : i64 from options = [24, 48, 96, 192] -> !transform.param<i64>
     %tile_n_64 = transform.tune.knob<"tile_n_64"> = 32 : i64 from options = [4, 8, 12, 16, 24, 32] -> !transform.param<i64>
     %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
+    %matrix_tiles = transform.tune.knob<"matrix_tiles"> = 0 : i64 from options = [0, 8] -> !transform.param<i64>
+    %tile_rows = transform.tune.knob<"tile_rows"> = 512 : i64 from options = [128, 256, 512, 1024] -> !transform.param<i64>
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
@@ -74,7 +78,12 @@ module attributes {transform.with_named_sequence} {
     %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
+      %for_vectors = transform.include @unless_tiles failures(suppress) (%each, %matrix_tiles)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %for_tiles = transform.include @if_tiles failures(suppress) (%each, %matrix_tiles)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      transform.include @try_add_up_in_f32 failures(suppress) (%for_vectors) : (!transform.any_op) -> ()
+      transform.include @try_add_up_for_tiles failures(suppress) (%for_tiles) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
@@ -97,7 +106,12 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
+      %for_vectors = transform.include @unless_tiles failures(suppress) (%each, %matrix_tiles)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %for_tiles = transform.include @if_tiles failures(suppress) (%each, %matrix_tiles)
+        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+      transform.include @multiply_matrices failures(suppress) (%for_vectors) : (!transform.any_op) -> ()
+      transform.include @multiply_for_tiles failures(suppress) (%for_tiles) : (!transform.any_op) -> ()
     }
     // What is the same for all rows of queries, such as transposed keys, is computed once.
     %row_loops = transform.structured.match ops{["scf.for"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
@@ -143,6 +157,7 @@ module attributes {transform.with_named_sequence} {
     // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
     %foreign = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.annotate %foreign "foreign" : !transform.any_op
+    transform.include @multiply_in_matrix_tiles failures(propagate) (%payload_1, %tile_rows) : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     transform.include @make_tiles failures(propagate) (%payload_1, %tile_m, %tile_n, %narrow_tile_m, %lanes)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
@@ -315,6 +330,35 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
+  transform.named_sequence private @try_add_up_for_tiles(%contraction: !transform.any_op {transform.consumed}) {
+    %widened = "lhkit.add_up_in_f32"(%contraction) {for_matrix_tiles = true} : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  // An op where the CPU has matrix tiles, and where it has none. What is included may not go on after a step that fails.
+  transform.named_sequence private @if_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %kept = transform.include @where_tiles failures(propagate) (%op, %tiles)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.yield %kept : !transform.any_op
+  }
+  transform.named_sequence private @where_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %tiles, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @unless_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %kept = transform.include @where_no_tiles failures(propagate) (%op, %tiles)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.yield %kept : !transform.any_op
+  }
+  transform.named_sequence private @where_no_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tiles, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
   transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
     %widened = "lhkit.add_up_in_f32"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -340,6 +384,10 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %width : !transform.param<i64>
     }
     transform.yield %bits : !transform.param<i64>
+  }
+  transform.named_sequence private @multiply_for_tiles(%contraction: !transform.any_op {transform.consumed}) {
+    %product = "lhkit.contraction_to_matmul"(%contraction) {for_matrix_tiles = true} : (!transform.any_op) -> !transform.any_op
+    transform.yield
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
@@ -382,6 +430,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/matrix_tiles.mlir:
+  transform.named_sequence private @multiply_in_matrix_tiles(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/attention.mlir:
   transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})
   transform.named_sequence private @fuse_attention(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})

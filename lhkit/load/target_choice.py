@@ -13,7 +13,7 @@ import psutil
 
 from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_field, cpu_flags
+from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_field, cpu_flags, has_matrix_tiles
 from lhkit.text.knob_text import default_rules, exported_target, with_target_defaults
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import Describe
@@ -98,6 +98,7 @@ def find_target(name: str | None = None) -> Target:
         l1_bytes=caches.get("L1", _L1_BYTES),
         l2_bytes=caches.get("L2", _L2_BYTES),
         cores=available_cores(),
+        matrix_tiles=8 if chosen == _host_name() and has_matrix_tiles() else 0,
     )
 
 

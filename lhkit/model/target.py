@@ -26,6 +26,11 @@ def cpu_flags() -> frozenset[str]:
     return frozenset((cpu_field("flags") or cpu_field("Features") or "").split())
 
 
+def has_matrix_tiles() -> bool:
+    """Return whether this CPU has AMX for bf16 and i8, and its system lets processes use it."""
+    return {"amx_tile", "amx_bf16", "amx_int8"} <= cpu_flags()
+
+
 # Name → (bits of a vector, vector registers that code can name).
 VECTORS: Mapping[str, tuple[int, int]] = {
     "avx512": (512, 32),
@@ -69,6 +74,7 @@ class Target:
     l1_bytes: int  # First-level data cache of a core
     l2_bytes: int  # Second-level cache of a core
     cores: int  # Cores that may be used
+    matrix_tiles: int  # Registers that hold a matrix each (AMX)
 
     @property
     def facts(self) -> dict[str, int]:

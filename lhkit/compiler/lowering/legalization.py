@@ -173,6 +173,25 @@ def _zero_extend(bits: Any) -> Any:
 
 
 @functools.cache
+def shuffle_as_integers(module: Any) -> None:
+    """Have vectors of bf16 in the LLVM dialect shuffled, in place, as integers: as bf16, LLVM moves each element."""
+    for op in [o for o in walk(module.operation) if o.name == "llvm.shufflevector"]:
+        type_ = op.results[0].type
+        if not isinstance(type_.element_type, ir.BF16Type):
+            continue
+        integer = ir.IntegerType.get_signless(16)
+        with ir.InsertionPoint(op), op.location:
+            bits = [
+                ir.Operation.create("llvm.bitcast", [ir.VectorType.get(o.type.shape, integer)], [o]).result
+                for o in op.operands
+            ]
+            shuffled_type = ir.VectorType.get(type_.shape, integer)
+            shuffled = ir.Operation.create(op.name, [shuffled_type], bits, _attributes(op)).result
+            result = ir.Operation.create("llvm.bitcast", [type_], [shuffled]).result
+        op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
 def _conversions() -> list[str]:
     text = Path(__file__).with_name("short_floats.mlir").read_text(encoding="utf-8")
     return re.findall(r"^llvm\.func.*?^}", text, re.MULTILINE | re.DOTALL)

@@ -28,8 +28,10 @@ from lhkit.compiler.lowering.legalization import (
     keep_stack_small,
     lowering_error,
     refused_op,
+    shuffle_as_integers,
     widen_narrow_integers,
 )
+from lhkit.compiler.lowering.matrix_tiles import multiply_in_matrix_tiles
 from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
@@ -224,13 +226,20 @@ def lower_to_buffers(
 
 
 def lower_to_loops(
-    module: Any, sources: Sequence[Source], progress: Progress = ignore_progress, *, threads: int = 1
+    module: Any,
+    sources: Sequence[Source],
+    progress: Progress = ignore_progress,
+    *,
+    threads: int = 1,
+    target: str = "",
 ) -> None:
     """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
 
-    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop.
+    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop. Matrix tiles are for this CPU
+    alone.
     """
     progress("lower", module)
+    multiply_in_matrix_tiles(module, may_use=not target)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
@@ -256,6 +265,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
     names, types = names_and_types(module.operation)
+    if any("xbf16>" in type_ for type_ in types):
+        shuffle_as_integers(module)
     if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
         widen_narrow_integers(module, sources)
     add_conversions(module, types)

@@ -195,7 +195,7 @@ def kernel_of(
     part, types = split_constant_part(module, recipe.function, given)
     packed = [] if part is None else _evaluated(part, types, weights, recipe)
     slots = _buffered(module, recipe, progress)
-    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads, target=recipe.target)
     refuse_huge_buffers(module, recipe.sources)
     if look is not None:
         look(module)
@@ -215,7 +215,7 @@ def _evaluated(
 ) -> list[np.ndarray]:
     """Return what the constant part of a kernel computes, which has tensors of these dtypes and shapes."""
     slots = _buffered(part, recipe, ignore_progress)
-    lower_to_loops(part, recipe.sources)
+    lower_to_loops(part, recipe.sources, target=recipe.target)
     refuse_huge_buffers(part, recipe.sources)
     lower_to_llvm(part, recipe.sources, target=recipe.target)
     code, _ = link(part, recipe, slots)
@@ -247,7 +247,7 @@ def lowered_module(
     split_constant_part(module, recipe.function, len(function.arguments) - len(recipe.bound))
     slots = _buffered(module, recipe, progress)
     if stage in ("loops", "llvm"):
-        lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+        lower_to_loops(module, recipe.sources, progress, threads=recipe.threads, target=recipe.target)
     if stage == "llvm":
         lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     return module, slots
@@ -263,7 +263,7 @@ def module_with_lines(
     buffered, slots = lowered_module(recipe, "bufferized", progress)
     text = str(buffered)
     module = ir.Module.parse(text)
-    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads, target=recipe.target)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     add_line_tables(module)
     return module, slots, text

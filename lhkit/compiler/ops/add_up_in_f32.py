@@ -23,9 +23,17 @@ _IN_F32 = {
     "arith.addi": _arith.addf,
 }
 
+# Element types of the operands and the result, and the casts of the operands, of what matrix tiles multiply.
+_IN_MATRIX_TILES = {
+    ("bf16", "bf16", "f32", "arith.extf", "arith.extf"),
+    ("i8", "i8", "i32", "arith.extsi", "arith.extsi"),
+}
+# Rows, columns and steps from which these are faster than vectors.
+_LEAST = (16, 16, 32)
+
 
 @transform_op("lhkit.add_up_in_f32", consumes=["target"])
-def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
+def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewriter) -> Ops:
     """Let contractions of bf16, f16 or small integers multiply and add in f32, and convert the sum at the end.
 
     ::
@@ -43,6 +51,7 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: ``linalg.generic`` on tensors, contractions with one result; consumed.
+        for_matrix_tiles: Whether to refuse integers that matrix tiles add up, as `contraction_to_matmul` has it.
         rewriter: How the payload is changed.
 
     Returns:
@@ -58,11 +67,26 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
             raise SilenceableError("this is no contraction of tensors in a linalg.generic", at=op)
         element = types[0].element_type
         if isinstance(element, ir.IntegerType):
+            if for_matrix_tiles and narrow_factors(op.operation) is not None:
+                raise SilenceableError("matrix tiles add it up as it is", at=op)
             if _largest_sum(op.operation) > _LAST_INTEGER:
                 raise SilenceableError("its sums may be too large for f32", at=op)
         elif not isinstance(element, ir.BF16Type | ir.F16Type):
             raise SilenceableError(f"its result is of {element}, and not of 16-bit floats or integers", at=op)
     return [_rewrite(op.operation, rewriter) for op in target]
+
+
+def narrow_factors(op: Any) -> str | None:
+    """Return the type that both operands of a contraction have where matrix tiles multiply it, else None."""
+    types = tuple(str(value.type.element_type) for value in op.operands)
+    casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
+    if (*types, *casts) not in _IN_MATRIX_TILES or not all(value.type.has_static_shape for value in op.operands):
+        return None
+    kinds, extents = _linalg.infer_contraction_dimensions(op), {}
+    for map_, value in zip(_linalg.get_indexing_maps(op), op.operands, strict=True):
+        extents |= {ir.AffineDimExpr(e).position: n for e, n in zip(map_.value.results, value.type.shape, strict=True)}
+    sizes = [math.prod(extents[int(d)] for d in found) for found in (kinds.m, kinds.n, kinds.k)]
+    return types[0] if all(n >= least for n, least in zip(sizes, _LEAST, strict=True)) else None
 
 
 def _largest_sum(op: Any) -> float:

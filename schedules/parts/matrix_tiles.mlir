@@ -1,0 +1,141 @@
+// Payload: products of bf16 that are added up in f32, and of i8 that are added up in i32, with known extents:
+//          linalg.matmul with the attribute matrix_tiles, as lhkit.contraction_to_matmul writes them.
+// Idea:    the matrix tiles of x86 (AMX) take elements in groups of 32 bits, pairs or fours of steps. Some hundred rows
+//          at a time, so that these rows stay in the second-level cache, strips of 32 columns of the right-hand side
+//          are copied into panels of such groups, and 32 rows are multiplied with a panel at a time; what works on the
+//          result by elements follows while it is in the first-level cache. lhkit's lowering turns what is marked
+//          then into instructions for tiles; other programs leave the mark alone. To be included: a schedule names
+//          this file and parts/cpu.mlir in comments (lhkit: library parts/matrix_tiles.mlir).
+// Knobs:   none; %rows is how many rows go at a time.
+// Result:  that of cpu.mlir.
+// Most payloads have none of this.
+// lhkit: allow zero-match, no-effect, tile-size-too-large
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @multiply_in_matrix_tiles(%root: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}) {
+    // What ends a product goes with it.
+    %ended_0 = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %ended_1 = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %ended = transform.merge_handles %ended_0, %ended_1 : !transform.any_op
+    transform.foreach %ended : !transform.any_op {
+    ^bb0(%product: !transform.any_op):
+      %epilogue = transform.get_consumers_of_result %product[0] : (!transform.any_op) -> !transform.any_op
+      %in_tiles = transform.param.constant "in tiles" -> !transform.any_param
+      transform.annotate %epilogue "role" = %in_tiles : !transform.any_op, !transform.any_param
+    }
+    // Steps are filled up with zeros to whole tiles, and grouped.
+    %of_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %whole_floats, %fill_0, %back_0 = transform.structured.pad %of_floats pad_to_multiple_of [32]
+      {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole_floats : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%pairs) : (!transform.op<"linalg.generic">) -> ()
+    }
+    %of_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %whole_integers, %fill_1, %back_1 = transform.structured.pad %of_integers pad_to_multiple_of [64]
+      {padding_dimensions = [2], padding_values = [0 : i8, 0 : i8, 0 : i32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole_integers : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %fours = transform.structured.pack %each packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%fours) : (!transform.op<"linalg.generic">) -> ()
+    }
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+
+    // Blocks of rows, in them strips of columns, each with what ends its product.
+    %products = transform.structured.match attributes {in_groups} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %products : !transform.any_op {
+    ^bb0(%product: !transform.any_op):
+      %end = transform.include @end_of_groups failures(propagate) (%product) : (!transform.any_op) -> !transform.any_op
+      %block, %blocks = transform.structured.fuse %end tile_sizes [%rows] {apply_cleanup}
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      %block_0, %block_1 = transform.include @split_off_rest failures(propagate) (%root, %block, %blocks)
+        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %both = transform.merge_handles %block_0, %block_1 : !transform.any_op
+      %strip, %strips = transform.structured.fuse %both tile_sizes [0, 32] {apply_cleanup}
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %strip_0, %strip_1 = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
+        : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+      transform.annotate %strip_0 "strip_end" : !transform.any_op
+      transform.annotate %strip_1 "strip_end" : !transform.any_op
+    }
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    // A panel is a buffer without gaps, and no part of a larger one.
+    transform.apply_patterns to %functions {
+      transform.apply_patterns.tensor.fold_tensor_empty
+    } : !transform.any_op
+    // Panels become loops of vectors, which nothing is fused with any more.
+    %panels = transform.structured.match ops{["linalg.pack"]} attributes {panel} in %root : (!transform.any_op) -> !transform.any_op
+    %groups, %over_groups = transform.structured.tile_using_for %panels tile_sizes [1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.structured.vectorize %groups : !transform.any_op
+    transform.apply_patterns to %functions {
+      transform.apply_patterns.vector.lower_transpose lowering_strategy = shuffle_1d
+    } : !transform.any_op
+    %ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %tiles = transform.structured.fuse %ends tile_sizes [32] {apply_cleanup}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %tile_0, %tile_1 = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+    // For lhkit's lowering.
+    %marked = transform.structured.match attributes {in_groups} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %marked "matrix_tiles" : !transform.any_op
+    // What ends a product becomes vectors of a row.
+    %epilogues = transform.structured.match attributes {strip_end, role = "in tiles"} in %root : (!transform.any_op) -> !transform.any_op
+    %row, %over_rows = transform.structured.tile_using_for %epilogues tile_sizes [1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.structured.vectorize %row : !transform.any_op
+    transform.yield
+  }
+
+  // Mark a product of groups, and what copies its right-hand side into them; groups of the left-hand side lie in memory
+  // as they are.
+  transform.named_sequence private @note_groups(%product: !transform.op<"linalg.generic"> {transform.readonly}) {
+    transform.annotate %product "in_groups" : !transform.op<"linalg.generic">
+    %panel = transform.get_producer_of_operand %product[1] : (!transform.op<"linalg.generic">) -> !transform.any_op
+    transform.annotate %panel "panel" : !transform.any_op
+    %left = transform.get_producer_of_operand %product[0] : (!transform.op<"linalg.generic">) -> !transform.any_op
+    %pack = transform.cast %left : !transform.any_op to !transform.op<"linalg.pack">
+    %pad, %expand, %transpose = transform.structured.lower_pack %pack
+      : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
+    transform.yield
+  }
+
+  // What works by elements on a product and alone reads it, else the product.
+  transform.named_sequence private @end_of_groups(%product: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %readers = transform.get_consumers_of_result %product[0] : (!transform.any_op) -> !transform.any_op
+    %epilogue = transform.structured.match attributes {role = "in tiles"} in %readers : (!transform.any_op) -> !transform.any_op
+    %bare = transform.include @itself_unless failures(suppress) (%product, %epilogue)
+      : (!transform.any_op, !transform.any_op) -> !transform.any_op
+    %end = transform.merge_handles %epilogue, %bare : !transform.any_op
+    transform.yield %end : !transform.any_op
+  }
+  transform.named_sequence private @itself_unless(%product: !transform.any_op {transform.readonly},
+      %epilogue: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %bare = transform.include @itself_if_none failures(propagate) (%product, %epilogue)
+      : (!transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.yield %bare : !transform.any_op
+  }
+  transform.named_sequence private @itself_if_none(%product: !transform.any_op {transform.readonly},
+      %epilogue: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %count = transform.num_associations %epilogue : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
+    transform.yield %product : !transform.any_op
+  }
+
+  // In parts/cpu.mlir:
+  transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
+  transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},
+    !transform.any_op {transform.readonly}, !transform.any_op {transform.consumed})
+    -> (!transform.any_op, !transform.any_op)
+}
