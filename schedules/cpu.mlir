@@ -155,9 +155,9 @@ module attributes {transform.with_named_sequence} {
     %payload_1 = transform.apply_registered_pass "inline" to %payload_0 : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
+    transform.include @multiply_in_matrix_tiles failures(propagate) (%payload_1, %tile_rows) : (!transform.any_op, !transform.param<i64>) -> ()
     %foreign = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.annotate %foreign "foreign" : !transform.any_op
-    transform.include @multiply_in_matrix_tiles failures(propagate) (%payload_1, %tile_rows) : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     transform.include @make_tiles failures(propagate) (%payload_1, %tile_m, %tile_n, %narrow_tile_m, %lanes)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()

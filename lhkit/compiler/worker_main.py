@@ -41,10 +41,10 @@ def _compiler_handlers(send: Send, ask: Ask) -> Handlers:
     if os.environ.get("OPENBLAS_NUM_THREADS", "1") != "1":
         close_sandbox(folders)
     from lhkit.compiler.handlers import Handlers as CompilerHandlers
-    from lhkit.compiler.lowering.matrix_tiles import ask_for_matrix_tiles
+    from lhkit.compiler.lowering.matrix_tiles import may_use_matrix_tiles
 
     _cache_bytecode()
-    ask_for_matrix_tiles()
+    may_use_matrix_tiles()
     close_sandbox(folders)
     return CompilerHandlers(send, ask)
 

@@ -13,7 +13,15 @@ import psutil
 
 from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_field, cpu_flags, has_matrix_tiles
+from lhkit.model.target import (
+    INSTRUCTION_SETS,
+    VECTORS,
+    Target,
+    available_cores,
+    cpu_field,
+    cpu_flags,
+    has_matrix_tiles,
+)
 from lhkit.text.knob_text import default_rules, exported_target, with_target_defaults
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import Describe

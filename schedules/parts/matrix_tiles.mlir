@@ -1,11 +1,12 @@
 // Payload: products of bf16 that are added up in f32, and of i8 that are added up in i32, with known extents:
 //          linalg.matmul with the attribute matrix_tiles, as lhkit.contraction_to_matmul writes them.
 // Idea:    the matrix tiles of x86 (AMX) take elements in groups of 32 bits, pairs or fours of steps. Some hundred rows
-//          at a time, so that these rows stay in the second-level cache, strips of 32 columns of the right-hand side
-//          are copied into panels of such groups, and 32 rows are multiplied with a panel at a time; what works on the
-//          result by elements follows while it is in the first-level cache. lhkit's lowering turns what is marked
-//          then into instructions for tiles; other programs leave the mark alone. To be included: a schedule names
-//          this file and parts/cpu.mlir in comments (lhkit: library parts/matrix_tiles.mlir).
+//          at a time, so that these rows stay in the second-level cache, strips of 128 columns of the right-hand side
+//          are copied into panels of such groups, wide enough for several lines of each row to be read at once; 32
+//          rows are multiplied with 32 columns at a time. What works on the result by elements follows while it is in
+//          the first-level cache. lhkit's lowering turns what is marked then into instructions for tiles; other
+//          programs leave the mark alone. To be included: a schedule names this file and parts/cpu.mlir in comments
+//          (lhkit: library parts/matrix_tiles.mlir).
 // Knobs:   none; %rows is how many rows go at a time.
 // Result:  that of cpu.mlir.
 // Most payloads have none of this.
@@ -59,7 +60,7 @@ module attributes {transform.with_named_sequence} {
       %block_0, %block_1 = transform.include @split_off_rest failures(propagate) (%root, %block, %blocks)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
       %both = transform.merge_handles %block_0, %block_1 : !transform.any_op
-      %strip, %strips = transform.structured.fuse %both tile_sizes [0, 32] {apply_cleanup}
+      %strip, %strips = transform.structured.fuse %both tile_sizes [0, 128] {apply_cleanup}
         : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
       %strip_0, %strip_1 = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -81,7 +82,12 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.vector.lower_transpose lowering_strategy = shuffle_1d
     } : !transform.any_op
     %ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
-    %tile, %tiles = transform.structured.fuse %ends tile_sizes [32] {apply_cleanup}
+    %tile_row, %tile_rows = transform.structured.fuse %ends tile_sizes [32] {apply_cleanup}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %tile_row_0, %tile_row_1 = transform.include @split_off_rest failures(propagate) (%root, %tile_row, %tile_rows)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %all_tile_rows = transform.merge_handles %tile_row_0, %tile_row_1 : !transform.any_op
+    %tile, %tiles = transform.structured.fuse %all_tile_rows tile_sizes [0, 32] {apply_cleanup}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %tile_0, %tile_1 = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)

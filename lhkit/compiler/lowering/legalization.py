@@ -172,9 +172,8 @@ def _zero_extend(bits: Any) -> Any:
     return ir.Operation.create("llvm.zext", [_as_bytes(bits.type)], [bits]).result
 
 
-@functools.cache
 def shuffle_as_integers(module: Any) -> None:
-    """Have vectors of bf16 in the LLVM dialect shuffled, in place, as integers: as bf16, LLVM moves each element."""
+    """Have vectors of bf16 shuffled, in place, as integers: as bf16, LLVM moves element by element."""
     for op in [o for o in walk(module.operation) if o.name == "llvm.shufflevector"]:
         type_ = op.results[0].type
         if not isinstance(type_.element_type, ir.BF16Type):
@@ -192,6 +191,7 @@ def shuffle_as_integers(module: Any) -> None:
         op.erase()
 
 
+@functools.cache
 def _conversions() -> list[str]:
     text = Path(__file__).with_name("short_floats.mlir").read_text(encoding="utf-8")
     return re.findall(r"^llvm\.func.*?^}", text, re.MULTILINE | re.DOTALL)

@@ -8,19 +8,23 @@ that fill 32 bits: pairs of bf16, or fours of i8.
 from __future__ import annotations
 
 import ctypes
+import functools
 import platform
 import struct
 from typing import Any
 
-from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.bindings import host_module, interpreter, ir
 from lhkit.compiler.ir.functions import function_ops
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ir.schedule_modules import sequence_ops
 from lhkit.model.target import has_matrix_tiles
 
+_linalg: Any = host_module("dialects.linalg")
+
 # The mark of an op, ``transform.annotate %op "matrix_tiles"``.
 MARK = "matrix_tiles"
 _ROWS = 16
+_PREFIX = "lhkit_matrix_tiles_"
 _MAPS = ("(d0, d1, d2, d3) -> (d0, d2, d3)", "(d0, d1, d2, d3) -> (d2, d1, d3)", "(d0, d1, d2, d3) -> (d0, d1)")
 # Names of the ops of a body → (type of both operands, elements in 32 bits, the instruction).
 _INSTRUCTIONS = {
@@ -28,27 +32,33 @@ _INSTRUCTIONS = {
     ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"): ("i8", 4, "tdpbssd"),
     ("arith.extui", "arith.extui", "arith.muli", "arith.addi"): ("i8", 4, "tdpbuud"),
 }
-_FLATTEN = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @flatten(%root: !transform.any_op {transform.readonly}) {
-    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.apply_patterns to %functions {
+_ANY = "!transform.any_op"
+_FLATTEN = f"""module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @flatten(%root: {_ANY} {{transform.readonly}}) {{
+    %functions = transform.structured.match ops{{["func.func"]}} in %root : ({_ANY}) -> {_ANY}
+    transform.apply_patterns to %functions {{
       transform.apply_patterns.vector.flatten_vector_transfer_ops
-    } : !transform.any_op
+    }} : {_ANY}
     transform.yield
-  }
-}"""
-_X86_64_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
+  }}
+}}"""
+# The system call on x86-64, what is asked of it, and for which state of the processor.
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 
-def ask_for_matrix_tiles() -> None:
-    """Ask Linux for this process's use of tile registers, which it grants for as long as the process lives."""
-    if has_matrix_tiles() and platform.machine() == "x86_64":
-        ctypes.CDLL(None).syscall(_X86_64_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)
+@functools.cache
+def may_use_matrix_tiles() -> bool:
+    """Ask Linux for this process's use of tile registers; return whether the CPU has them and it was granted.
+
+    The first call has to be made before system calls are filtered.
+    """
+    if not has_matrix_tiles() or platform.machine() != "x86_64":
+        return False
+    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
 
 
 def multiply_in_matrix_tiles(module: Any, *, may_use: bool) -> None:
-    """Have marked ops on buffers, in place, computed in matrix tiles where this CPU has them, they may be used, and the
-    op fits.
+    """Have marked ops on buffers, in place, computed in matrix tiles, where this process may use them.
 
     An op fits that adds to at most 32x32 numbers the products of operands in groups of 32 bits, 16 groups at a
     time: ``linalg.generic`` of (m, n, k, group). All others stay; their mark goes.
@@ -56,35 +66,34 @@ def multiply_in_matrix_tiles(module: Any, *, may_use: bool) -> None:
     marked = [op for op in walk(module.operation) if MARK in op.attributes]
     for op in marked:
         del op.attributes[MARK]
-    fitting = [op for op in marked if may_use and has_matrix_tiles() and _instruction(op) is not None]
+    fitting = [op for op in marked if may_use and may_use_matrix_tiles() and _instruction(op) is not None]
     if not fitting:
         return
     # Panels are written in whole rows, not pair by pair.
     flatten = ir.Module.parse(_FLATTEN)
     interpreter.apply_named_sequence(module.operation, next(iter(sequence_ops(flatten))), flatten)
-    texts: dict[tuple[Any, ...], str] = {}
+    names: dict[tuple[Any, ...], str] = {}
+    texts = []
     shapes: list[tuple[Any, bytes]] = []
     for op in fitting:
-        rows, columns = map(_halves, op.operands[2].type.shape)
         # Zeros in memory would have to be read again right away, in lines that are not written yet.
         zeros = _zeros_before(op)
         if zeros is not None:
             zeros.erase()
-        types = tuple(op_.type for op_ in op.operands)
-        key = (*map(str, types), _instruction(op), zeros is not None)
-        name = f"matrix_tiles_{list(texts).index(key) if key in texts else len(texts)}"
-        texts[key] = _function(name, types, str(_instruction(op)), is_first=zeros is not None)
-        call = _call(op, name, list(op.operands))
+        types, instruction = tuple(value.type for value in op.operands), str(_instruction(op))
+        key = (*map(str, types), instruction, zeros is not None)
+        if key not in names:
+            names[key] = f"{_PREFIX}{len(names)}"
+            texts.append(_function(names[key], types, instruction, from_zeros=zeros is not None))
+        shapes.append((_call(op, names[key], list(op.operands)), _shapes(*map(_halves, types[2].shape))))
         op.erase()
-        shapes.append((call, _shapes(rows, columns)))
     for number, shape in enumerate(sorted({shape for _, shape in shapes})):
-        name = f"matrix_tile_shapes_{number}"
-        texts[(name,)] = _shapes_function(name, shape)
-        same = [call for call, of_call in shapes if of_call == shape]
-        others = [call for call, of_call in shapes if of_call != shape]
-        for place in dict.fromkeys(_outermost_loop(call, others) for call in same):
+        name = f"{_PREFIX}shapes_{number}"
+        texts.append(_shapes_function(name, shape))
+        same = {call.operation for call, of_call in shapes if of_call == shape}
+        for place in dict.fromkeys(_outermost_loop(call, same) for call in same):
             _call(place, name, [])
-    for text in texts.values():
+    for text in texts:
         for part in ir.Module.parse(text).body.operations:
             module.body.append(part.operation.clone())
     for entry in [f for f in function_ops(module) if "llvm.emit_c_interface" in f.attributes]:
@@ -110,18 +119,19 @@ def _zeros_before(op: Any) -> Any | None:
     return before if is_zero else None
 
 
-def _outermost_loop(call: Any, others: list[Any]) -> Any:
-    """Return the outermost ``scf.for`` around a call that has none of the others in it; else the call."""
-    around = {other.operation for other in others}
-    place = call.operation
-    while place.parent.name == "scf.for" and not any(o.operation in around for o in walk(place.parent)):
+def _outermost_loop(call: Any, same: set[Any]) -> Any:
+    """Return the outermost ``scf.for`` around a call that calls nothing but these; without one, the call."""
+    place = call
+    while place.parent.name == "scf.for":
+        if any(o.name == "func.call" and o.operation not in same for o in walk(place.parent)):
+            break
         place = place.parent
     return place
 
 
 def _instruction(op: Any) -> str | None:
     """Return the instruction that computes an op in tiles; None where none does."""
-    if op.name != "linalg.generic" or len(op.operands) != 3:
+    if op.name != "linalg.generic" or len(op.operands) != 3 or not _linalg.isa_contraction_op(op):
         return None
     body = tuple(o.operation.name for o in op.regions[0].blocks[0].operations)[:-1]
     maps = tuple(str(ir.AffineMapAttr(m).value) for m in ir.ArrayAttr(op.attributes["indexing_maps"]))
@@ -146,17 +156,20 @@ def _halves(extent: int) -> list[int]:
 
 
 def _shapes(rows: list[int], columns: list[int]) -> bytes:
-    """Return the configuration of eight tiles: sums in 0 to 3, rows of the left-hand side in 4 and 5, right in 6 and 7."""
+    """Return the shapes of all tiles: sums in 0 to 3, left-hand side in 4 and 5, right-hand side in 6 and 7."""
     tiles = {2 * i + j: (row, 4 * column) for i, row in enumerate(rows) for j, column in enumerate(columns)}
-    tiles |= {4 + i: (row, 64) for i, row in enumerate(rows)} | {6 + j: (_ROWS, 4 * c) for j, c in enumerate(columns)}
+    tiles |= {4 + i: (row, 64) for i, row in enumerate(rows)} | {
+        6 + j: (_ROWS, 4 * c) for j, c in enumerate(columns)
+    }
     each = [tiles.get(i, (0, 0)) for i in range(16)]
     return struct.pack("<BB14x16H16B", 1, 0, *(width for _, width in each), *(height for height, _ in each))
 
 
 def _shapes_function(name: str, shapes: bytes) -> str:
     """Return the text of a function that gives the tiles these shapes."""
+    values = list(struct.unpack("64b", shapes))
     return f"""
-      memref.global "private" constant @{name}_bytes : memref<64xi8> = dense<{list(struct.unpack("64b", shapes))}>
+      memref.global "private" constant @{name}_bytes : memref<64xi8> = dense<{values}>
       func.func private @{name}() {{
         %shapes = memref.get_global @{name}_bytes : memref<64xi8>
         %index = memref.extract_aligned_pointer_as_index %shapes : memref<64xi8> -> index
@@ -167,8 +180,8 @@ def _shapes_function(name: str, shapes: bytes) -> str:
       }}"""
 
 
-def _function(name: str, types: tuple[Any, ...], instruction: str, *, is_first: bool) -> str:
-    """Return the text of a function that computes one op on buffers of these types, the first that writes its result."""
+def _function(name: str, types: tuple[Any, ...], instruction: str, *, from_zeros: bool) -> str:
+    """Return the text of a function for an op on buffers of these types."""
     lhs, rhs, result = map(ir.MemRefType, types)
     rows, columns = (range(len(_halves(extent))) for extent in result.shape)
     tiles = [(2 * i + j, i, j) for i in rows for j in columns]
@@ -188,8 +201,9 @@ def _function(name: str, types: tuple[Any, ...], instruction: str, *, is_first: 
         %one = arith.constant 1 : index
         %steps = arith.constant {lhs.shape[1] // _ROWS} : index
         {_place("a", lhs)} {_place("b", rhs)} {_place("c", result)}
-        {zeros if is_first else "".join(_move("tileloadd64", "at", *tile) for tile in sums)}
-        %ends:2 = scf.for %step = %zero to %steps step %one iter_args(%a_now = %a_at, %b_now = %b_at) -> (i64, i64) {{
+        {zeros if from_zeros else "".join(_move("tileloadd64", "at", *tile) for tile in sums)}
+        %ends:2 = scf.for %step = %zero to %steps step %one
+            iter_args(%a_now = %a_at, %b_now = %b_at) -> (i64, i64) {{
           {"".join(_move("tileloadd64", "now", *tile) for tile in factors)}
           {products}
           %a_next = arith.addi %a_now, %half : i64
@@ -202,7 +216,7 @@ def _function(name: str, types: tuple[Any, ...], instruction: str, *, is_first: 
 
 
 def _place(key: str, type_: Any) -> str:
-    """Return text that gives an operand's address, and how far apart its rows are, and sixteen of them, in bytes."""
+    """Return text that gives an operand's address, and the bytes from a row to the next, and over sixteen."""
     indices = ", ".join(["index"] * (2 * type_.rank + 1))
     return f"""
       %{key}_base, %{key}_offset, %{key}_sizes:{type_.rank}, %{key}_strides:{type_.rank} =
@@ -218,13 +232,17 @@ def _place(key: str, type_: Any) -> str:
 
 
 def _move(instruction: str, start: str, tile: int, key: str, down: int, right: int) -> str:
-    """Return text that loads or stores a tile: of an operand, from so many halves down and to the right of its start."""
+    """Return text that loads or stores the tile of an operand so many halves down and to the right."""
     name = f"%{instruction[:6]}_{key}_{tile}"
-    lines = [f"{name}_0 = llvm.mlir.constant({64 * right} : i64) : i64", f"{name}_1 = arith.addi %{key}_{start}, {name}_0 : i64"]
+    lines = [
+        f"{name}_0 = llvm.mlir.constant({64 * right} : i64) : i64",
+        f"{name}_1 = arith.addi %{key}_{start}, {name}_0 : i64",
+    ]
     if down:
         lines.append(f"{name}_2 = arith.addi {name}_1, %{key}_rows : i64")
     lines += [
         f"{name}_at = llvm.inttoptr {name}_{2 if down else 1} : i64 to !llvm.ptr",
-        f'llvm.call_intrinsic "llvm.x86.{instruction}"(%t{tile}, {name}_at, %{key}_row) : (i8, !llvm.ptr, i64) -> ()\n',
+        f'llvm.call_intrinsic "llvm.x86.{instruction}"(%t{tile}, {name}_at, %{key}_row)',
+        ": (i8, !llvm.ptr, i64) -> ()\n",
     ]
     return "\n".join(lines)

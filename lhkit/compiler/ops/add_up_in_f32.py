@@ -51,7 +51,7 @@ def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewr
 
     Args:
         target: ``linalg.generic`` on tensors, contractions with one result; consumed.
-        for_matrix_tiles: Whether to refuse integers that matrix tiles add up, as `contraction_to_matmul` has it.
+        for_matrix_tiles: Whether to refuse integers that matrix tiles add up: see `contraction_to_matmul`.
         rewriter: How the payload is changed.
 
     Returns:
@@ -80,11 +80,15 @@ def narrow_factors(op: Any) -> str | None:
     """Return the type that both operands of a contraction have where matrix tiles multiply it, else None."""
     types = tuple(str(value.type.element_type) for value in op.operands)
     casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
-    if (*types, *casts) not in _IN_MATRIX_TILES or not all(value.type.has_static_shape for value in op.operands):
+    if (*types, *casts) not in _IN_MATRIX_TILES or not all(
+        value.type.has_static_shape for value in op.operands
+    ):
         return None
-    kinds, extents = _linalg.infer_contraction_dimensions(op), {}
+    kinds = _linalg.infer_contraction_dimensions(op)
+    extents: dict[int, int] = {}
     for map_, value in zip(_linalg.get_indexing_maps(op), op.operands, strict=True):
-        extents |= {ir.AffineDimExpr(e).position: n for e, n in zip(map_.value.results, value.type.shape, strict=True)}
+        dims = [ir.AffineDimExpr(e).position for e in map_.value.results]
+        extents |= dict(zip(dims, value.type.shape, strict=True))
     sizes = [math.prod(extents[int(d)] for d in found) for found in (kinds.m, kinds.n, kinds.k)]
     return types[0] if all(n >= least for n, least in zip(sizes, _LEAST, strict=True)) else None
 

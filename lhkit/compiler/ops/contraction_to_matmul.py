@@ -25,6 +25,7 @@ _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "lina
 # What an operand's elements may become before they are multiplied.
 _CASTS = frozenset({"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"})
 
+
 @transform_op("lhkit.contraction_to_matmul", consumes=["target"])
 def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewriter) -> Ops:
     """Write contractions as matrix products, so that one schedule of ``linalg.matmul`` takes all of them.
@@ -48,9 +49,9 @@ def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewrit
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
             added to the result, whose element type the operands have or are cast to in the body; consumed.
-        for_matrix_tiles: Whether operands of bf16 or signed i8 stay so where the extents are known and there are
-            at least 16 rows, 16 columns and 32 steps. The products have the attribute ``matrix_tiles`` then,
-            which names that type.
+        for_matrix_tiles: Whether operands of bf16 or signed i8 stay so where the extents are known and there
+            are 16 rows, 16 columns and 32 steps or more. The products have the attribute ``matrix_tiles``
+            then, which names that type.
         rewriter: How the payload is changed.
 
     Returns:
@@ -65,11 +66,11 @@ def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewrit
     products = []
     for op, layout in zip(target, layouts, strict=True):
         narrow = narrow_factors(op.operation) if for_matrix_tiles else None
-        if narrow is not None:
+        if narrow is None:
+            products.append(_rewrite(op.operation, layout, rewriter))
+        else:
             lhs, rhs = (replace(t, cast=None) for t in (layout.lhs, layout.rhs))
-            layout = replace(layout, lhs=lhs, rhs=rhs)
-        products.append(_rewrite(op.operation, layout, rewriter))
-        if narrow is not None:
+            products.append(_rewrite(op.operation, replace(layout, lhs=lhs, rhs=rhs), rewriter))
             products[-1].attributes["matrix_tiles"] = ir.StringAttr.get(narrow)
     return products
 

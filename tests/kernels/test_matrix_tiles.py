@@ -1,0 +1,141 @@
+"""Products in matrix tiles (AMX): of marked ops, by cpu.mlir, and where they may not be used."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lhkit
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.lowering import matrix_tiles
+from lhkit.model.target import has_matrix_tiles
+
+# Element, sum, cast, product, sum of the body, and the elements of a group.
+OF_FLOATS = ("bf16", "f32", "arith.extf", "arith.mulf", "arith.addf", 2)
+OF_SIGNED = ("i8", "i32", "arith.extsi", "arith.muli", "arith.addi", 4)
+OF_UNSIGNED = ("i8", "i32", "arith.extui", "arith.muli", "arith.addi", 4)
+KINDS = pytest.mark.parametrize("kind", [OF_FLOATS, OF_SIGNED, OF_UNSIGNED], ids=["bf16", "i8", "u8"])
+
+
+def groups(kind, rows, columns, steps, *, wrong=False, space="tensor"):
+    """Return the text of a function with one marked op; a wrong one squares the left-hand side."""
+    element, total, cast, product, add, group = kind
+    a, b = f"{rows}x{steps}x{group}x{element}", f"{steps}x{columns}x{group}x{element}"
+    c, factor = f"{rows}x{columns}x{total}", "%0" if wrong else "%1"
+    result = f" -> tensor<{c}>" if space == "tensor" else ""
+    return f"""func.func @product(%a: {space}<{a}>, %b: {space}<{b}>, %c: {space}<{c}>){result} {{
+  {"%r = " if result else ""}linalg.generic {{indexing_maps = [affine_map<(m, n, k, g) -> (m, k, g)>,
+    affine_map<(m, n, k, g) -> (k, n, g)>, affine_map<(m, n, k, g) -> (m, n)>], iterator_types = ["parallel", "parallel",
+    "reduction", "reduction"]}} ins(%a, %b : {space}<{a}>, {space}<{b}>) outs(%c : {space}<{c}>) attrs = {{matrix_tiles}} {{
+  ^bb0(%x: {element}, %y: {element}, %sum: {total}):
+    %0 = {cast} %x : {element} to {total}
+    %1 = {cast} %y : {element} to {total}
+    %2 = {product} %0, {factor} : {total}
+    %3 = {add} %sum, %2 : {total}
+    linalg.yield %3 : {total}
+  }}{result}
+  return{f" %r : tensor<{c}>" if result else ""}
+}}"""
+
+
+def drawn(kind, *shape):
+    numbers = np.random.default_rng(len(shape))
+    if kind is OF_FLOATS:
+        return numbers.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    return numbers.integers(-128, 128, shape).astype(np.int8)
+
+
+def exact(kind, values):
+    return values.view(np.uint8).astype(np.int64) if kind is OF_UNSIGNED else values.astype(np.float64)
+
+
+@KINDS
+@pytest.mark.parametrize(("rows", "columns"), [(32, 32), (17, 32), (32, 5), (3, 16), (16, 31), (1, 1)])
+def test_a_marked_op_is_computed_right(kind, rows, columns):
+    group = kind[-1]
+    kernel = lhkit.compile(lhkit.load_payload(groups(kind, rows, columns, 48)))
+    a, b = drawn(kind, rows, 48 * group), drawn(kind, 48 * group, columns)
+    c = drawn(OF_SIGNED, rows, columns).astype(np.float32 if kind is OF_FLOATS else np.int32)
+    got = kernel(a.reshape(rows, 48, group), b.reshape(48, group, columns).transpose(0, 2, 1).copy(), c)
+    np.testing.assert_allclose(
+        got, exact(kind, a) @ exact(kind, b) + c, rtol=0, atol=1e-4 if kind is OF_FLOATS else 0
+    )
+    assert ("llvm.x86.tdp" in kernel.ir("llvm")) == has_matrix_tiles()
+
+
+@KINDS
+def test_what_does_not_fit_stays_a_loop(kind):
+    for text in (groups(kind, 33, 8, 16), groups(kind, 8, 8, 17), groups(kind, 8, 8, 16, wrong=True)):
+        kernel = lhkit.compile(lhkit.load_payload(text))
+        assert "llvm.x86.tdp" not in kernel.ir("llvm")
+        assert lhkit.verify(kernel).ok
+
+
+@KINDS
+def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
+    monkeypatch.setattr(matrix_tiles, "may_use_matrix_tiles", lambda: True)
+    with new_context():
+        module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
+        matrix_tiles.multiply_in_matrix_tiles(module, may_use=False)
+        assert "llvm.x86" not in str(module)
+        module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
+        matrix_tiles.multiply_in_matrix_tiles(module, may_use=True)
+        assert module.operation.verify()
+        text = str(module)
+    instruction = {"bf16": "tdpbf16ps", "u8": "tdpbuud", "i8": "tdpbssd"}
+    wanted = instruction["u8" if kind is OF_UNSIGNED else kind[0]]
+    # Two halves of rows, two of columns: four sums, each loaded and stored, and four factors.
+    assert text.count(f'"llvm.x86.{wanted}"') == 4
+    assert text.count('"llvm.x86.tileloadd64"') == 8 and text.count('"llvm.x86.tilestored64"') == 4
+    assert "linalg.generic" not in text
+
+
+def product(element, total, result, rows, columns, steps):
+    zero = "0.0" if "f" in result else "0"
+    return f"""func.func @product(%a: tensor<{rows}x{steps}x{element}>, %b: tensor<{steps}x{columns}x{element}>)
+    -> tensor<{rows}x{columns}x{result}> {{
+  %zero = arith.constant {zero} : {result}
+  %e = tensor.empty() : tensor<{rows}x{columns}x{result}>
+  %z = linalg.fill ins(%zero : {result}) outs(%e : tensor<{rows}x{columns}x{result}>) -> tensor<{rows}x{columns}x{result}>
+  %r = linalg.matmul ins(%a, %b : tensor<{rows}x{steps}x{element}>, tensor<{steps}x{columns}x{element}>)
+    outs(%z : tensor<{rows}x{columns}x{result}>) -> tensor<{rows}x{columns}x{result}>
+  return %r : tensor<{rows}x{columns}x{result}>
+}}"""
+
+
+SHAPES = [(64, 64, 64), (130, 200, 96), (33, 17, 65), (600, 40, 33), (16, 16, 32)]
+
+
+@pytest.mark.parametrize("types", [("bf16", "f32", "f32"), ("bf16", "f32", "bf16"), ("i8", "i32", "i32")])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_cpu_schedule_multiplies_in_tiles(types, shape):
+    schedule = lhkit.load_schedule("cpu.mlir")
+    kernel = lhkit.compile(lhkit.load_payload(product(*types, *shape)), schedule, knobs={"matrix_tiles": 8})
+    assert lhkit.verify(kernel).ok
+    assert ("llvm.x86.tdp" in kernel.ir("llvm")) == has_matrix_tiles()
+    assert "matrix_tiles" in kernel.ir("scheduled") and "linalg.matmul" not in kernel.ir("scheduled")
+
+
+def test_code_for_other_targets_has_no_tiles():
+    schedule = lhkit.load_schedule("cpu.mlir", target="avx2")
+    assert dict(schedule.target_defaults)["matrix_tiles"] == 0
+    kernel = lhkit.compile(lhkit.load_payload(product("i8", "i32", "i32", 64, 64, 64)), schedule)
+    assert "matrix_tiles" not in kernel.ir("scheduled")
+
+
+def test_bf16_is_shuffled_as_integers():
+    text = """func.func @evens(%x: tensor<64xbf16>) -> tensor<8xbf16> {
+  %c = arith.constant 0 : index
+  %p = arith.constant 0.0 : bf16
+  %v = vector.transfer_read %x[%c], %p {in_bounds = [true]} : tensor<64xbf16>, vector<64xbf16>
+  %s = vector.shuffle %v, %v [0, 2, 4, 6, 8, 10, 12, 14] : vector<64xbf16>, vector<64xbf16>
+  %e = tensor.empty() : tensor<8xbf16>
+  %w = vector.transfer_write %s, %e[%c] {in_bounds = [true]} : vector<8xbf16>, tensor<8xbf16>
+  return %w : tensor<8xbf16>
+}"""
+    kernel = lhkit.compile(lhkit.load_payload(text))
+    shuffles = [line for line in kernel.ir("llvm").splitlines() if "shufflevector" in line]
+    assert shuffles and all("i16" in line for line in shuffles)
+    values = np.arange(64).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(kernel(values), values[:16:2])
