@@ -10,19 +10,23 @@
 //          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. window_elements: elements in the
 //          windows of a convolution that are copied at once, so that they stay in half of a core's L2. rows: rows of
 //          queries of an attention that go at a time. tile_n_64, lanes_64: tile_n and lanes of products of 64-bit
-//          numbers. Operands of fewer bits are extended as a whole first, in one pass each; bf16, f16 and integers
-//          of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
+//          numbers. matrix_tiles: 8 where the CPU has tiles for matrices (AMX), else 0; tile_rows: rows that go
+//          through these before the next columns. Without them operands of fewer bits are extended as a whole first,
+//          in one pass each; bf16, f16 and integers of 8 bits (with up to 1024 steps) are then multiplied and added
+//          in f32, as are those of unknown extents.
 // Result:  one core of an Intel Xeon with AVX-512 and 2 MiB of second-level cache, one thread, medians of one run on a
 //          shared machine, as multiples of the faster spelling in NumPy 2 and PyTorch 2.13, and per cent of the FMA
 //          peak. Products of 512x512x512: 1.15, 1.08, 90; with the right-hand side transposed 1.00, .92, 77; the left
 //          .98, .95, 73; the result 1.00, 1.00, 71 (transposes are .2 of 1.9 ms). Eight of 128x128x128: 1.41, 1.15,
 //          90. Attention's "bhnd,bhmd->bhnm" of 256x64: 1.26, .98. Attention of 64 columns beside PyTorch's
 //          scaled_dot_product_attention, with 128, 512, 2048 rows: 1.26, 1.13, 1.03; in AVX2 code, PyTorch held to it,
-//          1.13, 1.03, .95. Against unscheduled code: an MLP with GELU 54 times, a transformer block 45, ResNet-18 at
-//          a quarter of its width 15. Reductions: parts/reductions.mlir.
+//          1.13, 1.03, .95. With AMX, products of bf16 of 512, 1024 and 500x515x700 beside torch.mm: .96, .78, .6 (the
+//          left-hand side is read from the second-level cache; steps that fill no tile are copied), of i8 beside
+//          torch._int_mm 1.97, 1.34, 1.08, beside quantized linear with packed weights 1.08, .77, .81.
+//          Against unscheduled code: an MLP with GELU 54 times, a transformer block 45, ResNet-18 at a quarter of its
+//          width 15. Reductions: parts/reductions.mlir.
 // Limits:  convolutions are behind PyTorch's: NCHW .4 to 1.0, NHWC .8 to 1.0, depthwise NHWC .5 to .7 of its
-//          channels_last; conv2d.mlir has the faster ways. Products of bf16 and i8 run at the speed of f32, a tenth
-//          of PyTorch's with AMX.
+//          channels_last; conv2d.mlir has the faster ways. Without AMX products of bf16 and i8 run at the speed of f32.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
 // lhkit: library parts/attention.mlir

@@ -15,46 +15,36 @@
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @multiply_in_matrix_tiles(%root: !transform.any_op {transform.readonly},
       %rows: !transform.param<i64> {transform.readonly}) {
-    // What ends a product goes with it.
-    %ended_0 = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "epilogue"} in %root
+    // Steps are filled up with zeros to whole tiles, and grouped. What ends a product goes with it.
+    %ended = transform.param.constant "ended" -> !transform.any_param
+    %bare = transform.param.constant "bare" -> !transform.any_param
+    %ended_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "epilogue"} in %root
       : (!transform.any_op) -> !transform.any_op
-    %ended_1 = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "epilogue"} in %root
+    transform.include @group_pairs failures(propagate) (%ended_floats, %ended) : (!transform.any_op, !transform.any_param) -> ()
+    %bare_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "itself"} in %root
       : (!transform.any_op) -> !transform.any_op
-    %ended = transform.merge_handles %ended_0, %ended_1 : !transform.any_op
-    transform.foreach %ended : !transform.any_op {
+    transform.include @group_pairs failures(propagate) (%bare_floats, %bare) : (!transform.any_op, !transform.any_param) -> ()
+    %ended_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_fours failures(propagate) (%ended_integers, %ended) : (!transform.any_op, !transform.any_param) -> ()
+    %bare_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "itself"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_fours failures(propagate) (%bare_integers, %bare) : (!transform.any_op, !transform.any_param) -> ()
+    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
+
+    // Blocks of rows, in them strips of columns, each with what ends its product.
+    %with_end = transform.structured.match attributes {in_groups = "ended"} in %root : (!transform.any_op) -> !transform.any_op
+    %epilogues = transform.foreach %with_end : !transform.any_op -> !transform.any_op {
     ^bb0(%product: !transform.any_op):
       %epilogue = transform.get_consumers_of_result %product[0] : (!transform.any_op) -> !transform.any_op
       %in_tiles = transform.param.constant "in tiles" -> !transform.any_param
       transform.annotate %epilogue "role" = %in_tiles : !transform.any_op, !transform.any_param
+      transform.yield %epilogue : !transform.any_op
     }
-    // Steps are filled up with zeros to whole tiles, and grouped.
-    %of_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16"} in %root
-      : (!transform.any_op) -> !transform.any_op
-    %whole_floats, %fill_0, %back_0 = transform.structured.pad %of_floats pad_to_multiple_of [32]
-      {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.foreach %whole_floats : !transform.any_op {
-    ^bb0(%each: !transform.any_op):
-      %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
-      transform.include @note_groups failures(propagate) (%pairs) : (!transform.op<"linalg.generic">) -> ()
-    }
-    %of_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8"} in %root
-      : (!transform.any_op) -> !transform.any_op
-    %whole_integers, %fill_1, %back_1 = transform.structured.pad %of_integers pad_to_multiple_of [64]
-      {padding_dimensions = [2], padding_values = [0 : i8, 0 : i8, 0 : i32], copy_back_op = "none"}
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.foreach %whole_integers : !transform.any_op {
-    ^bb0(%each: !transform.any_op):
-      %fours = transform.structured.pack %each packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
-      transform.include @note_groups failures(propagate) (%fours) : (!transform.op<"linalg.generic">) -> ()
-    }
-    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-
-    // Blocks of rows, in them strips of columns, each with what ends its product.
-    %products = transform.structured.match attributes {in_groups} in %root : (!transform.any_op) -> !transform.any_op
-    transform.foreach %products : !transform.any_op {
-    ^bb0(%product: !transform.any_op):
-      %end = transform.include @end_of_groups failures(propagate) (%product) : (!transform.any_op) -> !transform.any_op
+    %without_end = transform.structured.match attributes {in_groups = "bare"} in %root : (!transform.any_op) -> !transform.any_op
+    %ends = transform.merge_handles %epilogues, %without_end : !transform.any_op
+    transform.foreach %ends : !transform.any_op {
+    ^bb0(%end: !transform.any_op):
       %block, %blocks = transform.structured.fuse %end tile_sizes [%rows] {apply_cleanup}
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
       %block_0, %block_1 = transform.include @split_off_rest failures(propagate) (%root, %block, %blocks)
@@ -81,8 +71,8 @@ module attributes {transform.with_named_sequence} {
     transform.apply_patterns to %functions {
       transform.apply_patterns.vector.lower_transpose lowering_strategy = shuffle_1d
     } : !transform.any_op
-    %ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
-    %tile_row, %tile_rows = transform.structured.fuse %ends tile_sizes [32] {apply_cleanup}
+    %strip_ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
+    %tile_row, %tile_rows = transform.structured.fuse %strip_ends tile_sizes [32] {apply_cleanup}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %tile_row_0, %tile_row_1 = transform.include @split_off_rest failures(propagate) (%root, %tile_row, %tile_rows)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
@@ -93,20 +83,60 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     // For lhkit's lowering.
-    %marked = transform.structured.match attributes {in_groups} in %root : (!transform.any_op) -> !transform.any_op
+    %marked_0 = transform.structured.match attributes {in_groups = "ended"} in %root : (!transform.any_op) -> !transform.any_op
+    %marked_1 = transform.structured.match attributes {in_groups = "bare"} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.merge_handles %marked_0, %marked_1 : !transform.any_op
     transform.annotate %marked "matrix_tiles" : !transform.any_op
     // What ends a product becomes vectors of a row.
-    %epilogues = transform.structured.match attributes {strip_end, role = "in tiles"} in %root : (!transform.any_op) -> !transform.any_op
-    %row, %over_rows = transform.structured.tile_using_for %epilogues tile_sizes [1]
+    %in_tiles_last = transform.structured.match attributes {strip_end, role = "in tiles"} in %root : (!transform.any_op) -> !transform.any_op
+    %row, %over_rows = transform.structured.tile_using_for %in_tiles_last tile_sizes [1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.structured.vectorize %row : !transform.any_op
     transform.yield
   }
 
+  transform.named_sequence private @group_pairs(%products: !transform.any_op {transform.consumed},
+      %way: !transform.any_param {transform.readonly}) {
+    %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [32]
+      {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
+      %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%pairs, %way) : (!transform.op<"linalg.generic">, !transform.any_param) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @group_fours(%products: !transform.any_op {transform.consumed},
+      %way: !transform.any_param {transform.readonly}) {
+    %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [64]
+      {padding_dimensions = [2], padding_values = [0 : i8, 0 : i8, 0 : i32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
+      %fours = transform.structured.pack %each packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%fours, %way) : (!transform.op<"linalg.generic">, !transform.any_param) -> ()
+    }
+    transform.yield
+  }
+  // What was filled up of the left-hand side is written once, and not with every tile that reads it.
+  transform.named_sequence private @write_out_if_filled(%product: !transform.any_op {transform.readonly}) {
+    transform.include @write_out_filled failures(propagate) (%product) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @write_out_filled(%product: !transform.any_op {transform.readonly}) {
+    %left = transform.get_producer_of_operand %product[0] : (!transform.any_op) -> !transform.any_op
+    transform.match.operation_name %left ["tensor.pad"] : !transform.any_op
+    %written = transform.structured.rewrite_in_destination_passing_style %left : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
   // Mark a product of groups, and what copies its right-hand side into them; groups of the left-hand side lie in memory
   // as they are.
-  transform.named_sequence private @note_groups(%product: !transform.op<"linalg.generic"> {transform.readonly}) {
-    transform.annotate %product "in_groups" : !transform.op<"linalg.generic">
+  transform.named_sequence private @note_groups(%product: !transform.op<"linalg.generic"> {transform.readonly},
+      %way: !transform.any_param {transform.readonly}) {
+    transform.annotate %product "in_groups" = %way : !transform.op<"linalg.generic">, !transform.any_param
     %panel = transform.get_producer_of_operand %product[1] : (!transform.op<"linalg.generic">) -> !transform.any_op
     transform.annotate %panel "panel" : !transform.any_op
     %left = transform.get_producer_of_operand %product[0] : (!transform.op<"linalg.generic">) -> !transform.any_op
@@ -114,29 +144,6 @@ module attributes {transform.with_named_sequence} {
     %pad, %expand, %transpose = transform.structured.lower_pack %pack
       : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">, !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)
     transform.yield
-  }
-
-  // What works by elements on a product and alone reads it, else the product.
-  transform.named_sequence private @end_of_groups(%product: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %readers = transform.get_consumers_of_result %product[0] : (!transform.any_op) -> !transform.any_op
-    %epilogue = transform.structured.match attributes {role = "in tiles"} in %readers : (!transform.any_op) -> !transform.any_op
-    %bare = transform.include @itself_unless failures(suppress) (%product, %epilogue)
-      : (!transform.any_op, !transform.any_op) -> !transform.any_op
-    %end = transform.merge_handles %epilogue, %bare : !transform.any_op
-    transform.yield %end : !transform.any_op
-  }
-  transform.named_sequence private @itself_unless(%product: !transform.any_op {transform.readonly},
-      %epilogue: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %bare = transform.include @itself_if_none failures(propagate) (%product, %epilogue)
-      : (!transform.any_op, !transform.any_op) -> !transform.any_op
-    transform.yield %bare : !transform.any_op
-  }
-  transform.named_sequence private @itself_if_none(%product: !transform.any_op {transform.readonly},
-      %epilogue: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %count = transform.num_associations %epilogue : (!transform.any_op) -> !transform.param<i64>
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
-    transform.yield %product : !transform.any_op
   }
 
   // In parts/cpu.mlir:

@@ -15,4 +15,6 @@
   short floats.
 - ``streaming_stores``: Results that are written past the caches: non-temporal stores, for functions that a
   schedule has marked.
+- ``matrix_tiles``: Products of small matrices by the matrix tiles of x86 (AMX), for ops that a schedule has
+  marked.
 """
