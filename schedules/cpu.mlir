@@ -82,12 +82,8 @@ module attributes {transform.with_named_sequence} {
     %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %for_vectors = transform.include @unless_tiles failures(suppress) (%each, %matrix_tiles)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-      %for_tiles = transform.include @if_tiles failures(suppress) (%each, %matrix_tiles)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-      transform.include @try_add_up_in_f32 failures(suppress) (%for_vectors) : (!transform.any_op) -> ()
-      transform.include @try_add_up_for_tiles failures(suppress) (%for_tiles) : (!transform.any_op) -> ()
+      transform.include @mark_for_tiles failures(suppress) (%each, %matrix_tiles) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
@@ -110,12 +106,8 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %for_vectors = transform.include @unless_tiles failures(suppress) (%each, %matrix_tiles)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-      %for_tiles = transform.include @if_tiles failures(suppress) (%each, %matrix_tiles)
-        : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-      transform.include @multiply_matrices failures(suppress) (%for_vectors) : (!transform.any_op) -> ()
-      transform.include @multiply_for_tiles failures(suppress) (%for_tiles) : (!transform.any_op) -> ()
+      transform.include @mark_for_tiles failures(suppress) (%each, %matrix_tiles) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What is the same for all rows of queries, such as transposed keys, is computed once.
     %row_loops = transform.structured.match ops{["scf.for"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
@@ -334,34 +326,18 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @try_add_up_for_tiles(%contraction: !transform.any_op {transform.consumed}) {
-    %widened = "lhkit.add_up_in_f32"(%contraction) {for_matrix_tiles = true} : (!transform.any_op) -> !transform.any_op
+  // Where the CPU has matrix tiles. What is included may not go on after a step that fails.
+  transform.named_sequence private @mark_for_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) {
+    transform.include @mark_where_tiles failures(propagate) (%op, %tiles) : (!transform.any_op, !transform.param<i64>) -> ()
     transform.yield
   }
-  // An op where the CPU has matrix tiles, and where it has none. What is included may not go on after a step that fails.
-  transform.named_sequence private @if_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %kept = transform.include @where_tiles failures(propagate) (%op, %tiles)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.yield %kept : !transform.any_op
-  }
-  transform.named_sequence private @where_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @mark_where_tiles(%op: !transform.any_op {transform.readonly},
+      %tiles: !transform.param<i64> {transform.readonly}) {
     %none = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ne %tiles, %none : !transform.param<i64>
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence private @unless_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %kept = transform.include @where_no_tiles failures(propagate) (%op, %tiles)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.yield %kept : !transform.any_op
-  }
-  transform.named_sequence private @where_no_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %tiles, %none : !transform.param<i64>
-    transform.yield %op : !transform.any_op
+    transform.annotate %op "for_matrix_tiles" : !transform.any_op
+    transform.yield
   }
   transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
     %widened = "lhkit.add_up_in_f32"(%contraction) : (!transform.any_op) -> !transform.any_op
@@ -388,10 +364,6 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %width : !transform.param<i64>
     }
     transform.yield %bits : !transform.param<i64>
-  }
-  transform.named_sequence private @multiply_for_tiles(%contraction: !transform.any_op {transform.consumed}) {
-    %product = "lhkit.contraction_to_matmul"(%contraction) {for_matrix_tiles = true} : (!transform.any_op) -> !transform.any_op
-    transform.yield
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op

@@ -33,7 +33,7 @@ _LEAST = (16, 16, 32)
 
 
 @transform_op("lhkit.add_up_in_f32", consumes=["target"])
-def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewriter) -> Ops:
+def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
     """Let contractions of bf16, f16 or small integers multiply and add in f32, and convert the sum at the end.
 
     ::
@@ -50,8 +50,8 @@ def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewr
     are several times as slow. A ``linalg.fill`` that a contraction of floats starts from is made again in f32.
 
     Args:
-        target: ``linalg.generic`` on tensors, contractions with one result; consumed.
-        for_matrix_tiles: Whether to refuse integers that matrix tiles add up: see `contraction_to_matmul`.
+        target: ``linalg.generic`` on tensors, contractions with one result; consumed. Integers with the
+            attribute ``for_matrix_tiles`` stay as they are where such tiles add them up (`contraction_to_matmul`).
         rewriter: How the payload is changed.
 
     Returns:
@@ -67,7 +67,7 @@ def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewr
             raise SilenceableError("this is no contraction of tensors in a linalg.generic", at=op)
         element = types[0].element_type
         if isinstance(element, ir.IntegerType):
-            if for_matrix_tiles and narrow_factors(op.operation) is not None:
+            if narrow_factors(op.operation) is not None:
                 raise SilenceableError("matrix tiles add it up as it is", at=op)
             if _largest_sum(op.operation) > _LAST_INTEGER:
                 raise SilenceableError("its sums may be too large for f32", at=op)
@@ -77,7 +77,9 @@ def add_up_in_f32(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewr
 
 
 def narrow_factors(op: Any) -> str | None:
-    """Return the type that both operands of a contraction have where matrix tiles multiply it, else None."""
+    """Return the type that both operands of a contraction have that matrix tiles are to multiply, else None."""
+    if "for_matrix_tiles" not in op.attributes:
+        return None
     types = tuple(str(value.type.element_type) for value in op.operands)
     casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
     if (*types, *casts) not in _IN_MATRIX_TILES or not all(

@@ -27,7 +27,7 @@ _CASTS = frozenset({"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", 
 
 
 @transform_op("lhkit.contraction_to_matmul", consumes=["target"])
-def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewriter: Rewriter) -> Ops:
+def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     """Write contractions as matrix products, so that one schedule of ``linalg.matmul`` takes all of them.
 
     ::
@@ -49,9 +49,9 @@ def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewrit
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
             added to the result, whose element type the operands have or are cast to in the body; consumed.
-        for_matrix_tiles: Whether operands of bf16 or signed i8 stay so where the extents are known and there
-            are 16 rows, 16 columns and 32 steps or more. The products have the attribute ``matrix_tiles``
-            then, which names that type.
+            Where one has the attribute ``for_matrix_tiles``, its operands of bf16 or signed i8 stay so if the
+            extents are known and there are 16 rows, 16 columns and 32 steps or more; the product has the
+            attribute ``matrix_tiles`` then, which names that type.
         rewriter: How the payload is changed.
 
     Returns:
@@ -65,7 +65,7 @@ def contraction_to_matmul(target: Ops, *, for_matrix_tiles: bool = False, rewrit
     layouts = [_layout(op.operation) for op in target]
     products = []
     for op, layout in zip(target, layouts, strict=True):
-        narrow = narrow_factors(op.operation) if for_matrix_tiles else None
+        narrow = narrow_factors(op.operation)
         if narrow is None:
             products.append(_rewrite(op.operation, layout, rewriter))
         else:
