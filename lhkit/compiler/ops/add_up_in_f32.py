@@ -51,7 +51,8 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: ``linalg.generic`` on tensors, contractions with one result; consumed. Integers with the
-            attribute ``for_matrix_tiles`` stay as they are where such tiles add them up (`contraction_to_matmul`).
+            attribute ``for_matrix_tiles`` stay as they are where such tiles add them up: see
+            `contraction_to_matmul`.
         rewriter: How the payload is changed.
 
     Returns:
