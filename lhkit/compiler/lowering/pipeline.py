@@ -33,6 +33,7 @@ from lhkit.compiler.lowering.legalization import (
 )
 from lhkit.compiler.lowering.matrix_tiles import multiply_in_matrix_tiles
 from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
+from lhkit.compiler.lowering.row_copies import vectorize_row_copies
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
@@ -256,6 +257,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
     """
+    vectorize_row_copies(module)
     stream_marked_results(module, is_x86=target != "neon" and platform.machine().lower() in ("x86_64", "amd64"))
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):
