@@ -10,10 +10,11 @@
 //          narrow_tile_m: rows of a tile one vector wide. As in fc_relu.mlir. window_elements: elements in the
 //          windows of a convolution that are copied at once, so that they stay in half of a core's L2. rows: rows of
 //          queries of an attention that go at a time. tile_n_64, lanes_64: tile_n and lanes of products of 64-bit
-//          numbers. matrix_tiles: 8 where the CPU has tiles for matrices (AMX), else 0; tile_rows: rows that go
-//          through these before the next columns. Without them operands of fewer bits are extended as a whole first,
-//          in one pass each; bf16, f16 and integers of 8 bits (with up to 1024 steps) are then multiplied and added
-//          in f32, as are those of unknown extents.
+//          numbers. bf16_dots, i8_dots: how the CPU adds up products of pairs of bf16 and of fours of i8 in one
+//          instruction: 1 in vectors (AVX512-BF16; AVX512-VNNI, AVX-VNNI), 2 in matrix tiles (AMX), 0 not at all;
+//          tile_rows: rows that are multiplied so before the next columns. Without such instructions, and where
+//          extents are not known, operands of fewer bits are extended as a whole first, in one pass each; bf16, f16
+//          and integers of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
 // Result:  one core of an Intel Xeon with AVX-512 and 2 MiB of second-level cache, one thread, medians of one run on a
 //          shared machine, as multiples of the faster spelling in NumPy 2 and PyTorch 2.13, and per cent of the FMA
 //          peak. Products of 512x512x512: 1.15, 1.08, 90; with the right-hand side transposed 1.00, .92, 77; the left
@@ -30,7 +31,7 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
 // lhkit: library parts/attention.mlir
-// lhkit: library parts/matrix_tiles.mlir
+// lhkit: library parts/dot_products.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: library parts/loop_order.mlir
@@ -51,7 +52,8 @@
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default lanes_64 = vector_bits / 64
 // lhkit: default tile_n_64 = 32 if vector_bits == 512 else 12 if vector_bits == 256 else vector_bits / 32
-// lhkit: default matrix_tiles = matrix_tiles
+// lhkit: default bf16_dots = bf16_dots
+// lhkit: default i8_dots = i8_dots
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // A payload has little of what is looked for:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -66,7 +68,8 @@ module attributes {transform.with_named_sequence} {
     %rows = transform.tune.knob<"rows"> = 96 : i64 from options = [24, 48, 96, 192] -> !transform.param<i64>
     %tile_n_64 = transform.tune.knob<"tile_n_64"> = 32 : i64 from options = [4, 8, 12, 16, 24, 32] -> !transform.param<i64>
     %lanes_64 = transform.tune.knob<"lanes_64"> = 8 : i64 from options = [2, 4, 8] -> !transform.param<i64>
-    %matrix_tiles = transform.tune.knob<"matrix_tiles"> = 0 : i64 from options = [0, 8] -> !transform.param<i64>
+    %bf16_dots = transform.tune.knob<"bf16_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
+    %i8_dots = transform.tune.knob<"i8_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
     %tile_rows = transform.tune.knob<"tile_rows"> = 512 : i64 from options = [128, 256, 512, 1024] -> !transform.param<i64>
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -82,7 +85,8 @@ module attributes {transform.with_named_sequence} {
     %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @mark_for_tiles failures(suppress) (%each, %matrix_tiles) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @note_dots failures(propagate) (%each, %bf16_dots, %i8_dots)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
@@ -106,7 +110,8 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @mark_for_tiles failures(suppress) (%each, %matrix_tiles) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @note_dots failures(propagate) (%each, %bf16_dots, %i8_dots)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What is the same for all rows of queries, such as transposed keys, is computed once.
@@ -151,7 +156,8 @@ module attributes {transform.with_named_sequence} {
     %payload_1 = transform.apply_registered_pass "inline" to %payload_0 : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
-    transform.include @multiply_in_matrix_tiles failures(propagate) (%payload_1, %tile_rows) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @multiply_by_dot_products failures(propagate) (%payload_1, %tile_rows, %bf16_dots, %i8_dots)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     %foreign = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.annotate %foreign "foreign" : !transform.any_op
     transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
@@ -326,17 +332,11 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // Where the CPU has matrix tiles. What is included may not go on after a step that fails.
-  transform.named_sequence private @mark_for_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) {
-    transform.include @mark_where_tiles failures(propagate) (%op, %tiles) : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @mark_where_tiles(%op: !transform.any_op {transform.readonly},
-      %tiles: !transform.param<i64> {transform.readonly}) {
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi ne %tiles, %none : !transform.param<i64>
-    transform.annotate %op "for_matrix_tiles" : !transform.any_op
+  // Which dot products the CPU has, for the ops that ask.
+  transform.named_sequence private @note_dots(%op: !transform.any_op {transform.readonly},
+      %bf16: !transform.param<i64> {transform.readonly}, %i8: !transform.param<i64> {transform.readonly}) {
+    transform.annotate %op "bf16_dots" = %bf16 : !transform.any_op, !transform.param<i64>
+    transform.annotate %op "i8_dots" = %i8 : !transform.any_op, !transform.param<i64>
     transform.yield
   }
   transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
@@ -406,8 +406,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
-  // In parts/matrix_tiles.mlir:
-  transform.named_sequence private @multiply_in_matrix_tiles(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
+  // In parts/dot_products.mlir:
+  transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
+    !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/attention.mlir:
   transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})
   transform.named_sequence private @fuse_attention(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})

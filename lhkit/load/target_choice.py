@@ -20,7 +20,7 @@ from lhkit.model.target import (
     available_cores,
     cpu_field,
     cpu_flags,
-    has_matrix_tiles,
+    dot_products,
 )
 from lhkit.text.knob_text import default_rules, exported_target, with_target_defaults
 from lhkit.worker.client import Worker, shared_worker
@@ -106,7 +106,8 @@ def find_target(name: str | None = None) -> Target:
         l1_bytes=caches.get("L1", _L1_BYTES),
         l2_bytes=caches.get("L2", _L2_BYTES),
         cores=available_cores(),
-        matrix_tiles=8 if chosen == _host_name() and has_matrix_tiles() else 0,
+        bf16_dots=dot_products("bf16") if chosen == _host_name() else 0,
+        i8_dots=dot_products("i8") if chosen == _host_name() else 0,
     )
 
 

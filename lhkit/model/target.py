@@ -31,6 +31,20 @@ def has_matrix_tiles() -> bool:
     return {"amx_tile", "amx_bf16", "amx_int8"} <= cpu_flags()
 
 
+def dot_products(element: str) -> int:
+    """Return how this CPU adds up products of pairs of ``bf16``, or fours of ``i8``, in one instruction.
+
+    0: it does not, or slowly; 1: in vectors (AVX512-BF16; AVX512-VNNI, AVX-VNNI); 2: also in matrix tiles
+    (AMX).
+    """
+    if has_matrix_tiles():
+        return 2
+    if element == "i8":
+        return int(not {"avx512_vnni", "avx_vnni"}.isdisjoint(cpu_flags()))
+    # On Intel's Xeons those of bf16 in vectors take four times as long as a multiplication and sum in f32.
+    return int("avx512_bf16" in cpu_flags() and cpu_field("vendor_id") == "AuthenticAMD")
+
+
 # Name → (bits of a vector, vector registers that code can name).
 VECTORS: Mapping[str, tuple[int, int]] = {
     "avx512": (512, 32),
@@ -74,7 +88,8 @@ class Target:
     l1_bytes: int  # First-level data cache of a core
     l2_bytes: int  # Second-level cache of a core
     cores: int  # Cores that may be used
-    matrix_tiles: int  # Registers that hold a matrix each (AMX)
+    bf16_dots: int  # Dot products of pairs of bf16: 1 in vectors, 2 in matrix tiles; 0 without
+    i8_dots: int  # The same of fours of i8
 
     @property
     def facts(self) -> dict[str, int]:

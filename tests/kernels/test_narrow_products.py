@@ -174,7 +174,7 @@ def test_products_become_vectors_and_are_right(name, target):
 def test_integers_are_added_up_in_f32_only_where_that_is_exact(types, steps, is_exact, monkeypatch):
     monkeypatch.setitem(EXTENTS, "k", steps)
     kernel = lhkit.compile(
-        lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir", knobs={"matrix_tiles": 0}
+        lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir", knobs={"bf16_dots": 0, "i8_dots": 0}
     )
     assert ("muli" not in kernel.ir("scheduled")) == is_exact
     largest = -128 if types == I8 else -1  # which is 255 of unsigned ones

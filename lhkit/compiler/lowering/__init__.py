@@ -15,6 +15,10 @@
   short floats.
 - ``streaming_stores``: Results that are written past the caches: non-temporal stores, for functions that a
   schedule has marked.
-- ``matrix_tiles``: Products of small matrices by the matrix tiles of x86 (AMX), for ops that a schedule has
-  marked.
+- ``dot_products``: Products of small matrices by instructions for dot products of narrow numbers, for ops that
+  a schedule has marked.
+- ``dot_operands``: What one such instruction is to compute: its operands in memory, and their places.
+- ``matrix_tiles``: Such products in the matrix tiles of x86 (AMX), as text of functions.
+- ``vector_dots``: Such products in vectors (AVX512-BF16, AVX512-VNNI, AVX-VNNI), as text of functions.
+- ``row_copies``: Loops that copy or fill a row become vectors: pads, and slices that bufferization copies.
 """

@@ -22,6 +22,7 @@ from lhkit.compiler.ir.parsing import (
 )
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry, show_writes_to_destinations
+from lhkit.compiler.lowering.dot_products import multiply_by_dot_products
 from lhkit.compiler.lowering.legalization import (
     add_conversions,
     expand_strided_copies,
@@ -31,9 +32,8 @@ from lhkit.compiler.lowering.legalization import (
     shuffle_as_integers,
     widen_narrow_integers,
 )
-from lhkit.compiler.lowering.matrix_tiles import multiply_in_matrix_tiles
-from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.row_copies import vectorize_row_copies
+from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic
@@ -236,11 +236,11 @@ def lower_to_loops(
 ) -> None:
     """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
 
-    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop. Matrix tiles are for this CPU
+    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop. Dot products are for this CPU
     alone.
     """
     progress("lower", module)
-    multiply_in_matrix_tiles(module, may_use=not target)
+    multiply_by_dot_products(module, is_for_host=not target)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL

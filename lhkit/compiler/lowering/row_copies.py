@@ -17,7 +17,13 @@ from lhkit.compiler.lowering.legalization import is_bufferization_copy
 _VECTOR_BYTES = 64
 # Shorter rows are left to LLVM, which unrolls them.
 _LEAST_BYTES = 16
-_VIEWS = ("memref.subview", "memref.reinterpret_cast", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
+_VIEWS = (
+    "memref.subview",
+    "memref.reinterpret_cast",
+    "memref.cast",
+    "memref.expand_shape",
+    "memref.collapse_shape",
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class _Row:
 
 
 def vectorize_row_copies(module: Any) -> None:
-    """Have loops that copy or fill rows, in place, move 64 bytes an iteration, and what is left in smaller vectors."""
+    """Have loops that copy or fill rows, in place, move 64 bytes an iteration, then what is left."""
     for loop in [o for o in walk(module.operation) if o.name == "scf.for"]:
         row = _row_of(loop)
         if row is not None:
@@ -54,13 +60,21 @@ def _row_of(loop: Any) -> _Row | None:
         return None
     *body, _ = [o.operation for o in loop.regions[0].blocks[0].operations]
     loads, stores = ([o for o in body if o.name == f"memref.{n}"] for n in ("load", "store"))
-    if len(stores) != 1 or len(loads) > 1 or any(o.name != "arith.addi" for o in body if o not in loads + stores):
+    if (
+        len(stores) != 1
+        or len(loads) > 1
+        or any(o.name != "arith.addi" for o in body if o not in loads + stores)
+    ):
         return None
     load, store = (loads or [None])[0], stores[0]
     row = _Row(loop, load, store, _constant(loop.operands[1]))
     width = getattr(row.element, "width", 0)
     is_long = row.extent is None or row.extent * width >= 8 * _LEAST_BYTES
-    if width not in (8, 16, 32, 64) or not is_long or not _is_along(store.operands[1], store.operands[2:], loop):
+    if (
+        width not in (8, 16, 32, 64)
+        or not is_long
+        or not _is_along(store.operands[1], store.operands[2:], loop)
+    ):
         return None
     if load is None:
         return None if _varies(store.operands[0], loop) else row
@@ -101,7 +115,9 @@ def _are_apart(source: Any, target: Any, loop: Any) -> bool:
     if is_bufferization_copy(loop):
         return True
     roots = [_root(source), _root(target)]
-    fresh = [not isinstance(r.owner, ir.Block) and r.owner.name in ("memref.alloc", "memref.alloca") for r in roots]
+    fresh = [
+        not isinstance(r.owner, ir.Block) and r.owner.name in ("memref.alloc", "memref.alloca") for r in roots
+    ]
     return roots[0] != roots[1] and any(fresh)
 
 

@@ -23,12 +23,12 @@ _IN_F32 = {
     "arith.addi": _arith.addf,
 }
 
-# Element types of the operands and the result, and the casts of the operands, of what matrix tiles multiply.
-_IN_MATRIX_TILES = {
+# Element types of the operands and the result, and the casts of the operands, of what dot products multiply.
+_IN_DOT_PRODUCTS = {
     ("bf16", "bf16", "f32", "arith.extf", "arith.extf"),
     ("i8", "i8", "i32", "arith.extsi", "arith.extsi"),
 }
-# Rows, columns and steps from which these are faster than vectors.
+# Rows, columns and steps from which these are faster than products in f32.
 _LEAST = (16, 16, 32)
 
 
@@ -51,7 +51,7 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: ``linalg.generic`` on tensors, contractions with one result; consumed. Integers with the
-            attribute ``for_matrix_tiles`` stay as they are where such tiles add them up: see
+            attribute ``i8_dots`` stay as they are where dot products add them up: see
             `contraction_to_matmul`.
         rewriter: How the payload is changed.
 
@@ -69,7 +69,7 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
         element = types[0].element_type
         if isinstance(element, ir.IntegerType):
             if narrow_factors(op.operation) is not None:
-                raise SilenceableError("matrix tiles add it up as it is", at=op)
+                raise SilenceableError("dot products add it up as it is", at=op)
             if _largest_sum(op.operation) > _LAST_INTEGER:
                 raise SilenceableError("its sums may be too large for f32", at=op)
         elif not isinstance(element, ir.BF16Type | ir.F16Type):
@@ -78,14 +78,15 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
 
 def narrow_factors(op: Any) -> str | None:
-    """Return the type that both operands of a contraction have that matrix tiles are to multiply, else None."""
-    if "for_matrix_tiles" not in op.attributes:
-        return None
+    """Return the type that both operands of a contraction have that dot products are to multiply, else None."""
     types = tuple(str(value.type.element_type) for value in op.operands)
     casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
-    if (*types, *casts) not in _IN_MATRIX_TILES or not all(
+    if (*types, *casts) not in _IN_DOT_PRODUCTS or not all(
         value.type.has_static_shape for value in op.operands
     ):
+        return None
+    way = op.attributes[f"{types[0]}_dots"] if f"{types[0]}_dots" in op.attributes else None
+    if way is None or not ir.IntegerAttr(way).value:
         return None
     kinds = _linalg.infer_contraction_dimensions(op)
     extents: dict[int, int] = {}

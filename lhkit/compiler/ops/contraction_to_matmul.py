@@ -49,9 +49,9 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
             added to the result, whose element type the operands have or are cast to in the body; consumed.
-            Where one has the attribute ``for_matrix_tiles``, its operands of bf16 or signed i8 stay so if the
-            extents are known and there are 16 rows, 16 columns and 32 steps or more; the product has the
-            attribute ``matrix_tiles`` then, which names that type.
+            Where one has the attribute ``bf16_dots`` or ``i8_dots``, and it is not 0, its operands of that type
+            stay so if the extents are known and there are 16 rows, 16 columns and 32 steps or more; the product
+            has the attribute ``factors`` then, which names the type.
         rewriter: How the payload is changed.
 
     Returns:
@@ -71,7 +71,7 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
         else:
             lhs, rhs = (replace(t, cast=None) for t in (layout.lhs, layout.rhs))
             products.append(_rewrite(op.operation, replace(layout, lhs=lhs, rhs=rhs), rewriter))
-            products[-1].attributes["matrix_tiles"] = ir.StringAttr.get(narrow)
+            products[-1].attributes["factors"] = ir.StringAttr.get(narrow)
     return products
 
 

@@ -1,35 +1,41 @@
 // Payload: products of bf16 that are added up in f32, and of i8 that are added up in i32, with known extents:
-//          linalg.matmul with the attribute matrix_tiles, as lhkit.contraction_to_matmul writes them.
-// Idea:    the matrix tiles of x86 (AMX) take elements in groups of 32 bits, pairs or fours of steps. Some hundred rows
-//          at a time, so that these rows stay in the second-level cache, strips of 128 columns of the right-hand side
-//          are copied into panels of such groups, wide enough for several lines of each row to be read at once; 32
-//          rows are multiplied with 32 columns at a time. What works on the result by elements follows while it is in
-//          the first-level cache. lhkit's lowering turns what is marked then into instructions for tiles; other
-//          programs leave the mark alone. To be included: a schedule names this file and parts/cpu.mlir in comments
-//          (lhkit: library parts/matrix_tiles.mlir).
-// Knobs:   none; %rows is how many rows go at a time.
+//          linalg.matmul with the attribute factors, as lhkit.contraction_to_matmul writes them.
+// Idea:    CPUs have instructions that add up the products of groups of 32 bits, pairs or fours of steps: x86 in vectors
+//          (AVX512-BF16, AVX512-VNNI, AVX-VNNI) and in matrix tiles (AMX). Some hundred rows at a time, so that these
+//          rows stay in the second-level cache, strips of 128 columns of the right-hand side are copied into panels
+//          of such groups, wide enough for several lines of each row to be read at once; 32 rows are multiplied with
+//          32 columns at a time. What works on the result by elements follows while it is in the first-level cache.
+//          lhkit's lowering turns what is marked then into these instructions; other programs leave the mark alone.
+//          To be included: a schedule names this file and parts/cpu.mlir in comments
+//          (lhkit: library parts/dot_products.mlir).
+// Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles.
 // Result:  that of cpu.mlir.
 // Most payloads have none of this.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
-  transform.named_sequence @multiply_in_matrix_tiles(%root: !transform.any_op {transform.readonly},
-      %rows: !transform.param<i64> {transform.readonly}) {
+  transform.named_sequence @multiply_by_dot_products(%root: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %bf16: !transform.param<i64> {transform.readonly},
+      %i8: !transform.param<i64> {transform.readonly}) {
     // Steps are filled up with zeros to whole tiles, and grouped. What ends a product goes with it.
     %ended = transform.param.constant "ended" -> !transform.any_param
     %bare = transform.param.constant "bare" -> !transform.any_param
-    %ended_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "epilogue"} in %root
+    %ended_floats = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "bf16", end = "epilogue"} in %root
       : (!transform.any_op) -> !transform.any_op
-    transform.include @group_pairs failures(propagate) (%ended_floats, %ended) : (!transform.any_op, !transform.any_param) -> ()
-    %bare_floats = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "bf16", end = "itself"} in %root
+    transform.include @group_pairs failures(propagate) (%ended_floats, %ended, %bf16)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %bare_floats = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "bf16", end = "itself"} in %root
       : (!transform.any_op) -> !transform.any_op
-    transform.include @group_pairs failures(propagate) (%bare_floats, %bare) : (!transform.any_op, !transform.any_param) -> ()
-    %ended_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "epilogue"} in %root
+    transform.include @group_pairs failures(propagate) (%bare_floats, %bare, %bf16)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %ended_integers = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i8", end = "epilogue"} in %root
       : (!transform.any_op) -> !transform.any_op
-    transform.include @group_fours failures(propagate) (%ended_integers, %ended) : (!transform.any_op, !transform.any_param) -> ()
-    %bare_integers = transform.structured.match ops{["linalg.matmul"]} attributes {matrix_tiles = "i8", end = "itself"} in %root
+    transform.include @group_fours failures(propagate) (%ended_integers, %ended, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %bare_integers = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i8", end = "itself"} in %root
       : (!transform.any_op) -> !transform.any_op
-    transform.include @group_fours failures(propagate) (%bare_integers, %bare) : (!transform.any_op, !transform.any_param) -> ()
+    transform.include @group_fours failures(propagate) (%bare_integers, %bare, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // Blocks of rows, in them strips of columns, each with what ends its product.
@@ -82,11 +88,6 @@ module attributes {transform.with_named_sequence} {
     %tile_0, %tile_1 = transform.include @split_off_rest failures(propagate) (%root, %tile, %tiles)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    // For lhkit's lowering.
-    %marked_0 = transform.structured.match attributes {in_groups = "ended"} in %root : (!transform.any_op) -> !transform.any_op
-    %marked_1 = transform.structured.match attributes {in_groups = "bare"} in %root : (!transform.any_op) -> !transform.any_op
-    %marked = transform.merge_handles %marked_0, %marked_1 : !transform.any_op
-    transform.annotate %marked "matrix_tiles" : !transform.any_op
     // What ends a product becomes vectors of a row.
     %in_tiles_last = transform.structured.match attributes {strip_end, role = "in tiles"} in %root : (!transform.any_op) -> !transform.any_op
     %row, %over_rows = transform.structured.tile_using_for %in_tiles_last tile_sizes [1]
@@ -96,7 +97,7 @@ module attributes {transform.with_named_sequence} {
   }
 
   transform.named_sequence private @group_pairs(%products: !transform.any_op {transform.consumed},
-      %way: !transform.any_param {transform.readonly}) {
+      %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
     %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [32]
       {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -104,12 +105,13 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
       %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
-      transform.include @note_groups failures(propagate) (%pairs, %way) : (!transform.op<"linalg.generic">, !transform.any_param) -> ()
+      transform.include @note_groups failures(propagate) (%pairs, %way, %dots)
+        : (!transform.op<"linalg.generic">, !transform.any_param, !transform.param<i64>) -> ()
     }
     transform.yield
   }
   transform.named_sequence private @group_fours(%products: !transform.any_op {transform.consumed},
-      %way: !transform.any_param {transform.readonly}) {
+      %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
     %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [64]
       {padding_dimensions = [2], padding_values = [0 : i8, 0 : i8, 0 : i32], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -117,7 +119,8 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
       %fours = transform.structured.pack %each packed_sizes = [0, 0, 4] : (!transform.any_op) -> !transform.op<"linalg.generic">
-      transform.include @note_groups failures(propagate) (%fours, %way) : (!transform.op<"linalg.generic">, !transform.any_param) -> ()
+      transform.include @note_groups failures(propagate) (%fours, %way, %dots)
+        : (!transform.op<"linalg.generic">, !transform.any_param, !transform.param<i64>) -> ()
     }
     transform.yield
   }
@@ -135,8 +138,10 @@ module attributes {transform.with_named_sequence} {
   // Mark a product of groups, and what copies its right-hand side into them; groups of the left-hand side lie in memory
   // as they are.
   transform.named_sequence private @note_groups(%product: !transform.op<"linalg.generic"> {transform.readonly},
-      %way: !transform.any_param {transform.readonly}) {
+      %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
     transform.annotate %product "in_groups" = %way : !transform.op<"linalg.generic">, !transform.any_param
+    // For lhkit's lowering.
+    transform.annotate %product "dot_products" = %dots : !transform.op<"linalg.generic">, !transform.param<i64>
     %panel = transform.get_producer_of_operand %product[1] : (!transform.op<"linalg.generic">) -> !transform.any_op
     transform.annotate %panel "panel" : !transform.any_op
     %left = transform.get_producer_of_operand %product[0] : (!transform.op<"linalg.generic">) -> !transform.any_op

@@ -1,4 +1,4 @@
-"""Products in matrix tiles (AMX): of marked ops, by cpu.mlir, and where they may not be used."""
+"""Dot products of narrow numbers, in vectors and in matrix tiles: of marked ops, by cpu.mlir, and elsewhere."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.compiler.lowering import matrix_tiles
-from lhkit.model.target import has_matrix_tiles
+from lhkit.compiler.lowering import dot_products, vector_dots
+from lhkit.model.target import cpu_flags, has_matrix_tiles
 
 # Element, sum, cast, product, sum of the body, and the elements of a group.
 OF_FLOATS = ("bf16", "f32", "arith.extf", "arith.mulf", "arith.addf", 2)
@@ -18,7 +18,25 @@ OF_UNSIGNED = ("i8", "i32", "arith.extui", "arith.muli", "arith.addi", 4)
 KINDS = pytest.mark.parametrize("kind", [OF_FLOATS, OF_SIGNED, OF_UNSIGNED], ids=["bf16", "i8", "u8"])
 
 
-def groups(kind, rows, columns, steps, *, wrong=False, space="tensor"):
+IN_VECTORS, IN_TILES = 1, 2
+WAYS = pytest.mark.parametrize("way", [IN_VECTORS, IN_TILES], ids=["vectors", "tiles"])
+NAMES = {1: ("dpbf16ps", "vpdpbusd"), 2: ("tdpbf16ps", "tdpbssd", "tdpbuud")}
+
+
+def expected(kind, way):
+    """Return the instructions that this CPU has for a kind; none if it has none."""
+    if way == IN_TILES and has_matrix_tiles():
+        return NAMES[IN_TILES]
+    in_vectors = {"bf16": {"avx512_bf16"}, "i8": {"avx512_vnni", "avx_vnni"}}[kind[0]] & cpu_flags()
+    return NAMES[IN_VECTORS] if in_vectors and kind is not OF_UNSIGNED else ()
+
+
+def used(text):
+    """Return the instructions that LLVM IR calls."""
+    return {name for names in NAMES.values() for name in names if f".{name}" in text}
+
+
+def groups(kind, rows, columns, steps, *, way=IN_TILES, wrong=False, space="tensor"):
     """Return the text of a function with one marked op; a wrong one squares the left-hand side."""
     element, total, cast, product, add, group = kind
     a, b = f"{rows}x{steps}x{group}x{element}", f"{steps}x{columns}x{group}x{element}"
@@ -27,7 +45,7 @@ def groups(kind, rows, columns, steps, *, wrong=False, space="tensor"):
     return f"""func.func @product(%a: {space}<{a}>, %b: {space}<{b}>, %c: {space}<{c}>){result} {{
   {"%r = " if result else ""}linalg.generic {{indexing_maps = [affine_map<(m, n, k, g) -> (m, k, g)>,
     affine_map<(m, n, k, g) -> (k, n, g)>, affine_map<(m, n, k, g) -> (m, n)>], iterator_types = ["parallel", "parallel",
-    "reduction", "reduction"]}} ins(%a, %b : {space}<{a}>, {space}<{b}>) outs(%c : {space}<{c}>) attrs = {{matrix_tiles}} {{
+    "reduction", "reduction"]}} ins(%a, %b : {space}<{a}>, {space}<{b}>) outs(%c : {space}<{c}>) attrs = {{dot_products = {way}}} {{
   ^bb0(%x: {element}, %y: {element}, %sum: {total}):
     %0 = {cast} %x : {element} to {total}
     %1 = {cast} %y : {element} to {total}
@@ -51,36 +69,39 @@ def exact(kind, values):
 
 
 @KINDS
+@WAYS
 @pytest.mark.parametrize(("rows", "columns"), [(32, 32), (17, 32), (32, 5), (3, 16), (16, 31), (1, 1)])
-def test_a_marked_op_is_computed_right(kind, rows, columns):
-    group = kind[-1]
-    kernel = lhkit.compile(lhkit.load_payload(groups(kind, rows, columns, 48)))
-    a, b = drawn(kind, rows, 48 * group), drawn(kind, 48 * group, columns)
+def test_a_marked_op_is_computed_right(kind, way, rows, columns):
+    # In vectors any number of steps fits.
+    group, steps = kind[-1], 48 if way == IN_TILES else 37
+    kernel = lhkit.compile(lhkit.load_payload(groups(kind, rows, columns, steps, way=way)))
+    a, b = drawn(kind, rows, steps * group), drawn(kind, steps * group, columns)
     c = drawn(OF_SIGNED, rows, columns).astype(np.float32 if kind is OF_FLOATS else np.int32)
-    got = kernel(a.reshape(rows, 48, group), b.reshape(48, group, columns).transpose(0, 2, 1).copy(), c)
+    got = kernel(a.reshape(rows, steps, group), b.reshape(steps, group, columns).transpose(0, 2, 1).copy(), c)
     np.testing.assert_allclose(
         got, exact(kind, a) @ exact(kind, b) + c, rtol=0, atol=1e-4 if kind is OF_FLOATS else 0
     )
-    assert ("llvm.x86.tdp" in kernel.ir("llvm")) == has_matrix_tiles()
+    assert bool(used(kernel.ir("llvm"))) == bool(expected(kind, way))
+    assert used(kernel.ir("llvm")) <= {*expected(kind, way)}
 
 
 @KINDS
 def test_what_does_not_fit_stays_a_loop(kind):
-    for text in (groups(kind, 33, 8, 16), groups(kind, 8, 8, 17), groups(kind, 8, 8, 16, wrong=True)):
+    for text in (groups(kind, 33, 8, 16), groups(kind, 8, 8, 16, wrong=True)):
         kernel = lhkit.compile(lhkit.load_payload(text))
-        assert "llvm.x86.tdp" not in kernel.ir("llvm")
+        assert not used(kernel.ir("llvm"))
         assert lhkit.verify(kernel).ok
 
 
 @KINDS
 def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
-    monkeypatch.setattr(matrix_tiles, "may_use_matrix_tiles", lambda: True)
+    monkeypatch.setattr(dot_products, "may_use_matrix_tiles", lambda: True)
     with new_context():
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        matrix_tiles.multiply_in_matrix_tiles(module, may_use=False)
+        dot_products.multiply_by_dot_products(module, is_for_host=False)
         assert "llvm.x86" not in str(module)
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        matrix_tiles.multiply_in_matrix_tiles(module, may_use=True)
+        dot_products.multiply_by_dot_products(module, is_for_host=True)
         assert module.operation.verify()
         text = str(module)
     instruction = {"bf16": "tdpbf16ps", "u8": "tdpbuud", "i8": "tdpbssd"}
@@ -89,6 +110,27 @@ def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
     assert text.count(f'"llvm.x86.{wanted}"') == 4
     assert text.count('"llvm.x86.tileloadd64"') == 8 and text.count('"llvm.x86.tilestored64"') == 4
     assert "linalg.generic" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "instruction"),
+    [
+        (OF_FLOATS, {"avx512_bf16"}, "avx512bf16.dpbf16ps.512"),
+        (OF_SIGNED, {"avx512_vnni"}, "avx512.vpdpbusd.512"),
+        (OF_SIGNED, {"avx_vnni"}, "avx512.vpdpbusd.256"),
+        (OF_UNSIGNED, {"avx512_vnni"}, None),
+        (OF_FLOATS, {"avx512_vnni"}, None),
+    ],
+)
+def test_instructions_of_vectors_follow_from_the_flags(kind, flags, instruction, monkeypatch):
+    monkeypatch.setattr(vector_dots, "cpu_flags", lambda: frozenset(flags))
+    with new_context():
+        module = ir.Module.parse(groups(kind, 20, 17, 5, way=IN_VECTORS, space="memref"))
+        dot_products.multiply_by_dot_products(module, is_for_host=True)
+        assert module.operation.verify()
+        text = str(module)
+    assert ("llvm.x86" in text) == (instruction is not None)
+    assert instruction is None or f'"llvm.x86.{instruction}"' in text
 
 
 def product(element, total, result, rows, columns, steps):
@@ -108,20 +150,23 @@ SHAPES = [(64, 64, 64), (130, 200, 96), (33, 17, 65), (600, 40, 33), (16, 16, 32
 
 
 @pytest.mark.parametrize("types", [("bf16", "f32", "f32"), ("bf16", "f32", "bf16"), ("i8", "i32", "i32")])
+@WAYS
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_cpu_schedule_multiplies_in_tiles(types, shape):
+def test_cpu_schedule_multiplies_by_dot_products(types, way, shape):
     schedule = lhkit.load_schedule("cpu.mlir")
-    kernel = lhkit.compile(lhkit.load_payload(product(*types, *shape)), schedule, knobs={"matrix_tiles": 8})
+    knobs = {f"{types[0]}_dots": way}
+    kernel = lhkit.compile(lhkit.load_payload(product(*types, *shape)), schedule, knobs=knobs)
     assert lhkit.verify(kernel).ok
-    assert ("llvm.x86.tdp" in kernel.ir("llvm")) == has_matrix_tiles()
-    assert "matrix_tiles" in kernel.ir("scheduled") and "linalg.matmul" not in kernel.ir("scheduled")
+    kind = OF_FLOATS if types[0] == "bf16" else OF_SIGNED
+    assert bool(used(kernel.ir("llvm"))) == bool(expected(kind, way))
+    assert "dot_products" in kernel.ir("scheduled") and "linalg.matmul" not in kernel.ir("scheduled")
 
 
-def test_code_for_other_targets_has_no_tiles():
+def test_code_for_other_targets_has_no_dot_products():
     schedule = lhkit.load_schedule("cpu.mlir", target="avx2")
-    assert dict(schedule.target_defaults)["matrix_tiles"] == 0
+    assert dict(schedule.target_defaults)["i8_dots"] == dict(schedule.target_defaults)["bf16_dots"] == 0
     kernel = lhkit.compile(lhkit.load_payload(product("i8", "i32", "i32", 64, 64, 64)), schedule)
-    assert "matrix_tiles" not in kernel.ir("scheduled")
+    assert "dot_products" not in kernel.ir("scheduled")
 
 
 def test_bf16_is_shuffled_as_integers():

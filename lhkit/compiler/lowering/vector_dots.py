@@ -1,0 +1,248 @@
+"""Products of small matrices by dot products in vectors, as text of functions.
+
+An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
+of a group of the left-hand side, which is the same for all, and of a group of one column of the right-hand side.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lhkit.compiler.lowering.dot_operands import DotProduct, place_text
+from lhkit.model.target import cpu_flags
+
+# Vectors of columns that a tile in registers has.
+_VECTORS = 2
+_SIGN_BITS = -0x7F7F7F80  # 0x80808080
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    """What multiplies and adds.
+
+    Attributes:
+        name: Of LLVM's intrinsic.
+        lanes: Sums of 32 bits in a vector.
+        registers: Vectors that code can name.
+        total: Type of the sums.
+        group: Type of a vector of elements.
+        is_shifted: Whether the right-hand side has to be unsigned: 128 is added to it, and 128 times the sum of
+            the left-hand side's row subtracted from the start.
+    """
+
+    name: str
+    lanes: int
+    registers: int
+    total: str
+    group: str
+    is_shifted: bool = False
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows fit into the registers: sums, a group, columns, and where shifted 128."""
+        others = 1 + _VECTORS + int(self.is_shifted)
+        return (self.registers - others) // _VECTORS
+
+    @property
+    def sums(self) -> str:
+        """The type of a vector of sums."""
+        return f"vector<{self.lanes}x{self.total}>"
+
+    def dot(self, result: str, before: str, unsigned: str, signed: str) -> str:
+        """Return text that adds products to the sums of before; only integers differ in their operands."""
+        operands = (
+            f"({before}, {unsigned}, {signed}) : ({self.sums}, {self.group}, {self.group}) -> {self.sums}"
+        )
+        return f'{result} = llvm.call_intrinsic "{self.name}"{operands}'
+
+    def elements(self, result: str, bits: str) -> str:
+        """Return text that takes 32 bits in each lane for groups of elements."""
+        return f"{result} = llvm.bitcast {bits} : vector<{self.lanes}xi32> to {self.group}"
+
+
+def vector_dot_instruction(product: DotProduct) -> _Instruction | None:
+    """Return the instruction of this CPU that computes a product; None where it has none."""
+    flags = cpu_flags()
+    if product.extension == "arith.extf" and "avx512_bf16" in flags:
+        return _Instruction("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "f32", "vector<32xbf16>")
+    if product.extension == "arith.extsi" and "avx512_vnni" in flags:
+        return _Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
+    if product.extension == "arith.extsi" and "avx_vnni" in flags:
+        return _Instruction("llvm.x86.avx512.vpdpbusd.256", 8, 16, "i32", "vector<32xi8>", is_shifted=True)
+    return None
+
+
+def vector_dot_function(name: str, product: DotProduct) -> str:
+    """Return the text of a function that computes a product in tiles that stay in registers."""
+    instruction = vector_dot_instruction(product)
+    assert instruction is not None
+    lhs, rhs, result = product.types
+    count = -(-product.rows // instruction.most_rows)
+    ends = [product.rows * i // count for i in range(count + 1)]
+    tiles = [
+        _tile(product, instruction, range(first, end), column)
+        for column in range(0, product.columns, _VECTORS * instruction.lanes)
+        for first, end in itertools.pairwise(ends)
+    ]
+    return f"""
+      func.func private @{name}(%a: {lhs}, %b: {rhs}, %c: {result}) {{
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %nothing = arith.constant 0 : i64
+        %four = arith.constant 4 : i64
+        %steps = arith.constant {product.steps} : index
+        %no_sum = arith.constant dense<0> : vector<{instruction.lanes}xi32>
+        %signs = arith.constant dense<{_SIGN_BITS}> : vector<{instruction.lanes}xi32>
+        {instruction.elements("%all_128", "%signs")}
+        {place_text("a", lhs)} {place_text("b", rhs)} {place_text("c", result)}
+        {" ".join(tiles)}
+        return
+      }}"""
+
+
+def _tile(product: DotProduct, instruction: _Instruction, rows: range, column: int) -> str:
+    """Return text that computes so many rows of two vectors of columns."""
+    lanes, sums = instruction.lanes, instruction.sums
+    key = f"t{rows.start}_{column}"
+    widths = [min(lanes, product.columns - first) for first in range(column, product.columns, lanes)][:_VECTORS]
+    lines = [_mask(f"%{key}_mask{j}", lanes, width) for j, width in enumerate(widths) if width < lanes]
+    starts: dict[str, str] = {}
+    for r in rows:
+        lines += _row_address(f"%{key}_a{r}", "a", r, 0)
+        if instruction.is_shifted:
+            lines += _row_sum(f"%{key}_a{r}", product.steps, instruction)
+        for j, _ in enumerate(widths):
+            lines += _row_address(f"%{key}_c{r}_{j}", "c", r, 4 * (column + lanes * j))
+            start = f"%{key}_s{r}_{j}"
+            loaded = _load(f"{start}_bits", f"%{key}_c{r}_{j}", lanes, _mask_name(key, j, widths, lanes))
+            lines += [*([] if product.from_zeros else loaded)]
+            bits = "%no_sum" if product.from_zeros else f"{start}_bits"
+            if instruction.is_shifted:
+                lines.append(f"{start} = arith.subi {bits}, %{key}_a{r}_all : {sums}")
+            else:
+                lines.append(f"{start} = llvm.bitcast {bits} : vector<{lanes}xi32> to {sums}")
+            starts[f"%{key}_n{r}_{j}"] = start
+    carried = {f"%{key}_k": "%nothing", f"%{key}_b": f"%{key}_b_start", **starts}
+    types = ["i64", "i64", *[sums] * len(carried)][: len(carried)]
+    arguments = ", ".join(f"{a} = {b}" for a, b in carried.items())
+    body = list(_step(instruction, key, rows, widths))
+    given = ", ".join([f"%{key}_k_next", f"%{key}_b_next", *(f"{a}_next" for a in starts)])
+    lines += [
+        *_sum(f"%{key}_b_start", "%b_at", 4 * column),
+        f"%{key}:{len(carried)} = scf.for %{key}_i = %zero to %steps step %one iter_args({arguments})",
+        f"-> ({', '.join(types)}) {{",
+        *body,
+        f"scf.yield {given} : {', '.join(types)}",
+        "}",
+    ]
+    for number, (r, j) in enumerate((r, j) for r in rows for j, _ in enumerate(widths)):
+        lines += _store(f"%{key}#{2 + number}", f"%{key}_c{r}_{j}", sums, _mask_name(key, j, widths, lanes))
+    return "\n".join(lines)
+
+
+def _step(instruction: _Instruction, key: str, rows: range, widths: list[int]) -> Iterator[str]:
+    """Give the lines of one step: a group of each row and of each column."""
+    lanes = instruction.lanes
+    for j, _ in enumerate(widths):
+        yield from _sum(f"%{key}_b{j}_at", f"%{key}_b", 4 * lanes * j)
+        yield from _load(f"%{key}_b{j}_bits", f"%{key}_b{j}_at", lanes, _mask_name(key, j, widths, lanes))
+        bits = f"%{key}_b{j}_bits"
+        if instruction.is_shifted:
+            yield f"%{key}_b{j}_unsigned = arith.xori {bits}, %signs : vector<{lanes}xi32>"
+            bits = f"%{key}_b{j}_unsigned"
+        yield instruction.elements(f"%{key}_b{j}", bits)
+    for r in rows:
+        name = f"%{key}_g{r}"
+        yield f"{name}_at = arith.addi %{key}_a{r}, %{key}_k : i64"
+        yield f"{name}_pointer = llvm.inttoptr {name}_at : i64 to !llvm.ptr"
+        yield f"{name}_one = llvm.load {name}_pointer {{alignment = 1 : i64}} : !llvm.ptr -> i32"
+        yield f"{name}_bits = vector.broadcast {name}_one : i32 to vector<{lanes}xi32>"
+        yield instruction.elements(name, f"{name}_bits")
+        for j, _ in enumerate(widths):
+            yield instruction.dot(f"%{key}_n{r}_{j}_next", f"%{key}_n{r}_{j}", f"%{key}_b{j}", name)
+    yield f"%{key}_k_next = arith.addi %{key}_k, %four : i64"
+    yield f"%{key}_b_next = arith.addi %{key}_b, %b_row : i64"
+
+
+def _row_sum(address: str, steps: int, instruction: _Instruction) -> list[str]:
+    """Return lines that give 128 times the sum of a row of the left-hand side, in all lanes."""
+    lanes, sums = instruction.lanes, instruction.sums
+    whole, rest = divmod(steps, lanes)
+    part = f"{address}_part"
+    loop = [
+        f"{address}_whole = arith.constant {whole} : index",
+        f"{part}s:2 = scf.for {part}_i = %zero to {address}_whole step %one",
+        f"iter_args({part}_at = {address}, {part} = %no_sum) -> (i64, {sums}) {{",
+        *_load(f"{part}_bits", f"{part}_at", lanes, ""),
+        instruction.elements(f"{part}_groups", f"{part}_bits"),
+        instruction.dot(f"{part}_next", part, "%all_128", f"{part}_groups"),
+        *_sum(f"{part}_next_at", f"{part}_at", 4 * lanes),
+        f"scf.yield {part}_next_at, {part}_next : i64, {sums}",
+        "}",
+    ]
+    last = [
+        _mask(f"{part}_mask", lanes, rest),
+        *_load(f"{part}_last", f"{part}s#0", lanes, f"{part}_mask"),
+        instruction.elements(f"{part}_last_groups", f"{part}_last"),
+        instruction.dot(f"{part}_sum", f"{part}s#1", "%all_128", f"{part}_last_groups"),
+    ]
+    return [
+        *loop,
+        *(last if rest else []),
+        f"{address}_one = vector.reduction <add>, {f'{part}_sum' if rest else f'{part}s#1'} : {sums} into i32",
+        f"{address}_all = vector.broadcast {address}_one : i32 to {sums}",
+    ]
+
+
+def _sum(result: str, value: str, constant: int) -> list[str]:
+    return [
+        f"{result}_by = arith.constant {constant} : i64",
+        f"{result} = arith.addi {value}, {result}_by : i64",
+    ]
+
+
+def _row_address(result: str, key: str, row: int, offset: int) -> list[str]:
+    """Return lines that give the address so many bytes behind the start of a row."""
+    return [
+        f"{result}_row = arith.constant {row} : i64",
+        f"{result}_rows = arith.muli %{key}_row, {result}_row : i64",
+        f"{result}_start = arith.addi %{key}_at, {result}_rows : i64",
+        *_sum(result, f"{result}_start", offset),
+    ]
+
+
+def _mask_name(key: str, j: int, widths: list[int], lanes: int) -> str:
+    return f"%{key}_mask{j}" if widths[j] < lanes else ""
+
+
+def _mask(name: str, lanes: int, width: int) -> str:
+    bits = ", ".join("true" if i < width else "false" for i in range(lanes))
+    return f"{name} = arith.constant dense<[{bits}]> : vector<{lanes}xi1>"
+
+
+def _load(result: str, address: str, lanes: int, mask: str) -> list[str]:
+    """Return lines that load a vector, or what the mask has of it."""
+    type_ = f"vector<{lanes}xi32>"
+    pointer = f"{result}_pointer = llvm.inttoptr {address} : i64 to !llvm.ptr"
+    if not mask:
+        return [
+            pointer,
+            f"{result} = llvm.load {result}_pointer {{alignment = 1 : i64}} : !llvm.ptr -> {type_}",
+        ]
+    operands = f"{result}_pointer, {mask}, %no_sum {{alignment = 1 : i32}}"
+    return [
+        pointer,
+        f"{result} = llvm.intr.masked.load {operands} : (!llvm.ptr, vector<{lanes}xi1>, {type_}) -> {type_}",
+    ]
+
+
+def _store(value: str, address: str, type_: str, mask: str) -> list[str]:
+    """Return lines that store a vector, or what the mask has of it."""
+    pointer = f"{address}_pointer = llvm.inttoptr {address} : i64 to !llvm.ptr"
+    if not mask:
+        return [pointer, f"llvm.store {value}, {address}_pointer {{alignment = 1 : i64}} : {type_}, !llvm.ptr"]
+    lanes = type_[len("vector<") :].split("x", maxsplit=1)[0]
+    operands = f"{value}, {address}_pointer, {mask} {{alignment = 1 : i32}}"
+    return [pointer, f"llvm.intr.masked.store {operands} : {type_}, vector<{lanes}xi1> into !llvm.ptr"]

@@ -1,0 +1,100 @@
+"""Rows that are copied or filled in vectors: which loops change, and that values stay right at odd lengths."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lhkit
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.lowering.row_copies import vectorize_row_copies
+
+LOOP = """func.func @rows({arguments}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant {extent} : index
+  %zero = arith.constant 0.0 : f32
+  %new = memref.alloc() : memref<4x{extent}xf32>
+  scf.for %i = %c0 to %n step %c1 {{
+    {body}
+  }}
+  return
+}}"""
+SOURCE = "%x: memref<4x100xf32>, %y: memref<4x100xf32>, %k: index"
+COPY = """%v = memref.load %x[%k, %i] : memref<4x100xf32>
+    memref.store %v, %new[%k, %i] : memref<4x{extent}xf32>"""
+
+
+def vectors(body, extent=37):
+    with new_context():
+        module = ir.Module.parse(LOOP.format(arguments=SOURCE, extent=extent, body=body.format(extent=extent)))
+        vectorize_row_copies(module)
+        assert module.operation.verify()
+        text = str(module)
+    return [int(line.split("vector<")[1].split("x")[0]) for line in text.splitlines() if "vector.store" in line]
+
+
+@pytest.mark.parametrize(
+    ("extent", "widths"), [(3, []), (4, [4]), (16, [16]), (37, [16, 4]), (63, [16, 8, 4, 2])]
+)
+def test_rows_are_copied_in_ever_smaller_vectors(extent, widths):
+    assert vectors(COPY, extent) == widths
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "memref.store %zero, %x[%k, %i] : memref<4x100xf32>",
+        """%j = arith.addi %k, %i : index
+    %v = memref.load %x[%k, %j] : memref<4x100xf32>
+    memref.store %v, %new[%c0, %i] : memref<4x{extent}xf32>""",
+    ],
+    ids=["fill", "from elsewhere"],
+)
+def test_other_rows_in_vectors(body):
+    assert vectors(body) == [16, 4]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        """%v = memref.load %x[%k, %i] : memref<4x100xf32>
+    memref.store %v, %y[%k, %i] : memref<4x100xf32>""",
+        """%v = memref.load %x[%i, %k] : memref<4x100xf32>
+    memref.store %v, %new[%k, %i] : memref<4x{extent}xf32>""",
+        """%j = arith.addi %i, %i : index
+    %v = memref.load %x[%k, %j] : memref<4x100xf32>
+    memref.store %v, %new[%k, %i] : memref<4x{extent}xf32>""",
+        """%v = memref.load %x[%k, %i] : memref<4x100xf32>
+    %w = arith.addf %v, %v : f32
+    memref.store %w, %new[%k, %i] : memref<4x{extent}xf32>""",
+        """%v = memref.load %x[%k, %i] : memref<4x100xf32>
+    memref.store %v, %new[%i, %k] : memref<4x{extent}xf32>""",
+    ],
+    ids=["arguments may overlap", "down a column", "every other", "computes", "to a column"],
+)
+def test_what_is_no_copy_of_a_row_stays(body):
+    assert vectors(body) == []
+
+
+DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "f64": np.float64}
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("columns", [1, 5, 31, 64, 129, "?"])
+def test_padded_values_stay_right(element, columns):
+    zero = "0.0" if "f" in element else "7"
+    wide = "?" if columns == "?" else columns + 5
+    text = f"""func.func @pad(%x: tensor<3x{columns}x{element}>) -> tensor<4x{wide}x{element}> {{
+  %z = arith.constant {zero} : {element}
+  %p = tensor.pad %x low[1, 2] high[0, 3] {{
+  ^bb0(%i: index, %j: index):
+    tensor.yield %z : {element}
+  }} : tensor<3x{columns}x{element}> to tensor<4x{wide}x{element}>
+  return %p : tensor<4x{wide}x{element}>
+}}"""
+    kernel = lhkit.compile(lhkit.load_payload(text))
+    x = np.arange(3 * (23 if columns == "?" else columns)).reshape(3, -1).astype(DTYPES[element])
+    wanted = np.pad(x.astype(np.float64), ((1, 0), (2, 3)), constant_values=float(zero))
+    np.testing.assert_array_equal(kernel(x).astype(np.float64), wanted)
