@@ -1,7 +1,7 @@
 """Products of small matrices by dot products in vectors, as text of functions.
 
 An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
-of a group of the left-hand side, which is the same for all, and of a group of one column of the right-hand side.
+of a group of the left-hand side, the same for all lanes, and of a group of one column of the right-hand side.
 """
 
 from __future__ import annotations
