@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
+from lhkit.cli.options import POSITIVE_NUMBER
 from lhkit.cli.terminal import say, write_text
 from lhkit.model.errors import LhkitError
 from lhkit.model.target import VECTORS
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import Ping
+
+if TYPE_CHECKING:
+    from lhkit.sweeps.live_sweep import Sweep
 
 
 @click.command("propose", epilog="Example: lhkit propose data/matmul.mlir -o first.mlir")
@@ -24,18 +30,26 @@ from lhkit.worker.requests import Ping
     type=click.Choice((*VECTORS, "host")),
     help="Instruction set for the defaults of knobs (default: LHKIT_TARGET, else this CPU).",
 )
-def command(payload: str, output: str, target: str | None) -> None:
+@click.option(
+    "--sweep", type=POSITIVE_NUMBER, metavar="SECONDS", help="Tune the knobs of the proposal for so long."
+)
+def command(payload: str, output: str, target: str | None, sweep: float | None) -> None:
     """Write a first schedule for PAYLOAD, to be read, changed and swept.
 
     It is what schedules/cpu.mlir does with this payload, step by step, with plain matches and the knobs that
     matter. Before it is written it is verified against the unscheduled payload. What it says of that, and of
-    the ops that it leaves alone, goes to standard error.
+    the ops that it leaves alone, goes to standard error. Ctrl-C ends a sweep; the best values so far are taken.
     """
     # The compiler starts while the rest is imported, which takes as long.
     threading.Thread(target=_start, args=(shared_worker(),), daemon=True).start()
     from lhkit.proposals.proposal import propose
 
-    proposal = propose(payload, target)
+    run_sweep: Callable[[Sweep], None] | None = None
+    if sweep is not None:
+        from lhkit.cli.sweep_command import run_with_bars
+
+        run_sweep = run_with_bars
+    proposal = propose(payload, target, sweep=sweep, run_sweep=run_sweep)
     write_text(output, proposal.text)
     for line in proposal.lines:
         say(f"lhkit: {line}", err=True)

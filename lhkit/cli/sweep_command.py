@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePath
@@ -52,10 +53,10 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 }
 
 
-def run_with_bars(found: Sweep) -> None:
+def run_with_bars(found: Sweep, advice: str = "") -> None:
     """Run a sweep with progress bars on a terminal, else with one line when the confirmation starts."""
     if not sys.stderr.isatty():
-        found.subscribe(_report_confirmation)
+        found.subscribe(functools.partial(_report_confirmation, advice=advice))
         found.start()
         return
     length = found.total or int(found.space.count())
@@ -88,13 +89,13 @@ def _bar(length: int, label: str) -> Any:
     )
 
 
-def _report_confirmation(event: SweepEvent) -> None:
+def _report_confirmation(event: SweepEvent, advice: str) -> None:
     step = event.confirming
     if step is not None and step.processes == 0:
         count = len(step.contenders)
         who = "the best variant" if count == 1 else f"the best {count} variants"
         budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
-        words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
+        words = f"timing {who} again in fresh processes (at most {step.most}{budget}{advice})"
         say(f"lhkit: {words}", err=True)
 
 
@@ -194,7 +195,7 @@ def command(
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
         try:
-            run_with_bars(found)
+            run_with_bars(found, "; not with --no-confirm")
         except KeyboardInterrupt:
             say(sweep_text(found.result()))
             raise

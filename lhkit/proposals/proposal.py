@@ -6,16 +6,16 @@ import dataclasses
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
 from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
 from lhkit.load.schedule_export import tunable_text
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.errors import LhkitError, UsageError, public
+from lhkit.model.errors import LhkitError, UsageError, public, usage_error
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
@@ -31,6 +31,9 @@ from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Apply
+
+if TYPE_CHECKING:
+    from lhkit.sweeps.live_sweep import Sweep
 
 _FOR_ANY = "cpu.mlir"
 # How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
@@ -108,7 +111,12 @@ class Proposal(Printable):
 
 @public
 def propose(
-    payload: Payload | str | os.PathLike[str], target: str | None = None, *, worker: Worker | None = None
+    payload: Payload | str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    sweep: float | None = None,
+    run_sweep: Callable[[Sweep], None] | None = None,
+    worker: Worker | None = None,
 ) -> Proposal:
     """Return a first schedule for a payload: what ``cpu.mlir`` does with it, written out, applied and verified.
 
@@ -118,6 +126,9 @@ def propose(
     Args:
         payload: The payload, loaded or a path; it is not changed.
         target: The target that defaults of knobs follow from, as for `load_schedule`.
+        sweep: Seconds in which the knobs that are left are tuned by a sweep, one after the other; without, they
+            have the defaults of ``cpu.mlir``. An interrupt ends it, and the best values so far are taken.
+        run_sweep: What runs that sweep, to show how far it is; default: nothing is shown.
         worker: Another worker than the session's.
 
     Returns:
@@ -126,10 +137,13 @@ def propose(
     Raises:
         ScheduleError: ``cpu.mlir`` does not apply to the payload.
         DefectError: The scheduled payload computes something else than the unscheduled one.
+        UsageError: ``sweep`` is no positive number.
     """
+    if sweep is not None and not sweep > 0:
+        raise usage_error(f"sweep={sweep}: no time to try anything", "Give a number of seconds above 0.")
     payload = as_payload(payload, worker)
     general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
-    return _Search(payload, general, worker).proposal()
+    return _Search(payload, general, worker).proposal(sweep, run_sweep)
 
 
 def _verdict(verification: Verification | None) -> str:
@@ -148,17 +162,24 @@ class _Search:
         self.notes: list[str] = []
         self.marks: set[str] = set()
 
-    def proposal(self) -> Proposal:
-        """Return the proposal."""
+    def proposal(self, seconds: float | None, run_sweep: Callable[[Sweep], None] | None) -> Proposal:
+        """Return the proposal, its knobs tuned if there are seconds for it."""
         if self.trace.outcome.status != "ok":
             self._applied(self.general)  # raises what the trace has as a value
         left = tuple(_left_alone(self.trace, self.payload))
-        schedule = self._written_out()
+        schedule, tuned = self._written_out(), ""
+        if seconds is not None:
+            from lhkit.proposals.knob_tuning import run_in_thread, tune_knobs
+
+            run = run_sweep or run_in_thread
+            schedule, tuned = tune_knobs(self.payload, schedule, seconds, worker=self.worker, run=run)
+            self.notes.append(tuned)
         verification = self._verified(schedule)
         if verification is not None and not verification.ok:
             message = f"{schedule.source} changes what {self.payload.source} computes"
             raise RuntimeError(f"{message}: {verification.difference}")  # a defect, typed by `public`
-        text = schedule.text.replace(_UNVERIFIED, _verdict(verification) + ".", 1)
+        result = f"{_verdict(verification)}." + f"\n//          {tuned}" * bool(tuned)
+        text = schedule.text.replace(_UNVERIFIED, result, 1)
         schedule = dataclasses.replace(schedule, text=text)
         return Proposal(self.payload, schedule, verification, left, tuple(self.notes), self.applications)
 

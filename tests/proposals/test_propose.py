@@ -8,7 +8,9 @@ import pytest
 import lhkit
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable
+from lhkit.model.errors import UsageError
 from lhkit.proposals import proposal as proposals
+from lhkit.proposals.knob_tuning import run_in_thread, tune_knobs
 from lhkit.proposals.proposal import normal_text, propose
 from lhkit.traces.record.trace_run import trace_schedule
 
@@ -176,3 +178,57 @@ def test_the_command_writes_the_schedule(lhkit_here, tmp_path):
     assert "left alone" in done.stderr and "verified against the unscheduled payload" in done.stderr
     assert lhkit_here("trace", str(tmp_path / "p.mlir"), "out.mlir").returncode == 0
     assert lhkit_here("propose", "none.mlir").returncode == 2
+
+
+SLOW = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %n = transform.tune.knob<"n"> = 1 : i64 from options = [1, 16] -> !transform.param<i64>
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops:3 = transform.structured.tile_using_for %op tile_sizes [4, %n, 1]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %tile : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_the_fastest_values_become_the_defaults(worker, tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    schedule = load_schedule(SLOW, worker=worker)
+    tuned, note = tune_knobs(load_payload("matmul.mlir", worker=worker), schedule, 8.0, worker=worker)
+    assert tuned.values == {"n": 16} and 'knob<"n"> = 16' in tuned.text
+    assert re.search(r"fastest of 2 variants in 8 s, \d+\.\d\d times as fast as before", note)
+
+
+def test_a_proposal_with_tuned_knobs_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    found = propose(EINSUM, sweep=3.0)
+    assert found.verification.ok
+    (note,) = [each for each in found.notes if "variants" in each]
+    assert f"//          {note}\n" in found.text
+    assert all(found.schedule.values[k.name] in k.options for k in found.schedule.knobs)
+
+
+def test_an_interrupted_sweep_keeps_the_best_so_far(worker, tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+
+    def interrupted(found):
+        found.subscribe(lambda event: found.stop() if len(found.records) == 2 else None)
+        run_in_thread(found)
+        raise KeyboardInterrupt
+
+    schedule = load_schedule(SLOW, worker=worker)
+    payload = load_payload("matmul.mlir", worker=worker)
+    tuned, note = tune_knobs(payload, schedule, 60.0, worker=worker, run=interrupted)
+    assert tuned.values == {"n": 16}
+    assert note.endswith(", measured once.")
+
+
+def test_nothing_is_swept_without_knobs_or_time(worker):
+    schedule = load_schedule(re.sub(r"options = \[1, 16\]", "options = [1]", SLOW), worker=worker)
+    payload = load_payload("matmul.mlir", worker=worker)
+    assert tune_knobs(payload, schedule, 1.0, worker=worker)[1] == "There is no knob to tune."
+    with pytest.raises(UsageError, match="no time"):
+        propose(SCALARS, sweep=0)
