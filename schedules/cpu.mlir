@@ -85,7 +85,7 @@ module attributes {transform.with_named_sequence} {
     %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @note_dots failures(propagate) (%each, %bf16_dots, %i8_dots)
+      transform.include @note_dots failures(suppress) (%each, %bf16_dots, %i8_dots)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
@@ -110,7 +110,7 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      transform.include @note_dots failures(propagate) (%each, %bf16_dots, %i8_dots)
+      transform.include @note_dots failures(suppress) (%each, %bf16_dots, %i8_dots)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
     }
@@ -332,9 +332,23 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %bits, %wanted : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // Which dot products the CPU has, for the ops that ask.
+  // Which dot products the CPU has, for contractions of operands that are narrower than 32 bits.
   transform.named_sequence private @note_dots(%op: !transform.any_op {transform.readonly},
       %bf16: !transform.param<i64> {transform.readonly}, %i8: !transform.param<i64> {transform.readonly}) {
+    transform.include @note_dots_of_narrow failures(propagate) (%op, %bf16, %i8)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @note_dots_of_narrow(%op: !transform.any_op {transform.readonly},
+      %bf16: !transform.param<i64> {transform.readonly}, %i8: !transform.param<i64> {transform.readonly}) {
+    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%structured: !transform.any_op):
+      %operand = transform.match.structured.input %structured[0] : (!transform.any_op) -> !transform.any_value
+      %width = transform.match.structured.elemental_bitwidth %operand : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %width : !transform.param<i64>
+    }
+    %wide = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi lt %bits, %wide : !transform.param<i64>
     transform.annotate %op "bf16_dots" = %bf16 : !transform.any_op, !transform.param<i64>
     transform.annotate %op "i8_dots" = %i8 : !transform.any_op, !transform.param<i64>
     transform.yield

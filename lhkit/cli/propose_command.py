@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 @click.command("propose", epilog="Example: lhkit propose data/matmul.mlir -o first.mlir")
 @click.argument("payload")
 @click.option(
-    "-o", "--output", default="-", metavar="FILE", help="Where the schedule goes; - is standard output."
+    "-o",
+    "--out",
+    "--output",
+    "output",
+    default="-",
+    metavar="FILE",
+    help="Where the schedule goes; - is standard output.",
 )
 @click.option(
     "--target",
