@@ -36,7 +36,7 @@ TABLE = {
     "bench": {"model", "text", "worker", "load", "draw", "kernels"},
     "sweeps": {"model", "text", "worker", "load", "draw", "kernels", "bench"},
     "compose": {"model", "text", "worker", "load", "draw", "traces", "checks", "repairs"},
-    "proposals": {"model", "text", "worker", "load", "traces", "kernels"},
+    "proposals": {"model", "text", "worker", "load", "traces", "kernels", "sweeps"},
     "ops": {"model", "load", "compose"},
     "show": FEATURES,
     "workbench": FEATURES | {"show"},
