@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lhkit.kernels.kernel import compile_kernel
@@ -199,9 +200,10 @@ class _Search:
                 return False
 
         for with_all_marks in (False, True):
-            lines = live_lines(straight.lines, self.marks, with_all_marks=with_all_marks)
+            live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
+            lines = live(straight.lines)
             if is_same(lines):
-                shorter = smaller(lines, self.marks, straight.root, is_same, _MOST_TRIALS)
+                shorter = smaller(lines, live, straight.root, is_same, _MOST_TRIALS)
                 lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
                 return self._with_knobs(self._loadable(lines))
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
