@@ -17,6 +17,7 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.unroll", "transform.annotate")
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -118,7 +119,7 @@ def smaller(
     # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
     last = {line.text: line for line in lines}
     early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
-    single = [{x} for x in reversed([x for x in lines if x.op in _CLEAN_UP])]
+    single = [{x} for x in reversed(lines) if x.op in _MAY_DO_NOTHING]
     done: set[Line] = set()
     for removed in [set(early), *single]:
         if not removed or removed <= done or tried >= most:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _FOR_ANY = "cpu.mlir"
 # How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
 _LEAST_SECONDS, _MOST_TIMES = 1.0, 20
-_MOST_TRIALS = 24  # Applications to find lines that are not needed
+_MOST_TRIALS = 40  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
 _NO_WORK = (
     "arith.constant",
@@ -159,6 +159,7 @@ class _Search:
     def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
         self.payload, self.general, self.worker = payload, general, worker
         self.applications = 1
+        self.requirements = requirements_of(general)
         self.trace = trace_schedule(payload, general, worker=worker)
         self.notes: list[str] = []
         self.marks: set[str] = set()
@@ -228,7 +229,7 @@ class _Search:
         knobs = tuple(k for k in self.general.knobs if f'knob<"{k.name}">' in steps)
         own = sorted(set(re.findall(r'"(lhkit\.\w+)"', steps)))
         directives = [f"// lhkit: optional {', '.join(own)}"] * bool(own)
-        for requirement in requirements_of(self.general):
+        for requirement in self.requirements:
             expression = requirement.expression.text
             if {*requirement.names} & {k.name for k in knobs}:
                 for name in {*requirement.names} - {k.name for k in knobs}:
@@ -283,9 +284,17 @@ class _Search:
         left = _structured_left(self._applied(draft))
         # Tiles that are no longer cut into vectors take minutes.
         limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
+        extents = {int(e) for e in re.findall(r"(?<=[<x])\d+(?=x)", self.payload.text)}
         for knob in draft.knobs:
             value = self.general.values[knob.name]
-            options = [o for o in knob.options if o == value or self._holds(draft, knob, o, left, limits)]
+            # Where tiles come out even nothing was peeled: so they must with another value.
+            even = [e for e in extents if isinstance(value, int) and value and e > value and not e % value]
+            options = [
+                o
+                for o in knob.options
+                if o == value
+                or (all(o and not e % int(o) for e in even) and self._holds(draft, knob, o, left, limits))
+            ]
             if len(options) > 1:
                 listed = ", ".join(map(str, options))
                 text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
@@ -293,6 +302,7 @@ class _Search:
                 script = Script(text, self._name)
                 try:
                     text = knob_to_literal(script, knob.name, int(value)).text
+                    text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
                 except LhkitError:  # a step that takes no literal
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
@@ -321,7 +331,14 @@ class _Search:
         return wrong[0] if wrong else max(found, key=lambda v: v.max_abs_error, default=None)
 
 
+def _literal(required: re.Match[str], name: str, value: KnobValue) -> str:
+    """Return a requirement with the value of a knob; nothing if it names no other knob."""
+    text = re.sub(rf"\b{name}\b", str(value), required[0])
+    return text if text == required[0] or re.search(r"[A-Za-z_]", text[len(required[1]) :]) else ""
+
+
 _UNVERIFIED = "not verified yet."
+_REQUIRED = re.compile(r"^(// lhkit: require ).*\n", re.MULTILINE)
 _NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 
 
