@@ -44,7 +44,12 @@ from lhkit.workbench.workbench_core import WorkbenchCore
 from lhkit.worker.cancellation import was_stopped
 
 _SELECTED_KINDS = ("", "step", "handle", "op")
-_RUNS: Mapping[RunKind, str] = {"run": "Running", "measure": "Measuring", "sweep": "Sweeping"}
+_RUNS: Mapping[RunKind, str] = {
+    "run": "Running",
+    "measure": "Measuring",
+    "sweep": "Sweeping",
+    "propose": "Proposing",
+}
 
 
 def _select(workbench: WorkbenchCore, command: Command) -> None:
@@ -121,7 +126,7 @@ def _start_run(workbench: WorkbenchCore, kind: RunKind) -> None:
 
 
 def _trust(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"then": "run" | "measure" | "sweep"}``, or ``{}`` to take the trace only."""
+    """``{"then": "run" | "measure" | "sweep" | "propose"}``, or ``{}`` to take the trace only."""
     workbench.trust()
     then = command.get("then")
     if then is None:
@@ -388,6 +393,8 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "run": lambda workbench, _: _start_run(workbench, "run"),
     "measure": lambda workbench, _: _start_run(workbench, "measure"),
     "sweep": lambda workbench, _: _start_run(workbench, "sweep"),
+    # A first schedule for the payload, which an empty schedule becomes.
+    "propose": lambda workbench, _: _start_run(workbench, "propose"),
     "stop": lambda workbench, _: workbench.runs.stop(),
     "go_back": _go_back,
     "forget_results": _forget_results,

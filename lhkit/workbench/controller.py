@@ -21,7 +21,7 @@ from lhkit.workbench import (
 )
 from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import Jobs
-from lhkit.workbench.runs import Result
+from lhkit.workbench.runs import PROPOSAL, Result
 from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
@@ -156,6 +156,18 @@ class Workbench(WorkbenchCore):
         if len(self._cache) > _MOST_CACHED:
             del self._cache[next(iter(self._cache))]  # the least recently used
         return content
+
+    def _adopt(self, result: Result) -> None:
+        if self.is_empty:
+            with self.session.cancel_token:
+                self.session.set_text(result.schedule.text, title=PROPOSAL)
+            # What was proposed is to be read.
+            front = {**dict(self.screen.front), "left": "steps", "narrow": "steps"}
+            self.look(front=tuple(front.items()), by="")
+        else:
+            words = "the schedule is no longer empty: the proposal is among the results"
+            self.notice = Notice("done", words, "Select it there to take its text.")
+        self._after_a_change()
 
     def close(self) -> None:
         """End the session and delete its recovery data."""

@@ -36,6 +36,7 @@ def _head(workbench: WorkbenchCore) -> dict[str, Any]:
         "outcome": _outcome_words(workbench),
         "stale": _stale_words(workbench),
         "version": workbench.version_id,
+        "empty": workbench.is_empty,
         "exports": [[kind, export.title] for kind, export in EXPORTS.items()],
     }
 

@@ -20,6 +20,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.proposals.proposal import propose
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import sweep
 from lhkit.sweeps.sweep_summary import SweepResult
@@ -31,7 +32,7 @@ from lhkit.worker.client import own_worker
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker
 
-RunKind = Literal["run", "measure", "sweep"]
+RunKind = Literal["run", "measure", "sweep", "propose"]
 RunStatus = Literal["ok", "wrong", "failed", "stopped"]
 Knobs = tuple[tuple[str, KnobValue], ...]
 
@@ -113,6 +114,7 @@ def _letters(number: int) -> str:
 
 
 UNSCHEDULED = "unscheduled"
+PROPOSAL = "proposal"
 _ROUNDS, _SECONDS = 12, 3.0
 _MOST_VARIANTS = 8
 # A process that is just starting cannot be ended yet, so the request is repeated until the run is over.
@@ -245,10 +247,21 @@ def _verdict_words(verdict: Verification) -> str:
     return f"WRONG against {verdict.against}: {verdict.difference or f'off by {verdict.max_abs_error:.2g}'}"
 
 
+def propose_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
+    """Return a proposal for the payload as a result, whose schedule is the proposed one."""
+    watch.end = worker.cancel
+    watch.tell(RunProgress("propose", "applying cpu.mlir, and writing out what it does"))
+    proposal = propose(subject.payload, worker=worker)
+    knobs = tuple(knob_values(proposal.schedule).items())
+    made = dataclasses.replace(subject, schedule=proposal.schedule, knobs=knobs, title=PROPOSAL)
+    return made.result("propose", "ok", "; ".join(proposal.lines))
+
+
 _WORKS: Mapping[RunKind, Callable[[Subject, Worker, Watcher], Result]] = {
     "run": run_once,
     "measure": measure_it,
     "sweep": sweep_it,
+    "propose": propose_it,
 }
 
 
@@ -302,16 +315,18 @@ class Runs:
         jobs: Jobs,
         refresh: Callable[[], None],
         notify: Callable[[Notice], None],
+        adopt: Callable[[Result], None],
         results: tuple[Result, ...] = (),
     ) -> None:
         self.results = results
         self.progress = RunProgress()
         self._session, self._jobs, self._refresh, self._notify = session, jobs, refresh, notify
+        self._adopt = adopt
         self._watcher: Watcher | None = None
         self._worker: Worker | None = None
 
     def start(self, kind: RunKind) -> None:
-        """Start to run, measure or sweep the current version."""
+        """Start to run, measure or sweep the current version, or to look for a first schedule."""
         if self._watcher is not None:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version
@@ -390,6 +405,8 @@ class Runs:
         self._watcher, self.progress = None, RunProgress()
         if result is not None:
             self.results = (*self.results, result)
+            if result.kind == "propose" and result.status == "ok":
+                self._adopt(result)
         elif watcher.is_stopped:
             self._notify(Notice("done", f"the {kind} was stopped"))
         self._refresh()

@@ -18,7 +18,7 @@ from lhkit.load.weights import reference_here
 from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
-from lhkit.text.script import Script
+from lhkit.text.script import SEQUENCE, Script, is_terminator
 from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.runs import Result, Runs
@@ -51,7 +51,7 @@ class WorkbenchCore(abc.ABC):
         self.repairs = RepairSearch(session, jobs, self.refresh)
         self.tryouts = Tryouts(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
-        self.runs = Runs(session, jobs, self.refresh, self._set_notice, results)
+        self.runs = Runs(session, jobs, self.refresh, self._set_notice, self._adopt, results)
         self.typed = Typed()
         self.gesture: Hashable = None
         self._parsed: Script | None = None
@@ -64,6 +64,15 @@ class WorkbenchCore(abc.ABC):
     @abc.abstractmethod
     def refresh(self) -> None:
         """Render the panes whose sources have changed."""
+
+    @abc.abstractmethod
+    def _adopt(self, result: Result) -> None:
+        """Take a proposal as the text, if there is still none."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the schedule has no step yet."""
+        return all(op.name == SEQUENCE or is_terminator(op) for op in self.script.steps)
 
     def _set_notice(self, notice: Notice) -> None:
         self.notice = notice

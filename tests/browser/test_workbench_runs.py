@@ -98,3 +98,16 @@ def test_a_trace_that_hangs_is_stopped_and_taken_up_again(page):
     notice.get_by_role("button", name="take it up again").click()
     root.locator(".lhw-outcome", has_text="applies").wait_for()
     assert root.locator(".lhw-working").is_hidden()
+
+
+def test_an_empty_schedule_becomes_a_proposal(bench_page):
+    bench_page.page.set_viewport_size({"width": 1280, "height": 900})
+    run_code(bench_page, "import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), None)\nbench")
+    root = bench_page.page.locator(".lhw")
+    button = root.get_by_role("button", name="propose: a first schedule")
+    button.click()
+    root.locator(".lhw-row", has_text="fuse").first.wait_for(timeout=90_000)
+    button.wait_for(state="hidden")
+    root.get_by_role("button", name="undo: proposal").wait_for()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    bench_page.page.screenshot(path=SCREENSHOTS / "workbench_proposed.png")

@@ -99,7 +99,7 @@ def test_editing_knobs_and_undo_only_change_the_text(payload, schedule_file, ope
     assert all(IS_READING[each] for each in asked), asked
 
 
-@pytest.mark.parametrize("kind", ["run", "measure", "sweep"])
+@pytest.mark.parametrize("kind", ["run", "measure", "sweep", "propose"])
 def test_running_says_that_it_is_native_code_and_asks(kind, payload, schedule_file, opened, asked):
     widget = opened(payload, schedule_file)
     bench = Bench(widget.workbench)

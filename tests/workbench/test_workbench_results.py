@@ -10,13 +10,14 @@ from fused_schedule import FUSE, FUSED
 
 import lhkit
 from lhkit.compose.trial_steps import try_ops
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import Failure, LhkitError, error_for
 from lhkit.model.measurement import Comparison, Measurement, Verification
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.variant_record import SweepRecord, SweepTime
-from lhkit.workbench import jobs
+from lhkit.workbench import jobs, runs
 from lhkit.workbench.pane_results import results_html
 from lhkit.workbench.runs import Result, RunProgress, Subject, Watcher, measured, swept, text_letters
+from lhkit.workbench.widget import EMPTY
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +158,41 @@ def test_what_can_be_done_with_a_handle_can_be_added(bench, monkeypatch):
     assert "has changed since" in bench.notice.message
     bench.do("try_handle", handle="nobody")
     assert "no name" in bench.notice.message
+
+
+def test_an_empty_schedule_becomes_what_is_proposed(open_bench):
+    bench = open_bench(EMPTY)
+    assert bench.part("head")["empty"]
+    bench.do("open", area="narrow", pane="results")
+    bench.do("propose")
+    (result,) = bench.workbench.runs.results
+    assert result.status == "ok" and result.said.startswith("verified against")
+    assert bench.session.text == result.schedule.text and bench.session.trace.outcome.status == "ok"
+    assert not bench.part("head")["empty"] and bench.part("head")["undo"] == "proposal"
+    assert bench.part("screen")["front"]["narrow"] == "steps"
+    assert "✓ proposed" in bench.part("results")["html"]
+    bench.do("undo")
+    assert bench.session.text == EMPTY and bench.part("head")["empty"]
+    bench.workbench.close()
+
+
+def test_a_proposal_replaces_no_steps(bench):
+    before = bench.session.text
+    assert not bench.part("head")["empty"]
+    bench.do("propose")
+    assert bench.session.text == before and "among the results" in bench.notice.message
+    bench.do("go_back", result=1)
+    assert bench.session.text == bench.workbench.runs.results[0].schedule.text
+    bench.workbench.close()
+
+
+def test_a_proposal_that_fails_changes_nothing(open_bench, monkeypatch):
+    def fail(*_, **__):
+        raise error_for(Failure("definite", "cpu.mlir does not apply"))
+
+    monkeypatch.setattr(runs, "propose", fail)
+    bench = open_bench(EMPTY)
+    bench.do("propose")
+    assert [(r.status, r.said) for r in bench.workbench.runs.results] == [("failed", "cpu.mlir does not apply")]
+    assert bench.session.text == EMPTY
+    bench.workbench.close()

@@ -3,6 +3,7 @@
 const RUNS = {
   run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
   measure: ["◷ measure", "measure: time it beside NumPy and the payload without a schedule"],
+  propose: ["✦ propose", "propose: a first schedule for this payload, verified"],
   sweep: ["≋ sweep", "sweep: try all values of the knobs"],
 };
 
@@ -58,6 +59,7 @@ class TopBar {
     }
     const options = head.checkpoints.map((name) => make("option", { value: name }, name));
     this.marks.replaceChildren(make("option", { value: "" }, "go back to …"), ...options);
+    this.propose.hidden = !head.empty;
     this.marks.hidden = !head.checkpoints.length;
     if (!this.exports.length) {
       const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
