@@ -17,7 +17,7 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
-_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.unroll", "transform.annotate")
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate")
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
 
 _FOR_ANY = "cpu.mlir"
-# How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
+# How long a trial may take: at least so many seconds, and so many times the one that is taken.
 _LEAST_SECONDS, _MOST_TIMES = 1.0, 20
 _MOST_TRIALS = 40  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
@@ -159,6 +159,7 @@ class _Search:
     def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
         self.payload, self.general, self.worker = payload, general, worker
         self.applications = 1
+        self.limits: Limits | None = None  # For steps and values that are tried
         self.requirements = requirements_of(general)
         self.trace = trace_schedule(payload, general, worker=worker)
         self.notes: list[str] = []
@@ -202,8 +203,10 @@ class _Search:
 
         for with_all_marks in (False, True):
             live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
-            lines = live(straight.lines)
+            lines, begin = live(straight.lines), time.perf_counter()
             if is_same(lines):
+                # Tiles that are no longer cut into vectors take minutes.
+                self.limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
                 shorter = smaller(lines, live, straight.root, is_same, _MOST_TRIALS)
                 lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
                 return self._with_knobs(self._loadable(lines))
@@ -265,10 +268,10 @@ class _Search:
         )
         return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
 
-    def _applied(self, schedule: Schedule, limits: Limits | None = None) -> str:
+    def _applied(self, schedule: Schedule) -> str:
         self.applications += 1
         request = Apply(payload_source(self.payload), application_of(schedule))
-        return (self.worker or shared_worker()).ask(request, limits=limits).text or self.payload.text
+        return (self.worker or shared_worker()).ask(request, limits=self.limits).text or self.payload.text
 
     def _normal(self, text: str) -> str:
         """Return a payload's text without names of values and without marks, to be compared."""
@@ -280,10 +283,7 @@ class _Search:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
         text, script = draft.text, Script(draft.text, self._name)
         target = self.general.target or None
-        begin = time.perf_counter()
         left = _structured_left(self._applied(draft))
-        # Tiles that are no longer cut into vectors take minutes.
-        limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
         extents = {int(e) for e in re.findall(r"(?<=[<x])\d+(?=x)", self.payload.text)}
         for knob in draft.knobs:
             value = self.general.values[knob.name]
@@ -292,8 +292,7 @@ class _Search:
             options = [
                 o
                 for o in knob.options
-                if o == value
-                or (all(o and not e % int(o) for e in even) and self._holds(draft, knob, o, left, limits))
+                if o == value or (all(o and not e % int(o) for e in even) and self._holds(draft, knob, o, left))
             ]
             if len(options) > 1:
                 listed = ", ".join(map(str, options))
@@ -307,12 +306,12 @@ class _Search:
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
 
-    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int, limits: Limits) -> bool:
+    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int) -> bool:
         """Return True if the steps apply with another value, and leave no more ops as they are."""
         text = with_knobs_set(dataclasses.replace(draft, settings=((knob.name, value),)))
         knobs = tuple(dataclasses.replace(k, default=value) if k.name == knob.name else k for k in draft.knobs)
         try:
-            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs), limits)
+            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs))
         except LhkitError:
             return False
         return _structured_left(applied) <= left
