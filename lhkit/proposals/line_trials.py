@@ -6,7 +6,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lhkit.proposals.straight_line import Handle, Line, live_lines
+from lhkit.proposals.straight_line import Handle, Line
+
+_Live = Callable[[Sequence[Line]], list[Line]]  # What keeps the lines that have an effect or are read
 
 _PASS, _INLINE = "transform.apply_registered_pass", '"inline"'
 _CLEAN_UP = (
@@ -15,11 +17,12 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate")
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
 
-def without(lines: Sequence[Line], removed: set[Line], marks: set[str], root: Handle) -> list[Line] | None:
+def without(lines: Sequence[Line], removed: set[Line], live: _Live, root: Handle) -> list[Line] | None:
     """Return the lines without some; None if what is left reads what these gave.
 
     A line that gives the payload that it read, such as a pass, is passed by: its readers read what it read.
@@ -36,7 +39,7 @@ def without(lines: Sequence[Line], removed: set[Line], marks: set[str], root: Ha
             dataclasses.replace(b, uses=tuple((s, e, same.get(h, h)) for s, e, h in b.uses)) for b in line.body
         )
         kept.append(dataclasses.replace(line, uses=uses, body=body))
-    kept = live_lines(kept, marks)
+    kept = live(kept)
     defined = {root, *(r for line in kept for r in line.results)}
     for line in kept:
         inner = {*line.arguments, *(r for b in line.body for r in b.results)}
@@ -91,7 +94,7 @@ def candidates(lines: Sequence[Line]) -> Iterator[tuple[list[Line], set[Line]]]:
 
 def smaller(
     lines: list[Line],
-    marks: set[str],
+    live: _Live,
     root: Handle,
     is_same: Callable[[Sequence[Line]], bool],
     most: int,
@@ -100,14 +103,14 @@ def smaller(
 
     Args:
         lines: The lines.
-        marks: Attributes that only matches of the schedule read.
+        live: What leaves out lines without effect that no other line reads.
         root: The handle that the entry is given.
         is_same: Applies lines and says whether the payload is the same.
         most: How many applications to try at most.
     """
     tried = 0
     for those, removed in candidates(lines):
-        kept = without(those, removed, marks, root)
+        kept = without(those, removed, live, root)
         if kept is not None and tried < most:
             tried += 1
             if is_same(kept):
@@ -116,14 +119,14 @@ def smaller(
     # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
     last = {line.text: line for line in lines}
     early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
-    single = [{x} for x in reversed([x for x in lines if x.op in _CLEAN_UP])]
+    single = [{x} for x in reversed(lines) if x.op in _MAY_DO_NOTHING]
     done: set[Line] = set()
     for removed in [set(early), *single]:
         if not removed or removed <= done or tried >= most:
             continue
-        kept = without(lines, done | removed, marks, root)
+        kept = without(lines, done | removed, live, root)
         if kept is not None:
             tried += 1
             if is_same(kept):
                 done |= removed
-    return without(lines, done, marks, root) or lines
+    return without(lines, done, live, root) or lines

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lhkit.kernels.kernel import compile_kernel
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
 
 _FOR_ANY = "cpu.mlir"
-# How long another value of a knob may take: at least so many seconds, and so many times the one that is taken.
+# How long a trial may take: at least so many seconds, and so many times the one that is taken.
 _LEAST_SECONDS, _MOST_TIMES = 1.0, 20
-_MOST_TRIALS = 24  # Applications to find lines that are not needed
+_MOST_TRIALS = 40  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
 _NO_WORK = (
     "arith.constant",
@@ -158,6 +159,8 @@ class _Search:
     def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
         self.payload, self.general, self.worker = payload, general, worker
         self.applications = 1
+        self.limits: Limits | None = None  # For steps and values that are tried
+        self.requirements = requirements_of(general)
         self.trace = trace_schedule(payload, general, worker=worker)
         self.notes: list[str] = []
         self.marks: set[str] = set()
@@ -199,9 +202,12 @@ class _Search:
                 return False
 
         for with_all_marks in (False, True):
-            lines = live_lines(straight.lines, self.marks, with_all_marks=with_all_marks)
+            live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
+            lines, begin = live(straight.lines), time.perf_counter()
             if is_same(lines):
-                shorter = smaller(lines, self.marks, straight.root, is_same, _MOST_TRIALS)
+                # Tiles that are no longer cut into vectors take minutes.
+                self.limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
+                shorter = smaller(lines, live, straight.root, is_same, _MOST_TRIALS)
                 lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
                 return self._with_knobs(self._loadable(lines))
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
@@ -226,7 +232,7 @@ class _Search:
         knobs = tuple(k for k in self.general.knobs if f'knob<"{k.name}">' in steps)
         own = sorted(set(re.findall(r'"(lhkit\.\w+)"', steps)))
         directives = [f"// lhkit: optional {', '.join(own)}"] * bool(own)
-        for requirement in requirements_of(self.general):
+        for requirement in self.requirements:
             expression = requirement.expression.text
             if {*requirement.names} & {k.name for k in knobs}:
                 for name in {*requirement.names} - {k.name for k in knobs}:
@@ -262,10 +268,10 @@ class _Search:
         )
         return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
 
-    def _applied(self, schedule: Schedule, limits: Limits | None = None) -> str:
+    def _applied(self, schedule: Schedule) -> str:
         self.applications += 1
         request = Apply(payload_source(self.payload), application_of(schedule))
-        return (self.worker or shared_worker()).ask(request, limits=limits).text or self.payload.text
+        return (self.worker or shared_worker()).ask(request, limits=self.limits).text or self.payload.text
 
     def _normal(self, text: str) -> str:
         """Return a payload's text without names of values and without marks, to be compared."""
@@ -277,13 +283,17 @@ class _Search:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
         text, script = draft.text, Script(draft.text, self._name)
         target = self.general.target or None
-        begin = time.perf_counter()
         left = _structured_left(self._applied(draft))
-        # Tiles that are no longer cut into vectors take minutes.
-        limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
+        extents = {int(e) for e in re.findall(r"(?<=[<x])\d+(?=x)", self.payload.text)}
         for knob in draft.knobs:
             value = self.general.values[knob.name]
-            options = [o for o in knob.options if o == value or self._holds(draft, knob, o, left, limits)]
+            # Where tiles come out even nothing was peeled: so they must with another value.
+            even = [e for e in extents if isinstance(value, int) and value and e > value and not e % value]
+            options = [
+                o
+                for o in knob.options
+                if o == value or (all(o and not e % int(o) for e in even) and self._holds(draft, knob, o, left))
+            ]
             if len(options) > 1:
                 listed = ", ".join(map(str, options))
                 text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
@@ -291,16 +301,17 @@ class _Search:
                 script = Script(text, self._name)
                 try:
                     text = knob_to_literal(script, knob.name, int(value)).text
+                    text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
                 except LhkitError:  # a step that takes no literal
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
 
-    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int, limits: Limits) -> bool:
+    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int) -> bool:
         """Return True if the steps apply with another value, and leave no more ops as they are."""
         text = with_knobs_set(dataclasses.replace(draft, settings=((knob.name, value),)))
         knobs = tuple(dataclasses.replace(k, default=value) if k.name == knob.name else k for k in draft.knobs)
         try:
-            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs), limits)
+            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs))
         except LhkitError:
             return False
         return _structured_left(applied) <= left
@@ -319,7 +330,14 @@ class _Search:
         return wrong[0] if wrong else max(found, key=lambda v: v.max_abs_error, default=None)
 
 
+def _literal(required: re.Match[str], name: str, value: KnobValue) -> str:
+    """Return a requirement with the value of a knob; nothing if it names no other knob."""
+    text = re.sub(rf"\b{name}\b", str(value), required[0])
+    return text if text == required[0] or re.search(r"[A-Za-z_]", text[len(required[1]) :]) else ""
+
+
 _UNVERIFIED = "not verified yet."
+_REQUIRED = re.compile(r"^(// lhkit: require ).*\n", re.MULTILINE)
 _NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 
 

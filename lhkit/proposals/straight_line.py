@@ -491,15 +491,15 @@ def written(lines: Sequence[Line], indent: str = "    ") -> str:
     """Return lines as text; every handle gets a name of its own."""
     taken: set[str] = {"%root"}
     out: list[str] = []
-    said = ""
+    said: set[str] = set()
     reasons = [line.why if line.has_effect else "" for line in lines]
     for i in reversed(range(len(lines) - 1)):
         # What only gives handles is there for the step that reads them.
         reasons[i] = reasons[i] or (reasons[i + 1] if lines[i].op != _KNOB else "")
     for line, why in zip(lines, reasons, strict=True):
-        if why and why != said:
+        if why and why not in said:
             out += [indent + each for each in why.splitlines()]
-            said = why
+            said.add(why)
         out += _written(line, taken, indent)
     return "\n".join(out)
 

@@ -102,6 +102,21 @@ def test_a_matmul_is_a_short_schedule_for_any_tool(proposed, worker):
     assert 1 < made.applications < 40
 
 
+def test_strips_of_two_widths_need_no_op_of_lhkit_either(worker):
+    made = propose(load_payload("matmul.mlir", worker=worker), "avx2", worker=worker)
+    assert made.verification.ok and not made.notes
+    assert "lhkit." not in steps(made.text)
+    blocks = re.findall(r"(?:^ +//.*\n)+", made.text, re.MULTILINE)
+    assert blocks and len(blocks) == len({*blocks})
+
+
+def test_requirements_name_only_knobs_that_are_there(worker):
+    made = propose(load_payload("conv2d_nhwc.mlir", worker=worker), "avx2", worker=worker)
+    assert made.verification.ok
+    named = {n for r in re.findall(r"// lhkit: require (.*)", made.text) for n in re.findall(r"[a-z]\w+", r)}
+    assert named <= {k.name for k in made.schedule.knobs}
+
+
 @pytest.mark.parametrize("name", ["fc_relu.mlir", "mlp.mlir", "row_sum.mlir"])
 def test_what_needs_no_op_of_lhkit_has_none(name, proposed, worker):
     made = proposed(name)
