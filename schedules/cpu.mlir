@@ -170,7 +170,7 @@ module attributes {transform.with_named_sequence} {
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
     transform.apply_cse to %done : !transform.any_op
-    %loops = transform.structured.match ops{["scf.for"]} in %done : (!transform.any_op) -> !transform.any_op
+    %loops = transform.structured.match ops{["scf.for"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.apply_licm to %loops : !transform.any_op
     transform.yield
   }

@@ -184,3 +184,60 @@ def _body(rng, kinds, element, source, inputs, results):
         lines += [f"%c{i} = {op} {order[0]}, {order[1]} : {element}"]
         yielded.append(f"%c{i}")
     return lines, yielded
+
+
+# Element types of operands and results of products, and how an operand is extended.
+PRODUCT_TYPES = (
+    ("f32", "f32", ""),
+    ("f64", "f64", ""),
+    ("i32", "i32", ""),
+    ("bf16", "bf16", ""),
+    ("f16", "f16", ""),
+    ("bf16", "f32", "arith.extf"),
+    ("f16", "f32", "arith.extf"),
+    ("i8", "i32", "arith.extsi"),
+)
+
+
+def generate_product(seed: int) -> GeneratedGeneric:
+    """Return a payload of one contraction of two operands, as ``np.einsum`` would have it.
+
+    It has up to five loops in any order: shared ones, rows, columns and steps, each perhaps several or none.
+    """
+    rng = random.Random(seed)
+    rank = rng.randint(1, 5)
+    extents = _extents(rng, rank)
+    # Which loops the left operand, the right operand and the result have.
+    uses = [rng.choice(["lr", "lr", "lo", "ro", "lro"]) for _ in range(rank)]
+    uses[rng.randrange(rank)] = "lr"
+    operands = [[i for i in range(rank) if name in uses[i]] for name in "lro"]
+    for loops in operands:
+        if rng.random() < 0.5:
+            rng.shuffle(loops)
+    source, element, extend = rng.choice(PRODUCT_TYPES)
+    lhs, rhs, out = (
+        f"tensor<{''.join(f'{extents[i]}x' for i in loops)}{type_}>"
+        for loops, type_ in zip(operands, (source, source, element), strict=True)
+    )
+    names = ", ".join(f"d{i}" for i in range(rank))
+    maps = ", ".join(f"affine_map<({names}) -> ({', '.join(f'd{i}' for i in loops)})>" for loops in operands)
+    iterators = ", ".join('"reduction"' if use == "lr" else '"parallel"' for use in uses)
+    kind, zero = ("f", "0.0") if element in FLOATS else ("i", "0")
+    wide = [f"%{n}_wide = {extend} %{n} : {source} to {element}" for n in "xy"] if extend else []
+    x, y = ("%x_wide", "%y_wide") if extend else ("%x", "%y")
+    lines = [
+        f"%zero = arith.constant {zero} : {element}",
+        f"%empty = tensor.empty() : {out}",
+        f"%start = linalg.fill ins(%zero : {element}) outs(%empty : {out}) -> {out}",
+        f"%r = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{iterators}]}}"
+        f" ins(%arg0, %arg1 : {lhs}, {rhs}) outs(%start : {out}) {{",
+        f"^bb0(%x: {source}, %y: {source}, %sum: {element}):",
+        *wide,
+        f"%xy = arith.mul{kind} {x}, {y} : {element}",
+        f"%next = arith.add{kind} %sum, %xy : {element}",
+        f"linalg.yield %next : {element}",
+        f"}} -> {out}",
+        f"return %r : {out}",
+    ]
+    text = f"func.func @generated(%arg0: {lhs}, %arg1: {rhs}) -> {out} {{\n" + "\n".join(lines) + "\n}\n"
+    return GeneratedGeneric(text, tuple(tuple(extents[i] for i in loops) for loops in operands[:2]))

@@ -40,3 +40,18 @@ def test_attention_has_no_more_than_some_rows_of_scores_in_memory(schedule):
     assert lhkit.verify(kernel).ok
     buffers = kernel.ir("bufferized")
     assert "384x384xf32" not in buffers and "96x384xf32" in buffers
+
+
+BESIDE_ANOTHER_FUNCTION = """func.func private @printF64(f64)
+func.func @f(%a: tensor<32x32xf32>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %x = arith.constant 2.0 : f64
+  func.call @printF64(%x) : (f64) -> ()
+  %r = linalg.matmul ins(%a, %a : tensor<32x32xf32>, tensor<32x32xf32>) outs(%c : tensor<32x32xf32>) -> tensor<32x32xf32>
+  return %r : tensor<32x32xf32>
+}
+"""
+
+
+def test_functions_besides_the_one_that_is_scheduled_are_no_hindrance(schedule):
+    kernel = lhkit.compile(lhkit.load_payload(BESIDE_ANOTHER_FUNCTION), schedule)
+    assert lhkit.verify(kernel).ok
