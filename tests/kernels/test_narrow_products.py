@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -194,3 +195,18 @@ def test_16_bit_floats_are_rounded_once(monkeypatch):
     result = kernel(a, b, np.zeros((21, 37), np.float16), np.zeros(37, np.float32))
     exact = a.astype(np.float64) @ b.astype(np.float64).T
     assert np.abs(result - exact).max() <= np.spacing(np.float16(exact.max())) * 0.51
+
+
+@pytest.mark.parametrize(("lanes", "count"), [(16, 5), (32, 17), (64, 33), (128, 100)])
+def test_bf16_is_moved_under_masks_of_any_width(lanes, count):
+    text = f"""func.func @part(%x: tensor<{count}xbf16>) -> tensor<{count}xbf16> {{
+  %c = arith.constant 0 : index
+  %p = arith.constant 0.0 : bf16
+  %mask = vector.constant_mask [{count}] : vector<{lanes}xi1>
+  %v = vector.transfer_read %x[%c], %p, %mask {{in_bounds = [true]}} : tensor<{count}xbf16>, vector<{lanes}xbf16>
+  %e = tensor.empty() : tensor<{count}xbf16>
+  %r = vector.transfer_write %v, %e[%c], %mask {{in_bounds = [true]}} : vector<{lanes}xbf16>, tensor<{count}xbf16>
+  return %r : tensor<{count}xbf16>
+}}"""
+    values = np.linspace(-3, 3, count).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(lhkit.compile(lhkit.load_payload(text))(values), values)

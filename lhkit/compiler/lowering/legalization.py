@@ -172,23 +172,36 @@ def _zero_extend(bits: Any) -> Any:
     return ir.Operation.create("llvm.zext", [_as_bytes(bits.type)], [bits]).result
 
 
-def shuffle_as_integers(module: Any) -> None:
-    """Have vectors of bf16 shuffled, in place, as integers: as bf16, LLVM moves element by element."""
-    for op in [o for o in walk(module.operation) if o.name == "llvm.shufflevector"]:
-        type_ = op.results[0].type
-        if not isinstance(type_.element_type, ir.BF16Type):
-            continue
-        integer = ir.IntegerType.get_signless(16)
+_MOVES = ("llvm.shufflevector", "llvm.intr.masked.load", "llvm.intr.masked.store")
+
+
+def move_as_integers(module: Any) -> None:
+    """Have vectors of bf16 shuffled, and loaded and stored under a mask, in place, as integers.
+
+    As bf16, LLVM shuffles element by element, and ends the process at masks for more than 32 elements.
+    """
+    for op in [o for o in walk(module.operation) if o.name in _MOVES]:
         with ir.InsertionPoint(op), op.location:
-            bits = [
-                ir.Operation.create("llvm.bitcast", [ir.VectorType.get(o.type.shape, integer)], [o]).result
+            operands = [
+                ir.Operation.create("llvm.bitcast", [_of_i16(o.type)], [o]).result if _is_bf16(o.type) else o
                 for o in op.operands
             ]
-            shuffled_type = ir.VectorType.get(type_.shape, integer)
-            shuffled = ir.Operation.create(op.name, [shuffled_type], bits, _attributes(op)).result
-            result = ir.Operation.create("llvm.bitcast", [type_], [shuffled]).result
-        op.results[0].replace_all_uses_with(result)
+            if operands == list(op.operands):
+                continue
+            types = [_of_i16(r.type) for r in op.results]
+            moved = ir.Operation.create(op.name, types, operands, _attributes(op))
+            for old, new in zip(op.results, moved.results, strict=True):
+                result = ir.Operation.create("llvm.bitcast", [old.type], [new]).result
+                old.replace_all_uses_with(result)
         op.erase()
+
+
+def _is_bf16(type_: Any) -> bool:
+    return isinstance(type_, ir.VectorType) and isinstance(type_.element_type, ir.BF16Type)
+
+
+def _of_i16(type_: Any) -> Any:
+    return ir.VectorType.get(type_.shape, ir.IntegerType.get_signless(16))
 
 
 @functools.cache

@@ -28,8 +28,8 @@ from lhkit.compiler.lowering.legalization import (
     expand_strided_copies,
     keep_stack_small,
     lowering_error,
+    move_as_integers,
     refused_op,
-    shuffle_as_integers,
     widen_narrow_integers,
 )
 from lhkit.compiler.lowering.row_copies import vectorize_row_copies
@@ -268,7 +268,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     _run(module, (*converting, *cleaning), "lower", sources)
     names, types = names_and_types(module.operation)
     if any("xbf16>" in type_ for type_ in types):
-        shuffle_as_integers(module)
+        move_as_integers(module)
     if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
         widen_narrow_integers(module, sources)
     add_conversions(module, types)
