@@ -247,3 +247,10 @@ def test_nothing_is_swept_without_knobs_or_time(worker):
     assert tune_knobs(payload, schedule, 1.0, worker=worker)[1] == "There is no knob to tune."
     with pytest.raises(UsageError, match="no time"):
         propose(SCALARS, sweep=0)
+
+
+def test_the_header_names_the_knobs_that_are_left(worker):
+    made = propose(load_payload(EINSUM, worker=worker), "avx2", worker=worker)
+    left = [knob.name for knob in made.schedule.knobs]
+    assert re.search(r"^// Knobs: +(.*); see cpu\.mlir\.$", made.text, re.MULTILINE)[1] == ", ".join(left)
+    assert "tile_n" not in left, "a knob that is a number now"
