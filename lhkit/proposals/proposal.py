@@ -344,6 +344,7 @@ def _literal(required: re.Match[str], name: str, value: KnobValue) -> str:
 
 
 _UNVERIFIED = "not verified yet."
+_DOT_PRODUCT = re.compile(r"attrs = +\{[^\n]*\bdot_products\b")
 _REQUIRED = re.compile(r"^(// lhkit: require ).*\n", re.MULTILINE)
 _NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 
@@ -380,17 +381,27 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
             for op in given
             if op.parent in functions
         ]
+    left = [
+        op
+        for op in trace.op_records
+        if op.died is None and op.name.startswith(_STRUCTURED) and not op.name.startswith(_NO_WORK)
+    ]
+    generics = [op for op in left if op.name == "linalg.generic"]
+    if len(generics) == len(_DOT_PRODUCT.findall(trace.last_snapshot_text())):
+        # All of them become instructions when the payload is lowered.
+        left = [op for op in left if op not in generics]
     found: dict[str, LeftAlone] = {}
-    for op in trace.op_records:
-        if op.died is None and op.name.startswith(_STRUCTURED) and not op.name.startswith(_NO_WORK):
-            for origin in _origins(op, ops):
-                line = _line_of(payload.text, origin.source)
-                why = (
-                    "it is on memrefs; cpu.mlir takes tensors"
-                    if "memref<" in line
-                    else "it stays a loop over elements: cpu.mlir knows no vector code for it"
-                )
-                found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))
+    for op in left:
+        for origin in _origins(op, ops):
+            if op.name == "linalg.fill" != origin.name:
+                continue  # where the result begins, which says nothing of the op itself
+            line = _line_of(payload.text, origin.source)
+            why = (
+                "it is on memrefs; cpu.mlir takes tensors"
+                if "memref<" in line
+                else "it stays a loop over elements: cpu.mlir knows no vector code for it"
+            )
+            found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))
     return sorted(found.values(), key=lambda x: (x.source.line, x.source.column) if x.source else (0, 0))
 
 

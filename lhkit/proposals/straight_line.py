@@ -14,6 +14,7 @@ from lhkit.text.parser import read_syntax
 from lhkit.text.script import Replacement, fresh_name, is_terminator, with_replacements
 
 ANY_OP = "!transform.any_op"
+_ONE_KIND = "!transform.op<"  # Begins the type of a handle to ops of one name
 _SEQUENCE, _INCLUDE, _FOREACH = "transform.named_sequence", "transform.include", "transform.foreach"
 _MATCHERS = ("transform.foreach_match", "transform.collect_matching")
 # Steps that only look, and tell the steps behind them whether to go on.
@@ -399,6 +400,8 @@ class StraightLine:
         results = []
         for result, hint in zip(step.results, syntax.values, strict=False):
             handle = self._new(result, hint)
+            if handle is not EMPTY and _ONE_KIND in source.rpartition("->")[2]:
+                self._known.remove(handle)  # steps that take any op do not take it
             results.append(Handle(hint.partition("#")[0]) if handle is EMPTY else handle)
         shift = 2 if syntax.results else 0
         text_ = "= " * bool(shift) + source

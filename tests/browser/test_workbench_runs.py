@@ -109,5 +109,7 @@ def test_an_empty_schedule_becomes_a_proposal(bench_page):
     root.locator(".lhw-row", has_text="fuse").first.wait_for(timeout=90_000)
     button.wait_for(state="hidden")
     root.get_by_role("button", name="undo: proposal").wait_for()
+    assert root.get_by_role("tab", name="Steps").get_attribute("aria-selected") == "true"
+    assert root.get_by_role("slider", name="knob tile_m").is_visible()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     bench_page.page.screenshot(path=SCREENSHOTS / "workbench_proposed.png")

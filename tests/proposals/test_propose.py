@@ -6,6 +6,7 @@ import re
 import pytest
 
 import lhkit
+from lhkit.load import target_choice
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable
 from lhkit.model.errors import UsageError
@@ -254,3 +255,12 @@ def test_the_header_names_the_knobs_that_are_left(worker):
     left = [knob.name for knob in made.schedule.knobs]
     assert re.search(r"^// Knobs: +(.*); see cpu\.mlir\.$", made.text, re.MULTILINE)[1] == ", ".join(left)
     assert "tile_n" not in left, "a knob that is a number now"
+
+
+@pytest.mark.parametrize("way", ["0", "1", "2"])
+def test_a_product_by_dot_products_is_plain_steps_and_not_left_alone(way, worker, monkeypatch):
+    monkeypatch.setattr(target_choice, "dot_products", lambda _: int(way))
+    made = propose(load_payload("matmul_i8_i32.mlir", worker=worker), worker=worker)
+    assert made.verification.ok and made.left_alone == ()
+    assert "foreach_match" not in made.text
+    assert ("dot_products" in made.text) == (way != "0")
