@@ -212,3 +212,19 @@ def test_the_number_of_elements_is_at_least_1():
     script = applying("convolution_to_contraction", f'ops{{["linalg.{NHWC}"]}}', 0)
     with pytest.raises(lhkit.LhkitError, match="at least 1"):
         lhkit.compile(lhkit.load_payload(PAYLOADS["NHWC"]), script)
+
+
+@pytest.mark.parametrize("op", ["depthwise_conv_2d_nhwc_hwc", "depthwise_conv_2d_nchw_chw"])
+def test_products_of_a_window_are_added_by_fused_multiply_adds(op):
+    """A product and a sum apart take twice the instructions, and the result goes where it belongs at once."""
+    channels_last = op.endswith("hwc")
+    image, window, result = (
+        ((1, 12, 12, 16), (3, 3, 16), (1, 10, 10, 16))
+        if channels_last
+        else ((1, 4, 34, 34), (4, 3, 3), (1, 4, 32, 32))
+    )
+    kernel = lhkit.compile(lhkit.load_payload(payload(op, image, window, result)), "schedules/cpu.mlir")
+    assert lhkit.verify(kernel).ok
+    bufferized = kernel.ir("bufferized")
+    assert "math.fma" in bufferized and "arith.mulf" not in bufferized
+    assert "memref.alloc" not in bufferized and "memref.copy" not in bufferized

@@ -117,6 +117,16 @@ def _without_gaps(value: Any) -> Any:
 
 
 def _store(value: Any, destination: Any) -> None:
+    # A value that is only seen in another shape is written as it is, and not copied.
+    while (shape := _written_shape(value)) is not None:
+        name, value, reassociation = shape
+        type_ = _plain_memref(value.type)
+        block = destination.owner if isinstance(destination, ir.BlockArgument) else None
+        with ir.InsertionPoint.at_block_begin(block) if block else ir.InsertionPoint.after(destination.owner):
+            marks = {"reassociation": reassociation}
+            if name == "memref.expand_shape":
+                marks["static_output_shape"] = ir.DenseI64ArrayAttr.get(type_.shape)
+            destination = ir.Operation.create(name, [type_], [destination], marks).results[0]
     if isinstance(value.type, ir.RankedTensorType):
         marks = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
         name = "bufferization.materialize_in_destination"
@@ -125,6 +135,15 @@ def _store(value: Any, destination: Any) -> None:
         ir.Operation.create("memref.copy", operands=[value, destination])
     else:
         ir.Operation.create("memref.store", operands=[value, destination])
+
+
+def _written_shape(value: Any) -> tuple[str, Any, Any] | None:
+    """Return the reshape of a destination that undoes a value's, and what the value was before it; or None."""
+    inverse = {"tensor.expand_shape": "memref.collapse_shape", "tensor.collapse_shape": "memref.expand_shape"}
+    op = None if isinstance(value, ir.BlockArgument) else value.owner
+    if op is None or op.name not in inverse or _is_dynamic(op.operands[0].type):
+        return None
+    return inverse[op.name], op.operands[0], op.attributes["reassociation"]
 
 
 def show_writes_to_destinations(module: Any) -> None:
@@ -137,10 +156,13 @@ def show_writes_to_destinations(module: Any) -> None:
         destination = op.operands[1]
         uses = [use.owner for use in destination.uses] if isinstance(destination.type, ir.MemRefType) else []
         tensors = [user for user in uses if user.name == "bufferization.to_tensor"]
-        if not tensors or not isinstance(destination, ir.BlockArgument):
+        is_argument = isinstance(destination, ir.BlockArgument)
+        if not tensors or not (is_argument or destination.owner.name.endswith("_shape")):
             continue
         marks = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
-        with ir.InsertionPoint.at_block_begin(destination.owner), op.location:
+        owner = destination.owner
+        first = ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner)
+        with first, op.location:
             type_ = tensors[0].results[0].type
             tensor = ir.Operation.create("bufferization.to_tensor", [type_], [destination], marks).results[0]
         for same in tensors:

@@ -23,6 +23,7 @@ from lhkit.compiler.ops.tensor_parts import (
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
+_math: Any = host_module("dialects.math")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 
@@ -49,7 +50,7 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
     Sums are then values of the body, which vectors of it keep in registers, and strides are those of slices,
     so that any layout becomes vectors along the dimension that is contiguous. An image that ``tensor.pad`` pads
     is cut into images and channels, or rows, in a loop that pads each before it is read. Every result is
-    computed by the same steps in the same order.
+    computed by the same steps in the same order; products of f32 and f64 are added by fused multiply-adds.
 
     Args:
         target: Convolutions and poolings of linalg on tensors, named ones generalized (``linalg.generic``):
@@ -288,6 +289,13 @@ def _again(block: Any, arguments: list[Any]) -> Any:
     """Write the ops of a body once more, on other values; gives what it yields."""
     known = dict(zip(block.arguments, arguments, strict=True))
     *body, last = [each.operation for each in block.operations]
+    if [each.name for each in body] == ["arith.mulf", "arith.addf"]:
+        product, total = body
+        others = [o for o in total.operands if o != product.results[0]]
+        is_wide = product.results[0].type in (ir.F32Type.get(), ir.F64Type.get())
+        if is_wide and len(others) == 1 and total.results[0] == last.operands[0]:
+            # As contractions of vectors are lowered.
+            return _math.fma(*(known.get(o, o) for o in (*product.operands, *others)))
     for each in body:
         copy = each.clone()
         for i, operand in enumerate(each.operands):
