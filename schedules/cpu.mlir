@@ -32,6 +32,8 @@
 //          of f32.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/convolutions.mlir
+// lhkit: library parts/image_tiles.mlir
+// lhkit: library parts/images.mlir
 // lhkit: library parts/attention.mlir
 // lhkit: library parts/dot_products.mlir
 // lhkit: library parts/layers.mlir
@@ -46,9 +48,10 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.expand_math
-// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window
+// lhkit: optional lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
+// lhkit: require tile_f % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
@@ -56,6 +59,8 @@
 // lhkit: default tile_n_64 = 32 if vector_bits == 512 else 12 if vector_bits == 256 else vector_bits / 32
 // lhkit: default bf16_dots = bf16_dots
 // lhkit: default i8_dots = i8_dots
+// lhkit: default tile_f = vector_bits / 16
+// lhkit: default tile_w = 7 if vector_bits == 512 else 6 if vector_bits == 256 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // A payload has little of what is looked for:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -73,12 +78,18 @@ module attributes {transform.with_named_sequence} {
     %bf16_dots = transform.tune.knob<"bf16_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
     %i8_dots = transform.tune.knob<"i8_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
     %tile_rows = transform.tune.knob<"tile_rows"> = 512 : i64 from options = [128, 256, 512, 1024] -> !transform.param<i64>
+    %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [4, 5, 6, 7, 8, 14] -> !transform.param<i64>
+    %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
+    %winograd = transform.tune.knob<"winograd"> = 1 : i64 from options = [0, 1] -> !transform.param<i64>
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
     %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @schedule_images_apart failures(propagate) (%root, %tile_w, %tile_f, %narrow_tile_m, %lanes, %lanes_64, %winograd)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
+         !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
     // bits, where that is exact.
@@ -174,6 +185,86 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %done : !transform.any_op
     %loops = transform.structured.match ops{["scf.for"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.apply_licm to %loops : !transform.any_op
+    transform.yield
+  }
+
+  // Make vectors of convolutions of images, each in a function of its own with the loop around it.
+  transform.named_sequence private @schedule_images_apart(%root: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}, %tile_f: !transform.param<i64> {transform.readonly},
+      %narrow_tile_w: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly},
+      %half: !transform.param<i64> {transform.readonly}, %winograd: !transform.param<i64> {transform.readonly}) {
+    %found = transform.structured.match ops{["linalg.conv_2d_nhwc_hwcf"]} in %root : (!transform.any_op) -> !transform.any_op
+    %loops = transform.get_parent_op %found {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
+    %calls = "lhkit.outline_ops"(%loops) {name = "images"} : (!transform.any_op) -> !transform.any_op
+    %convolutions = transform.structured.match ops{["linalg.conv_2d_nhwc_hwcf"]} in %root : (!transform.any_op) -> !transform.any_op
+    // Few filters fill one vector, or half of one.
+    %seen = transform.foreach_match restrict_root in %convolutions, %half, %lanes
+        @fill_half_a_vector -> @mark_half, @fill_one_vector -> @mark_one, @fill_several_vectors -> @mark_several
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %by_halves = transform.structured.match attributes {filters = "half"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_images_around failures(propagate) (%by_halves, %narrow_tile_w, %half, %half, %winograd)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    %narrow = transform.structured.match attributes {filters = "one"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_images_around failures(propagate) (%narrow, %narrow_tile_w, %lanes, %lanes, %winograd)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    %wide = transform.structured.match attributes {filters = "several"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.include @schedule_images_around failures(propagate) (%wide, %tile_w, %tile_f, %lanes, %winograd)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @schedule_images_around(%convolutions: !transform.any_op {transform.readonly},
+      %tile_w: !transform.param<i64> {transform.readonly}, %tile_f: !transform.param<i64> {transform.readonly},
+      %lanes: !transform.param<i64> {transform.readonly}, %winograd: !transform.param<i64> {transform.readonly}) {
+    %strip_f = transform.param.constant 512 : i64 -> !transform.param<i64>
+    %block_c = transform.param.constant 64 : i64 -> !transform.param<i64>
+    %tiles = transform.param.constant 64 : i64 -> !transform.param<i64>
+    %threads = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %functions = transform.get_parent_op %convolutions {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op
+    transform.foreach %functions : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @schedule_images failures(propagate) (%each, %tile_w, %tile_f, %strip_f, %block_c, %lanes, %threads, %winograd, %tiles)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
+           !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @fill_half_a_vector(%op: !transform.any_op {transform.readonly},
+      %half: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %filters = transform.include @filters_of failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi le %filters, %half : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @fill_one_vector(%op: !transform.any_op {transform.readonly},
+      %half: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %filters = transform.include @filters_of failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi le %filters, %lanes : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @fill_several_vectors(%op: !transform.any_op {transform.readonly},
+      %half: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @filters_of(%op: !transform.any_op {transform.readonly}) -> !transform.param<i64> {
+    %filters = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%convolution: !transform.any_op):
+      %f = transform.match.structured.dim %convolution[3] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %f : !transform.param<i64>
+    }
+    transform.yield %filters : !transform.param<i64>
+  }
+  transform.named_sequence private @mark_half(%op: !transform.any_op {transform.readonly}) {
+    %name = transform.param.constant "half" -> !transform.any_param
+    transform.annotate %op "filters" = %name : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_one(%op: !transform.any_op {transform.readonly}) {
+    %name = transform.param.constant "one" -> !transform.any_param
+    transform.annotate %op "filters" = %name : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_several(%op: !transform.any_op {transform.readonly}) {
+    %name = transform.param.constant "several" -> !transform.any_param
+    transform.annotate %op "filters" = %name : !transform.any_op, !transform.any_param
     transform.yield
   }
 
@@ -428,6 +519,10 @@ module attributes {transform.with_named_sequence} {
   // In parts/attention.mlir:
   transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})
   transform.named_sequence private @fuse_attention(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
+  // In parts/image_tiles.mlir:
+  transform.named_sequence private @schedule_images(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
+    !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/convolutions.mlir:
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op

@@ -10,11 +10,11 @@ module attributes {transform.with_named_sequence} {
   // else filters. A single thread's share is all of it, and no loop is left.
   transform.named_sequence @share_among_threads(%root: !transform.any_op {transform.readonly},
       %threads: !transform.param<i64> {transform.readonly}) {
-    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %all = transform.foreach_match in %function @is_small -> @mark_filters, @is_convolution -> @mark_rows
+    %all = transform.structured.match ops{["linalg.generic"]} attributes {convolution} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %all @is_small -> @mark_filters, @is_convolution -> @mark_rows
       : (!transform.any_op) -> !transform.any_op
-    %by_rows = transform.structured.match attributes {share = "rows"} in %all : (!transform.any_op) -> !transform.any_op
-    %by_filters = transform.structured.match attributes {share = "filters"} in %all : (!transform.any_op) -> !transform.any_op
+    %by_rows = transform.structured.match attributes {share = "rows"} in %root : (!transform.any_op) -> !transform.any_op
+    %by_filters = transform.structured.match attributes {share = "filters"} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %by_rows : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %share, %loop = transform.structured.tile_using_forall %each num_threads [0, %threads]
@@ -82,7 +82,6 @@ module attributes {transform.with_named_sequence} {
   // Where windows lie apart, pixels are none: each is multiplied alone.
   transform.named_sequence @vectorize_convolutions(%root: !transform.any_op {transform.readonly},
       %lanes: !transform.param<i64> {transform.readonly}) -> !transform.param<i64> {
-    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     // One tap of the window at a time; without the loops of length 1 it is a product of matrices.
     %convolutions = transform.structured.match ops{["linalg.generic"]} attributes {convolution} in %root
       : (!transform.any_op) -> !transform.any_op
@@ -93,9 +92,10 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @drop_units failures(propagate) (%root) : (!transform.any_op) -> ()
     // Where windows lie apart, and where there is one channel, pixels are multiplied one by one.
-    %marked = transform.foreach_match in %function @is_product -> @leave, @is_triple -> @mark_apart
+    %taken = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.foreach_match restrict_root in %taken @is_product -> @leave, @is_triple -> @mark_apart
       : (!transform.any_op) -> !transform.any_op
-    %apart = transform.structured.match attributes {pixels = "apart"} in %marked : (!transform.any_op) -> !transform.any_op
+    %apart = transform.structured.match attributes {pixels = "apart"} in %root : (!transform.any_op) -> !transform.any_op
     %channel, %channels = transform.structured.tile_using_for %apart tile_sizes [0, 0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.annotate %channels "reduction" : !transform.any_op
@@ -119,9 +119,10 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // A tile's fill becomes a vector; a larger one is cut into vectors first.
-    %filled = transform.foreach_match in %marked @fills_a_tile_of_pixels -> @leave, @fills_more -> @mark_large_fill
+    %starts = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    %filled = transform.foreach_match restrict_root in %starts @fills_a_tile_of_pixels -> @leave, @fills_more -> @mark_large_fill
       : (!transform.any_op) -> !transform.any_op
-    %fills = transform.structured.match attributes {fill = "large"} in %filled : (!transform.any_op) -> !transform.any_op
+    %fills = transform.structured.match attributes {fill = "large"} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %fills : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %part, %loops:4 = transform.structured.tile_using_for %each tile_sizes [1, 1, 1, %lanes]
@@ -328,8 +329,8 @@ module attributes {transform.with_named_sequence} {
   // few pixels, else tile_w.
   transform.named_sequence @mark_short_rows(%root: !transform.any_op {transform.readonly},
       %tile_w: !transform.param<i64> {transform.readonly}) {
-    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %marked = transform.foreach_match in %function, %tile_w
+    %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    %marked = transform.foreach_match restrict_root in %generic, %tile_w
         @has_7_or_8_pixels -> @mark_4_pixels, @has_9_or_10_pixels -> @mark_5_pixels, @has_13_to_15_pixels -> @mark_5_pixels,
         @has_other_pixels -> @mark_tile_w
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op

@@ -20,6 +20,7 @@ _tensor: Any = host_module("dialects.tensor")
 _Dims = tuple[int, ...]
 # How many elements a dynamic extent is taken for where layouts are compared.
 _UNKNOWN_EXTENT = 64
+_MOST_LANES = 16  # Elements of 32 bits in the widest vectors
 _DYNAMIC_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
 # What an operand's elements may become before they are multiplied.
@@ -256,9 +257,10 @@ class _Layout:
     def order(self, tensor: _Tensor, *groups: _Dims) -> _Dims:
         """Return the order in which a tensor is read or written."""
         wanted = sum(groups, self.batch)
-        # Rows with a loop's dimension between them are read as they are. Upstream folds the slice of a result
-        # that is so into masked writes of vectors whose masks then have the wrong shape.
-        may_stay = tensor is not self.result and tensor.is_matrix(self.batch, *groups)
+        # Rows with a loop's dimension between them are read as they are, and written so where they are whole
+        # vectors: upstream folds slices of others into masked writes whose masks then have the wrong shape.
+        is_whole = math.prod(map(tensor.extent, groups[-1])) % _MOST_LANES == 0
+        may_stay = (tensor is not self.result or is_whole) and tensor.is_matrix(self.batch, *groups)
         return tensor.dims if may_stay else wanted
 
 

@@ -84,14 +84,30 @@ def _along(value: Any, dim: int, place: Any, count: int | None) -> list[list[Siz
 
 def part_of(value: Any, dim: int, place: Any, count: int | None) -> Any:
     """Return so much of a tensor from a place of a dimension on; None for one, without the dimension."""
+    if count is None and (places := _without_single(value, dim)):
+        shape = [n for i, n in enumerate(value.type.shape) if i != dim]
+        type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+        return _tensor.collapse_shape(type_, value, places)
     offsets, sizes, strides = _along(value, dim, place, count)
     return slice_of(value, offsets, sizes, strides, [i != dim or count is not None for i in range(len(sizes))])
 
 
 def put_part(part: Any, value: Any, dim: int, place: Any, count: int | None) -> Any:
     """Return a tensor with so much of it replaced from a place of a dimension on."""
+    if count is None and (places := _without_single(value, dim)):
+        # All of it: nothing has to be copied.
+        return _tensor.expand_shape(value.type, part, places, [], list(value.type.shape))
     offsets, sizes, strides = _along(value, dim, place, count)
     return put_slice(part, value, offsets, sizes, strides)
+
+
+def _without_single(value: Any, dim: int) -> list[list[int]]:
+    """Return how a tensor of known extents is reshaped to lose a dimension of extent 1; [] where it is not."""
+    shape = list(value.type.shape)
+    if shape[dim] != 1 or len(shape) < 2 or any(map(ir.ShapedType.is_dynamic_size, shape)):
+        return []
+    first = max(dim, 1)  # A dimension goes with the one before it, the first with the second
+    return [[i] if i != first else [i - 1, i] for i in range(len(shape)) if i != first - 1]
 
 
 def without(value: Any, dims: list[int]) -> Any:
