@@ -7,6 +7,24 @@
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
+  // Bring convolutions of images into one layout.
+  transform.named_sequence @convolutions_of_images(%root: !transform.any_op {transform.readonly}) {
+    %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %generic : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_image failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_image(%op: !transform.any_op {transform.consumed}) {
+    transform.include @write_as_image failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @write_as_image(%op: !transform.any_op {transform.consumed}) {
+    %image = "lhkit.convolution_to_nhwc"(%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+
   // Write convolutions that sum over channels as contractions of their windows with the filter; gives the ops that copy
   // windows, at most so many elements at once.
   transform.named_sequence @convolutions_to_contractions(%root: !transform.any_op {transform.readonly},

@@ -8,6 +8,7 @@
   resource become function arguments.
 - ``convolution_to_contraction``: ``lhkit.convolution_to_contraction``: convolutions become contractions of
   their copied windows.
+- ``convolution_to_nhwc``: ``lhkit.convolution_to_nhwc``: convolutions of images become those of one layout.
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
@@ -33,6 +34,7 @@ from lhkit.compiler.ops import (
     contraction_to_matmul,
     convert_const_resources_to_args,
     convolution_to_contraction,
+    convolution_to_nhwc,
     expand_math,
     linalg_rewrites,
     outline_ops,
@@ -48,6 +50,7 @@ __all__ = [
     "contraction_to_matmul",
     "convert_const_resources_to_args",
     "convolution_to_contraction",
+    "convolution_to_nhwc",
     "expand_math",
     "linalg_rewrites",
     "outline_ops",

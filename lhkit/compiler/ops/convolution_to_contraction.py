@@ -21,7 +21,6 @@ from lhkit.compiler.ops.tensor_parts import (
     put_part,
     reads,
     sizes_of,
-    value_at,
     without,
 )
 from lhkit.model.own_op_definition import Ops, Params, Rewriter, SilenceableError, transform_op
@@ -30,7 +29,6 @@ _arith: Any = host_module("dialects.arith")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 
-_MOST_LANES = 16  # Elements of 32 bits in the widest vectors
 _BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
 _KINDS = ("batch", "output_image", "output_channel", "filter_loop", "input_channel", "depth")
 
@@ -70,7 +68,7 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
     """
     if len(elements) != 1 or int(elements[0]) < 1:
         raise SilenceableError("the number of elements has to be one number of at least 1")
-    known = [_Convolution.of(op.operation) for op in target]
+    known = [Convolution.of(op.operation) for op in target]
     products: list[Any] = []
     copies: list[Any] = []
     for op, convolution in zip(target, known, strict=True):
@@ -81,8 +79,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
 
 
 @dataclass(frozen=True, slots=True)
-class _Convolution:
-    """A convolution: its operands with their maps, and its loops by what they are."""
+class Convolution:
+    """A convolution of linalg on tensors: its operands with their maps, and its loops by what they are."""
 
     operands: list[Any]  # Image, filter, and what the result starts from
     maps: list[list[Any]]
@@ -94,7 +92,8 @@ class _Convolution:
     strides: list[int]
 
     @classmethod
-    def of(cls, op: Any) -> _Convolution:
+    def of(cls, op: Any) -> Convolution:
+        """Return what an op is; refused where it is no product."""
         operands = list(op.operands)
         if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_convolution_op(op):
             raise SilenceableError("this is no convolution of a tensor with a filter", at=op)
@@ -132,22 +131,8 @@ class _Convolution:
         """Return True where rows of pixels are contiguous in the result, and not channels."""
         return self.dims(2)[-1] in self.pixels
 
-    def channels(self) -> tuple[list[int], list[int]]:
-        """Return the loops of the channels that are summed, and of those of the result."""
-        own = [d for d in self.dims(1) if d not in (*self.window, *self.groups)]
-        return [d for d in own if d not in self.dims(2)], [d for d in own if d in self.dims(2)]
-
-    def is_of_images(self) -> bool:
-        """Return True for f32 in two dimensions of known extents, as linalg.conv_2d_nhwc_hwcf has them."""
-        counts = [len(d) for d in (self.images, self.pixels, self.window, *self.channels())]
-        shapes = [n for value in self.operands for n in value.type.shape]
-        if counts != [1, 2, 2, 1, 1] or len(self.groups) > 1 or any(map(ir.ShapedType.is_dynamic_size, shapes)):
-            return False
-        taps = [[w for w in self.window if reads(self.maps[0][self.place(p)], w)] for p in self.pixels]
-        is_f32 = isinstance(self.operands[0].type.element_type, ir.F32Type)
-        return is_f32 and self.is_copied() and sorted(taps) == sorted([w] for w in self.window)
-
     def is_copied(self) -> bool:
+        """Return True where windows overlap or lie apart, and are not the image itself."""
         return any(self.size(d) != 1 for d in self.window) or any(s != 1 for s in self.strides)
 
     def order(self) -> list[int]:
@@ -163,7 +148,7 @@ class _Convolution:
 class _Writer:
     """Writes a convolution as loops over blocks, each a copy of windows and a contraction."""
 
-    conv: _Convolution
+    conv: Convolution
     most: int
     products: list[Any]
     copies: list[Any]
@@ -175,60 +160,7 @@ class _Writer:
         scalar = None if fill is None or fill.name != "linalg.fill" else fill.operands[0]
         if scalar is not None:
             start = _tensor.empty(sizes_of(start), start.type.element_type)
-        if conv.is_of_images():
-            return self._image(image, start, scalar)
         return self._images(list(conv.images) if self._is_by_image() else [], image, start, [], scalar)
-
-    def _image(self, image: Any, start: Any, scalar: Any) -> Any:
-        """Write the convolution as linalg.conv_2d_nhwc_hwcf of each group, with what it needs in one loop."""
-        conv = self.conv
-        (channel,), (filters,) = conv.channels()
-        taps = [next(w for w in conv.window if reads(conv.maps[0][conv.place(p)], w)) for p in conv.pixels]
-        places = {conv.place(d): d for d in (*conv.images, *conv.pixels, *conv.groups, channel)}
-        result = conv.dims(2)
-        # A group's part of a row is written in place where it is whole vectors, and no mask is needed.
-        is_whole = not conv.groups or conv.size(filters) % _MOST_LANES == 0
-        pixels = [*conv.images, *conv.pixels]
-        image, image_dims = self._ordered(image, [places[i] for i in range(len(places))], [*pixels, channel])
-        weights, weight_dims = self._ordered(conv.operands[1], conv.dims(1), [*taps, channel, filters])
-        start, dims = self._ordered(start, result, [*pixels, filters], is_in_place=is_whole)
-        constant = None if scalar is None else producer_of(scalar)
-        steps = [value_at(conv.maps[0][conv.place(p)], {t: 1}) for p, t in zip(conv.pixels, taps, strict=True)]
-
-        def write(i: Any, whole: Any) -> Any:
-            parts = [
-                part_of(value, at.index(group), i, None)
-                for group in conv.groups
-                for value, at in ((image, image_dims), (weights, weight_dims), (whole, dims))
-            ] or [image, weights, whole]
-            if scalar is not None:
-                is_constant = constant is not None and constant.name == "arith.constant"
-                fill = constant.clone().results[0] if is_constant else scalar
-                parts[2] = _linalg.fill(fill, outs=[parts[2]])
-            product = _linalg.conv_2d_nhwc_hwcf(
-                *parts[:2], outs=[parts[2]], strides=conv.strides, dilations=steps
-            )
-            self.products.append(product.owner.operation)
-            return put_part(product, whole, dims.index(conv.groups[0]), i, None) if conv.groups else product
-
-        count = conv.size(conv.groups[0]) if conv.groups else 1
-        total = loop_over(count, 1, start, write)
-        return self._ordered(total, dims, result, is_in_place=dims == result)[0]
-
-    def _ordered(
-        self, value: Any, dims: list[int], wanted: list[int], *, is_in_place: bool = True
-    ) -> tuple[Any, list[int]]:
-        """Return a tensor with its dimensions in an order, those of groups first or where they are."""
-        if is_in_place and [d for d in dims if d in wanted] == wanted:
-            return value, dims
-        order = [*(d for d in self.conv.groups if d not in wanted), *wanted]
-        shape = [value.type.shape[dims.index(d)] for d in order]
-        out = _tensor.empty(shape, value.type.element_type)
-        producer = producer_of(value)
-        if producer is not None and producer.name == "tensor.empty":
-            return out, order
-        moved = _linalg.transpose(value, outs=[out], permutation=[dims.index(d) for d in order])
-        return moved if isinstance(moved, ir.Value) else moved.results[0], order
 
     def _is_by_image(self) -> bool:
         if self.conv.is_by_pixels():
