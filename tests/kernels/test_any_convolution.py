@@ -74,6 +74,18 @@ PAYLOADS = {
     ),
     "NCHW of unknown number": payload(NCHW, ("?", 4, 9, 9), (8, 4, 3, 3), ("?", 8, 7, 7)),
     "groups": payload("conv_2d_ngchw_gfchw", (2, 3, 4, 9, 9), (3, 5, 4, 3, 3), (2, 3, 5, 7, 7)),
+    "groups of whole vectors": payload(
+        "conv_2d_ngchw_gfchw", (1, 2, 16, 14, 14), (2, 16, 16, 3, 3), (1, 2, 16, 12, 12)
+    ),
+    "groups, channels last": payload(
+        "conv_2d_nhwgc_gfhwc", (2, 15, 14, 3, 8), (3, 8, 3, 3, 8), (2, 13, 12, 3, 8)
+    ),
+    "groups of whole vectors, channels last": payload(
+        "conv_2d_nhwgc_gfhwc", (1, 16, 14, 2, 8), (2, 32, 3, 3, 8), (1, 7, 6, 2, 32), strides=(2, 2)
+    ),
+    "NHWC with the filter's channels first, large": payload(
+        "conv_2d_nhwc_fhwc", (1, 4, 4, 32), (32, 3, 3, 32), (1, 2, 2, 32)
+    ),
     "one dimension": payload(
         "conv_1d_nwc_wcf", (2, 40, 3), (3, 3, 8), (2, 38, 8), strides=(1,), dilations=(1,)
     ),
@@ -181,7 +193,55 @@ def test_blocks_of_rows_have_as_many_elements_as_asked_for(name, elements):
     assert elements > 1 or sizes == [ROWS[name]]
 
 
+IMAGES = {
+    "NHWC": (1, 0),
+    "NHWC padded": (1, 0),
+    "NHWC with strides": (1, 0),
+    "NHWC with dilations": (1, 0),
+    "NHWC with the filter's channels first": (1, 1),
+    "NCHW": (1, 3),
+    "NCHW with a window of 1 and strides": (1, 3),
+    "groups": (1, 3),
+    "groups of whole vectors, channels last": (1, 1),
+    "groups, channels last": (1, 2),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_convolutions_of_images_get_one_layout(name):
+    """What lies in the right order is not moved: neither image nor filter nor result."""
+    op = re.search(r"linalg\.(conv\w+)", PAYLOADS[name]).group()
+    kernel = lhkit.compile(
+        lhkit.load_payload(PAYLOADS[name]), applying("convolution_to_nhwc", f'ops{{["{op}"]}}')
+    )
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    found = tuple(scheduled.count(f"linalg.{each}") for each in ("conv_2d_nhwc_hwcf", "transpose"))
+    assert found == IMAGES[name]
+
+
+def test_a_sum_that_goes_on_and_several_functions_are_right(schedule):
+    """The result starts from an argument, and the same convolution is called in two functions."""
+    text = payload("conv_2d_nhwgc_gfhwc", (1, 6, 7, 2, 3), (2, 5, 3, 3, 3), (1, 4, 5, 2, 5))
+    text = text.replace("ins(%start : f32) outs(%empty", "ins(%start : f32) outs(%given").replace(
+        "func.func @f(", "func.func @f(%given: tensor<1x4x5x2x5xf32>, "
+    )
+    added = re.sub(r"\n +%from = .*", "", text).replace("outs(%from", "outs(%given")
+    both = text + added.replace("@f(", "@g(")
+    for function in ("f", "g"):
+        kernel = lhkit.compile(lhkit.load_payload(both), schedule, function=function)
+        assert lhkit.verify(kernel).ok
+
+
 REFUSED = {
+    "large filter": (
+        "convolution_to_nhwc",
+        "NHWC with the filter's channels first, large",
+        "more elements than",
+    ),
+    "one dimension": ("convolution_to_nhwc", "one dimension", "images in two dimensions"),
+    "unknown extents": ("convolution_to_nhwc", "NHWC of unknown number", "known extents"),
+    "product": ("convolution_to_nhwc", "NHWC with a window of 1", "a product of matrices already"),
     "depthwise": ("convolution_to_contraction", "depthwise NHWC", "each channel is for itself"),
     "pooling": ("convolution_to_contraction", "maxima NHWC", "each channel is for itself"),
     "fill": ("convolution_to_contraction", "NHWC", "no convolution"),

@@ -55,3 +55,25 @@ func.func @f(%a: tensor<32x32xf32>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> 
 def test_functions_besides_the_one_that_is_scheduled_are_no_hindrance(schedule):
     kernel = lhkit.compile(lhkit.load_payload(BESIDE_ANOTHER_FUNCTION), schedule)
     assert lhkit.verify(kernel).ok
+
+
+def test_ops_that_are_equal_but_for_their_operands_are_put_aside_once(worker):
+    text = """func.func @f(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %x = linalg.exp ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %y = linalg.exp ins(%b : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %z = linalg.abs ins(%b : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  return %x, %y, %z : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}"""
+    script = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %ops = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+    %calls = "lhkit.outline_ops"(%ops) {name = "aside"} : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}"""
+    kernel = lhkit.compile(lhkit.load_payload(text, worker=worker), script, worker=worker)
+    scheduled = kernel.ir("scheduled")
+    assert re.findall(r"(?<!call )@aside_\d(?=\(%arg0)", scheduled) == ["@aside_0", "@aside_1"]
+    assert re.findall(r"call @(aside_\d)", scheduled) == ["aside_0", "aside_0", "aside_1"]
+    assert lhkit.verify(kernel).ok

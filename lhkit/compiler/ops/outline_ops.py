@@ -13,6 +13,8 @@ from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _func: Any = host_module("dialects.func")
 
+_UNNAMED = "outlined"  # Until it is known that no equal function is there
+
 
 @transform_op("lhkit.outline_ops", consumes=["target"])
 def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> Ops:
@@ -28,7 +30,8 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
     which would fuse what computes the operands into a product and pull reshapes through it. The pass
     ``inline`` brings them back. ``transform.loop.outline`` does the same for loops.
 
-    Values from around an op that its region reads, such as scalars, are further arguments.
+    Values from around an op that its region reads, such as scalars, are further arguments. Ops that are equal
+    but for their operands become one function, which is then scheduled once.
 
     Args:
         target: Ops; consumed.
@@ -47,7 +50,8 @@ def outline_ops(target: Ops, *, name: str = "outlined", rewriter: Rewriter) -> O
         for each in module_around(op.operation).regions[0].blocks[0].operations
     }
     free = (f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in taken)
-    return [_outline(op.operation, function, rewriter) for op, function in zip(target, free, strict=False)]
+    written: dict[str, Any] = {}
+    return [_outline(op.operation, free, written, rewriter) for op in target]
 
 
 def _captured(op: Any) -> list[Any]:
@@ -72,11 +76,11 @@ def _ops_in(block: Any) -> Iterator[Any]:
                 yield from _ops_in(nested)
 
 
-def _outline(op: Any, name: str, rewriter: Rewriter) -> Any:
+def _outline(op: Any, names: Iterator[str], written: dict[str, Any], rewriter: Rewriter) -> Any:
     captured = _captured(op)
     given, results = [*op.operands, *captured], [r.type for r in op.results]
     with ir.InsertionPoint(module_around(op).regions[0].blocks[0]), op.location:
-        function = _func.FuncOp(name, ([value.type for value in given], results), visibility="private")
+        function = _func.FuncOp(_UNNAMED, ([value.type for value in given], results), visibility="private")
         body = function.add_entry_block()
     with ir.InsertionPoint(body), op.location:
         copy = op.clone()
@@ -88,6 +92,13 @@ def _outline(op: Any, name: str, rewriter: Rewriter) -> Any:
                     if operand == value:
                         each.operands[i] = argument
         _func.ReturnOp(list(copy.results))
+    text = str(function)
+    if text in written:
+        function.erase()
+        function = written[text]
+    else:
+        function.attributes["sym_name"] = ir.StringAttr.get(next(names))
+        written[text] = function
     with rewriter.before(op):
         call = _func.CallOp(function, given)
     rewriter.replace(op, call)
