@@ -52,7 +52,7 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.outline_ops, lhkit.prefetch_next_panel, lhkit.unroll_window, lhkit.winograd_conv2d
+// lhkit: optional lhkit.expand_math, lhkit.outline_ops, lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: require tile_f % lanes == 0

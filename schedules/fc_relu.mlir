@@ -10,7 +10,7 @@
 //          512 steps with tiles of 64 columns or more; weights that are constants, as those that kernel.bind has
 //          bound, are packed before the loops, which lhkit does once and not in every call, and so is a bias that is a
 //          constant matrix; the last tiles of a strip prefetch the next of the panels packed so, which lie in the
-//          third-level cache (lhkit.prefetch_next_panel; exports go without). Ends are peeled; columns at the end that
+//          third-level cache, and each tile the lines of its result and bias. Ends are peeled; columns at the end that
 //          fill no vector are computed beside their place.
 //          A maximum with a constant may give a zero of either sign, which makes it one instruction; NaNs pass.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes

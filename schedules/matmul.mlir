@@ -5,7 +5,8 @@
 //          result starts from a fill; the columns that a strip of tiles reads are copied once into a panel without
 //          gaps, which then stays in the second-level cache. Ends are peeled; what is narrower than a vector is
 //          filled up with zeros. Where the left-hand side is large, all panels are filled first, and the rows go in
-//          blocks: each block is read from memory once, and the panels from the third-level cache once a block.
+//          blocks: each block is read from memory once, and the panels from the third-level cache once a block; the
+//          last tiles of a strip prefetch the next panel, and each tile the lines of its result.
 //          Shapes that gain nothing from a panel go another way: results of up to 4 columns are sums along rows; up
 //          to 4 rows of a large right-hand side read this row by row, eight steps of the reduction at a time; up to
 //          12 rows, or a reduction of up to 32 steps, are computed without packing, row by row of tiles, and up to
@@ -15,7 +16,8 @@
 //          not in every call.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
-//          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
+//          4, 24, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. middle_n: columns of a strip of what is left beside
+//          panels that are tile_n wide, before ones of one vector. narrow_tile_m: rows of a tile one vector wide.
 //          large: rows and steps from which rows go in blocks, which are of block_m rows. threads: how many share
 //          the columns of a result.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
@@ -37,14 +39,14 @@
 //          waiting for the third-level cache where tiles begin and end: without the copy into panels the same loop
 //          gains 2 to 4 %, with results written to one small buffer 2 %, with the same rows of the left-hand side
 //          for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of the reduction, and packing while the first tile is
-//          computed (loop.fuse_sibling) were measured, and are not faster. Prefetching the lines of a tile's result
-//          and the next one's first rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no
-//          upstream op inserts prefetches, and with one of lhkit's own other programs could no longer read this file.
+//          computed (loop.fuse_sibling) were measured, and are not faster.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/packed.mlir
 // lhkit: require tile_n % lanes == 0
+// lhkit: require middle_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else 24 if vector_bits == 256 else vector_bits / 16
+// lhkit: default middle_n = 64 if vector_bits == 512 else vector_bits / 16
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default large = 16384 if l2_bytes >= 2097152 else 1280 if l2_bytes >= 1048576 else 896
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
@@ -55,6 +57,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_m = transform.tune.knob<"tile_m"> = 6 : i64 from options = [2, 4, 6, 8, 12] -> !transform.param<i64>
     %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
+    %middle_n = transform.tune.knob<"middle_n"> = 64 : i64 from options = [8, 12, 16, 24, 32, 48, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %block_m = transform.tune.knob<"block_m"> = 384 : i64 from options = [96, 192, 384, 768] -> !transform.param<i64>
     %large = transform.tune.knob<"large"> = 1280 : i64 from options = [896, 1280, 1792, 16384] -> !transform.param<i64>
@@ -97,16 +100,20 @@ module attributes {transform.with_named_sequence} {
     %wide_1, %narrow_1, %last_1 = transform.include @cut_into_strips failures(propagate) (%all, %by_strips, %tile_n, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %wide, %narrow_2, %last_2 = transform.include @cut_into_strips failures(propagate) (%all, %by_panels, %tile_n, %lanes)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %wide, %others_2 = transform.include @cut_into_wide_strips failures(propagate) (%all, %by_panels, %tile_n)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     // Large results: strips of a block of rows, and then of the next, so that the left-hand side is read once.
     %block, %blocks = transform.structured.fuse %by_blocks tile_sizes [%block_m]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %wide_3, %narrow_3, %last_3 = transform.include @cut_into_strips failures(propagate) (%all, %block, %tile_n, %lanes)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    %narrow = transform.merge_handles %narrow_2, %narrow_3 : !transform.any_op
+    %wide_3, %others_3 = transform.include @cut_into_wide_strips failures(propagate) (%all, %block, %tile_n)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    // What is left of the columns: a strip of several vectors, then ones of one vector.
+    transform.annotate %others_3 "panels_first" : !transform.any_op
+    %others = transform.merge_handles %others_2, %others_3 : !transform.any_op
+    %middle, %less = transform.include @cut_into_wide_strips failures(propagate) (%all, %others, %middle_n)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %narrow, %last_2 = transform.include @cut_into_wide_strips failures(propagate) (%all, %less, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
     // The columns of the right-hand side that a strip reads are copied once, into a panel without gaps.
@@ -119,6 +126,9 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %pad_3 = transform.cast %panel_3 : !transform.any_op to !transform.op<"tensor.pad">
     %panels_3 = transform.structured.hoist_pad %pad_3 by 2 loops : (!transform.op<"tensor.pad">) -> !transform.any_op
+    %packed_4, %panels_4, %copy_back_4 = transform.structured.pad %middle
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     %packed_1, %panels_1, %copy_back_1 = transform.structured.pad %narrow
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -127,13 +137,17 @@ module attributes {transform.with_named_sequence} {
     %wide_panels = transform.merge_handles %hoisted_panels, %panels_3 : !transform.any_op
     transform.include @vectorize_rows failures(propagate) (%wide_panels, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
+    %middle_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed_4, %panels_4)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%middle_panels, %middle_n)
+      : (!transform.any_op, !transform.param<i64>) -> ()
     %narrow_panels = transform.include @hoist_constant_panels failures(propagate) (%all, %packed_1, %panels_1)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> !transform.any_op
     transform.include @vectorize_rows failures(propagate) (%narrow_panels, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
-    %last = transform.merge_handles %last_0, %last_1, %last_2, %last_3, %last_4 : !transform.any_op
+    %last = transform.merge_handles %last_0, %last_1, %last_2, %last_4 : !transform.any_op
     %packed_2, %pads, %copy_back_2 = transform.structured.pad %last pad_to_multiple_of [%lanes]
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -146,7 +160,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
     // Tiles of rows, and what is left at the end: as it is, or row by row if their number is dynamic.
-    %high = transform.merge_handles %wide_1, %packed, %packed_3 : !transform.any_op
+    %high = transform.merge_handles %wide_1, %packed, %packed_3, %packed_4 : !transform.any_op
     %low = transform.merge_handles %narrow_1, %packed_1, %packed_2 : !transform.any_op
     transform.include @cut_into_tiles failures(propagate) (%all, %high, %tile_m)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
@@ -170,6 +184,9 @@ module attributes {transform.with_named_sequence} {
     %found = transform.num_associations %contractions : (!transform.any_op) -> !transform.param<i64>
     transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
     transform.include @lower_contractions failures(propagate) (%all) : (!transform.any_op) -> ()
+    // In blocks, all panels lie in memory: the last tiles of a strip prefetch the next one.
+    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %all : (!transform.any_op) -> !transform.any_op
+    transform.annotate %reductions "prefetch" : !transform.any_op
     transform.yield
   }
 
@@ -205,15 +222,20 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @cut_into_strips(%root: !transform.any_op {transform.readonly}, %matmul: !transform.any_op {transform.consumed},
       %tile_n: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly})
       -> (!transform.any_op, !transform.any_op, !transform.any_op) {
-    %strip, %strips = transform.structured.fuse %matmul tile_sizes [0, %tile_n]
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %wide, %others = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
-      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %strip_1, %strips_1 = transform.structured.fuse %others tile_sizes [0, %lanes]
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %narrow, %last = transform.include @split_off_rest failures(propagate) (%root, %strip_1, %strips_1)
-      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %wide, %others = transform.include @cut_into_wide_strips failures(propagate) (%root, %matmul, %tile_n)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %narrow, %last = transform.include @cut_into_wide_strips failures(propagate) (%root, %others, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.yield %wide, %narrow, %last : !transform.any_op, !transform.any_op, !transform.any_op
+  }
+  // Cut into strips of so many columns; gives these, and the narrower one at the end.
+  transform.named_sequence private @cut_into_wide_strips(%root: !transform.any_op {transform.readonly}, %matmul: !transform.any_op {transform.consumed},
+      %width: !transform.param<i64> {transform.readonly}) -> (!transform.any_op, !transform.any_op) {
+    %strip, %strips = transform.structured.fuse %matmul tile_sizes [0, %width]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %whole, %rest = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield %whole, %rest : !transform.any_op, !transform.any_op
   }
 
   // Eight steps of the reduction at a time, and in each the columns of the result in tiles; gives these as cut_into_strips.
@@ -325,7 +347,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @take_constant_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
-    transform.annotate %op "constant_weights" : !transform.any_op
+    transform.annotate %op "panels_first" : !transform.any_op
     transform.yield
   }
   transform.named_sequence private @take_panels(%op: !transform.any_op {transform.readonly}) {

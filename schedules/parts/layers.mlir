@@ -3,8 +3,6 @@
 // Idea:    the steps that fc_relu.mlir and mlp.mlir share, to be included: a schedule names this file and
 //          parts/cpu.mlir in comments (lhkit: library parts/layers.mlir) and declares the sequences that it includes.
 // Knobs:   none.
-// Without prefetches, as in other programs, a kernel computes the same:
-// lhkit: optional lhkit.prefetch_next_panel
 // What a payload does not have is not found, as where tiles come out even.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -241,7 +239,7 @@ module attributes {transform.with_named_sequence} {
   // third-level cache or from memory.
   transform.named_sequence @prefetch_panels(%root: !transform.any_op {transform.readonly}) {
     %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root : (!transform.any_op) -> !transform.any_op
-    "lhkit.prefetch_next_panel"(%reductions) : (!transform.any_op) -> ()
+    transform.annotate %reductions "prefetch" : !transform.any_op
     transform.yield
   }
 

@@ -18,7 +18,7 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %panels "panel" : !transform.any_op
     transform.foreach %matmuls : !transform.any_op {
     ^bb0(%matmul: !transform.any_op):
-      %of_constant = transform.structured.match attributes {constant_weights} in %matmul : (!transform.any_op) -> !transform.any_op
+      %of_constant = transform.structured.match attributes {panels_first} in %matmul : (!transform.any_op) -> !transform.any_op
       %panel = transform.get_producer_of_operand %of_constant[1] : (!transform.any_op) -> !transform.any_op
       transform.include @hoist_if_in_loop failures(suppress) (%panel) : (!transform.any_op) -> ()
     }
@@ -115,7 +115,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @go_by_constant_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
     transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
-    transform.annotate %op "constant_weights" : !transform.any_op
+    transform.annotate %op "panels_first" : !transform.any_op
     transform.yield
   }
 }

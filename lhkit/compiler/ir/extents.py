@@ -143,6 +143,12 @@ class Extents:
         return tuple(product(shape[i] for i in group) for group in groups)
 
 
+def constant_index(value: Any) -> int | None:
+    """Return the value of an index or integer that is a constant, None for any other."""
+    is_constant = not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
+    return int(ir.IntegerAttr(value.owner.attributes["value"]).value) if is_constant else None
+
+
 def static_shape(type_: Any) -> Shape:
     """Return the shape that a type gives, None where it is dynamic or there is no rank."""
     for cls in (ir.RankedTensorType, ir.MemRefType, ir.VectorType):

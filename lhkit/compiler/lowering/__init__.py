@@ -15,6 +15,8 @@
   short floats.
 - ``streaming_stores``: Results that are written past the caches: non-temporal stores, for functions that a
   schedule has marked.
+- ``prefetches``: Prefetches around reductions that a schedule has marked: the next strip's panel, and what a
+  tile ends with.
 - ``dot_products``: Products of small matrices by instructions for dot products of narrow numbers, for ops that
   a schedule has marked.
 - ``dot_operands``: What one such instruction is to compute: its operands in memory, and their places.

@@ -32,6 +32,7 @@ from lhkit.compiler.lowering.legalization import (
     refused_op,
     widen_narrow_integers,
 )
+from lhkit.compiler.lowering.prefetches import insert_marked_prefetches
 from lhkit.compiler.lowering.row_copies import vectorize_row_copies
 from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
 from lhkit.compiler.lowering.streaming_stores import stream_marked_results
@@ -245,6 +246,7 @@ def lower_to_loops(
     divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
     _run(module, (*(["arith-expand"] if divides else []), forall, *TO_LOOPS), "lower", sources)
+    insert_marked_prefetches(module)
 
 
 def write_out_loops(module: Any, sources: Sequence[Source]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.extents import constant_index
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.lowering.legalization import is_bufferization_copy
 
@@ -56,7 +57,7 @@ def vectorize_row_copies(module: Any) -> None:
 
 
 def _row_of(loop: Any) -> _Row | None:
-    if len(loop.operands) != 3 or [_constant(loop.operands[i]) for i in (0, 2)] != [0, 1]:
+    if len(loop.operands) != 3 or [constant_index(loop.operands[i]) for i in (0, 2)] != [0, 1]:
         return None
     *body, _ = [o.operation for o in loop.regions[0].blocks[0].operations]
     loads, stores = ([o for o in body if o.name == f"memref.{n}"] for n in ("load", "store"))
@@ -67,7 +68,7 @@ def _row_of(loop: Any) -> _Row | None:
     ):
         return None
     load, store = (loads or [None])[0], stores[0]
-    row = _Row(loop, load, store, _constant(loop.operands[1]))
+    row = _Row(loop, load, store, constant_index(loop.operands[1]))
     width = getattr(row.element, "width", 0)
     is_long = row.extent is None or row.extent * width >= 8 * _LEAST_BYTES
     if (
@@ -80,11 +81,6 @@ def _row_of(loop: Any) -> _Row | None:
         return None if _varies(store.operands[0], loop) else row
     is_copy = store.operands[0] == load.results[0] and _is_along(load.operands[0], load.operands[1:], loop)
     return row if is_copy and _are_apart(load.operands[0], store.operands[1], loop) else None
-
-
-def _constant(value: Any) -> int | None:
-    is_constant = not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
-    return int(ir.IntegerAttr(value.owner.attributes["value"]).value) if is_constant else None
 
 
 def _is_along(buffer: Any, indices: Sequence[Any], loop: Any) -> bool:

@@ -18,7 +18,6 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
-- ``prefetch_next_panel``: ``lhkit.prefetch_next_panel``: lines of the panel that the next strip reads.
 - ``tensor_parts``: Parts of tensors, loops over them and ops by maps, as several rewrites of linalg ops write
   them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
@@ -38,7 +37,6 @@ from lhkit.compiler.ops import (
     expand_math,
     linalg_rewrites,
     outline_ops,
-    prefetch_next_panel,
     replace_with_call,
     unroll_window,
     winograd_conv2d,
@@ -54,7 +52,6 @@ __all__ = [
     "expand_math",
     "linalg_rewrites",
     "outline_ops",
-    "prefetch_next_panel",
     "replace_with_call",
     "unroll_window",
     "winograd_conv2d",
