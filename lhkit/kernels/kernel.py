@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from lhkit.kernels.argument_marshalling import (
     fit_arguments,
@@ -146,12 +146,12 @@ def compile_kernel(
 
 
 @public
-def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> Array:
     """Return an uninitialized array that kernels read and write without a copy.
 
     Args:
         shape: Extents in elements.
-        dtype: Element type, such as ``float32``.
+        dtype: Element type: a name such as ``float32`` or ``bfloat16``, or a NumPy dtype.
 
     Raises:
         UsageError: An extent is not an integer from 0 up, or there is no such dtype.
@@ -160,7 +160,8 @@ def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in extents):
         raise usage_error(f"the extents are {shape!r}, not integers from 0 up")
-    return shared_worker().files.new_array(extents, dtype_named(str(dtype)))
+    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    return shared_worker().files.new_array(extents, dtype_named(name))
 
 
 class Kernel(Showable):

@@ -41,6 +41,7 @@ def describe_environment(
     affinity = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ["not settable here"]
     return (
         ("cpu", cpu_name()),
+        ("cpu model", cpu_model()),
         ("vector extensions", " ".join(vector_extensions()) or "none known"),
         ("clock", _nominal_clock()),
         ("cores", f"{available_cores()} available of {os.cpu_count() or 1}"),
@@ -75,6 +76,13 @@ def widest_vector_bits() -> int:
 def cpu_name() -> str:
     """Return the name of the CPU as the system gives it."""
     return cpu_field("model name") or platform.processor() or platform.machine()
+
+
+@functools.cache
+def cpu_model() -> str:
+    """Return what tells CPUs of one name apart, which machines that are hosted often have: family and model."""
+    known = {name: cpu_field(field) for name, field in (("family", "cpu family"), ("model", "model"))}
+    return ", ".join(f"{name} {value}" for name, value in known.items() if value) or "not reported"
 
 
 def vector_extensions() -> list[str]:

@@ -171,7 +171,7 @@ class Task:
 Array = NDArray[Any]
 
 _ALIGNMENT_BYTES = 64
-_MACHINE = ("cpu", "vector extensions", "clock", "memory", "threads", "bindings", "lhkit")
+_MACHINE = ("cpu", "cpu model", "vector extensions", "clock", "memory", "threads", "bindings", "lhkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

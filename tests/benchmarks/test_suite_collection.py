@@ -13,6 +13,7 @@ from benchmarks.suite_collection import (
     FOLDER,
     collection_groups,
     collection_page,
+    cpu_of,
     file_name,
     names_of,
     with_other_families,
@@ -43,6 +44,15 @@ def test_a_result_is_complete_and_of_the_shapes_of_its_families(file):
         assert each.comparison.measurement(OURS).verification.ok and not each.left_out
         assert each.comparison.anchor == (OURS if each.threads > 1 else "NumPy")
     assert not ABSOLUTE.search(text)
+
+
+def test_cpus_of_one_name_have_files_of_their_own():
+    comparison = RESULT.rows[0].comparison
+    model = (("cpu", "AMD EPYC"), ("cpu model", "family 25, model 1"))
+    first = dataclasses.replace(RESULT.rows[0], comparison=dataclasses.replace(comparison, environment=model))
+    result = dataclasses.replace(OTHER, rows=(first, *RESULT.rows[1:]))
+    assert cpu_of(result) == "AMD EPYC (family 25, model 1)"
+    assert file_name(result) == "amd-epyc-family-25-model-1-avx2.json"
 
 
 def test_there_are_results():

@@ -138,7 +138,10 @@ def test_tensor_arguments_never_change(worker):
     }"""
     kernel = lhkit.compile(lhkit.load_payload(text, worker=worker), worker=worker)
     a = np.linspace(0, 1, 8, dtype=np.float32)
-    shared = lhkit.empty(8)
+    shared = lhkit.empty(8, np.float32)
+    assert (
+        shared.dtype == lhkit.empty(8).dtype == np.float32 and lhkit.empty(2, np.dtype("i8")).dtype == np.int64
+    )
     shared[...] = a
     for argument in (a.copy(), shared):
         np.testing.assert_allclose(kernel(argument), np.exp(a), rtol=1e-6)
