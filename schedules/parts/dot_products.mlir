@@ -36,6 +36,14 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op) -> !transform.any_op
     transform.include @group_fours failures(propagate) (%bare_integers, %bare, %i8)
       : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %ended_words = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i16", end = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_pairs_of_integers failures(propagate) (%ended_words, %ended, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %bare_words = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i16", end = "itself"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_pairs_of_integers failures(propagate) (%bare_words, %bare, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // Blocks of rows, in them strips of columns, each with what ends its product.
@@ -100,6 +108,20 @@ module attributes {transform.with_named_sequence} {
       %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
     %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [32]
       {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
+      %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%pairs, %way, %dots)
+        : (!transform.op<"linalg.generic">, !transform.any_param, !transform.param<i64>) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @group_pairs_of_integers(%products: !transform.any_op {transform.consumed},
+      %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
+    %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [2]
+      {padding_dimensions = [2], padding_values = [0 : i16, 0 : i16, 0 : i32], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.foreach %whole : !transform.any_op {
     ^bb0(%each: !transform.any_op):

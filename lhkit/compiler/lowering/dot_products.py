@@ -1,7 +1,7 @@
 """Products of small matrices by dot products of narrow numbers, for ops that a schedule has marked.
 
-Such an instruction adds to numbers of 32 bits the products of groups that fill 32 bits: pairs of bf16, or fours
-of i8. x86 has them for vectors (AVX512-BF16, AVX512-VNNI, AVX-VNNI) and for matrix tiles (AMX).
+Such an instruction adds to numbers of 32 bits the products of groups that fill 32 bits: pairs of bf16 or i16, or
+fours of i8. x86 has them for vectors (AVX512-BF16, AVX512-VNNI, AVX-VNNI; AVX2 for i16) and for matrix tiles (AMX).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from lhkit.compiler.lowering.vector_dots import vector_dot_function, vector_dot_
 
 _linalg: Any = host_module("dialects.linalg")
 
-# The mark of an op, ``transform.annotate %op "dot_products" = %way``: 1 for vectors, 2 for matrix tiles.
+# The mark of an op, ``transform.annotate %op "dot_products" = %way``: 2 for matrix tiles, else for vectors.
 MARK = "dot_products"
 IN_TILES = 2
 _LARGEST = 32
 _PREFIX = "lhkit_dot_products_"
 _MAPS = ("(d0, d1, d2, d3) -> (d0, d2, d3)", "(d0, d1, d2, d3) -> (d2, d1, d3)", "(d0, d1, d2, d3) -> (d0, d1)")
-# Names of the ops of a body → (type of both operands, elements in 32 bits).
+# Names of the ops of a body → the types that both operands may have.
 _BODIES = {
-    ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"): ("bf16", 2),
-    ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"): ("i8", 4),
-    ("arith.extui", "arith.extui", "arith.muli", "arith.addi"): ("i8", 4),
+    ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"): {"bf16"},
+    ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"): {"i8", "i16"},
+    ("arith.extui", "arith.extui", "arith.muli", "arith.addi"): {"i8"},
 }
 _ANY = "!transform.any_op"
 _FLATTEN = f"""module attributes {{transform.with_named_sequence}} {{
@@ -67,7 +67,12 @@ def multiply_by_dot_products(module: Any, *, is_for_host: bool) -> None:
         product = _product(op) if is_for_host else None
         if product is None:
             continue
-        in_tiles = way == IN_TILES and product.steps % TILE_STEPS == 0 and may_use_matrix_tiles()
+        in_tiles = (
+            way == IN_TILES
+            and product.element != "i16"
+            and product.steps % TILE_STEPS == 0
+            and may_use_matrix_tiles()
+        )
         if in_tiles or vector_dot_instruction(product) is not None:
             fitting.append((op, product, in_tiles))
     if not fitting:
@@ -142,12 +147,13 @@ def _product(op: Any) -> DotProduct | None:
     maps = tuple(str(ir.AffineMapAttr(m).value) for m in ir.ArrayAttr(op.attributes["indexing_maps"]))
     if body not in _BODIES or maps != _MAPS:
         return None
-    element, group = _BODIES[body]
     lhs, rhs, result = (ir.MemRefType(value.type) for value in op.operands)
     if not all(t.has_static_shape and t.get_strides_and_offset()[0][-1] == 1 for t in (lhs, rhs, result)):
         return None
+    group = 32 // lhs.element_type.width
     fits = (
-        [str(t.element_type) for t in (lhs, rhs)] == [element, element]
+        lhs.element_type == rhs.element_type
+        and str(lhs.element_type) in _BODIES[body]
         and lhs.shape[2] == rhs.shape[2] == group
         and lhs.get_strides_and_offset()[0][1] == rhs.get_strides_and_offset()[0][1] == group
         and max(result.shape) <= _LARGEST

@@ -2,6 +2,7 @@
 
 An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
 of a group of the left-hand side, the same for all lanes, and of a group of one column of the right-hand side.
+For pairs of i16 one of AVX2 or AVX-512 gives the products' sums, and another adds them; both wrap as sums of 32 bits.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class _Instruction:
         registers: Vectors that code can name.
         total: Type of the sums.
         group: Type of a vector of elements.
+        is_added: Whether it gives only the sums of the products, which another instruction adds.
         is_shifted: Whether the right-hand side has to be unsigned: 128 is added to it, and 128 times the sum of
             the left-hand side's row subtracted from the start.
     """
@@ -37,6 +39,7 @@ class _Instruction:
     registers: int
     total: str
     group: str
+    is_added: bool = False
     is_shifted: bool = False
 
     @property
@@ -52,6 +55,10 @@ class _Instruction:
 
     def dot(self, result: str, before: str, unsigned: str, signed: str) -> str:
         """Return text that adds products to the sums of before; only integers differ in their operands."""
+        if self.is_added:
+            operands = f"({unsigned}, {signed}) : ({self.group}, {self.group}) -> {self.sums}"
+            product = f'{result}_product = llvm.call_intrinsic "{self.name}"{operands}'
+            return f"{product}\n{result} = arith.addi {before}, {result}_product : {self.sums}"
         operands = (
             f"({before}, {unsigned}, {signed}) : ({self.sums}, {self.group}, {self.group}) -> {self.sums}"
         )
@@ -67,6 +74,12 @@ def vector_dot_instruction(product: DotProduct) -> _Instruction | None:
     flags = cpu_flags()
     if product.extension == "arith.extf" and "avx512_bf16" in flags:
         return _Instruction("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "f32", "vector<32xbf16>")
+    if product.element == "i16":
+        if "avx512bw" in flags:
+            return _Instruction("llvm.x86.avx512.pmaddw.d.512", 16, 32, "i32", "vector<32xi16>", is_added=True)
+        if "avx2" in flags:
+            return _Instruction("llvm.x86.avx2.pmadd.wd", 8, 16, "i32", "vector<16xi16>", is_added=True)
+        return None
     if product.extension == "arith.extsi" and "avx512_vnni" in flags:
         return _Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
     if product.extension == "arith.extsi" and "avx_vnni" in flags:
