@@ -15,7 +15,8 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @multiply_by_dot_products(%root: !transform.any_op {transform.readonly},
-      %rows: !transform.param<i64> {transform.readonly}, %bf16: !transform.param<i64> {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %panel_n: !transform.param<i64> {transform.readonly},
+      %tile_m: !transform.param<i64> {transform.readonly}, %bf16: !transform.param<i64> {transform.readonly},
       %i8: !transform.param<i64> {transform.readonly}) {
     // Steps are filled up with zeros to whole tiles, and grouped. What ends a product goes with it.
     %ended = transform.param.constant "ended" -> !transform.any_param
@@ -64,8 +65,8 @@ module attributes {transform.with_named_sequence} {
       %block_0, %block_1 = transform.include @split_off_rest failures(propagate) (%root, %block, %blocks)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
       %both = transform.merge_handles %block_0, %block_1 : !transform.any_op
-      %strip, %strips = transform.structured.fuse %both tile_sizes [0, 128] {apply_cleanup}
-        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %strip, %strips = transform.structured.fuse %both tile_sizes [0, %panel_n] {apply_cleanup}
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
       %strip_0, %strip_1 = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
       transform.annotate %strip_0 "strip_end" : !transform.any_op
@@ -86,8 +87,8 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.vector.lower_transpose lowering_strategy = shuffle_1d
     } : !transform.any_op
     %strip_ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
-    %tile_row, %tile_rows = transform.structured.fuse %strip_ends tile_sizes [32] {apply_cleanup}
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %tile_row, %tile_rows = transform.structured.fuse %strip_ends tile_sizes [%tile_m] {apply_cleanup}
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %tile_row_0, %tile_row_1 = transform.include @split_off_rest failures(propagate) (%root, %tile_row, %tile_rows)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %all_tile_rows = transform.merge_handles %tile_row_0, %tile_row_1 : !transform.any_op

@@ -98,10 +98,10 @@ def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
     monkeypatch.setattr(dot_products, "may_use_matrix_tiles", lambda: True)
     with new_context():
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=False)
+        dot_products.multiply_by_dot_products(module, "sse")
         assert "llvm.x86" not in str(module)
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=True)
+        dot_products.multiply_by_dot_products(module, "")
         assert module.operation.verify()
         text = str(module)
     instruction = {"bf16": "tdpbf16ps", "u8": "tdpbuud", "i8": "tdpbssd"}
@@ -123,10 +123,10 @@ def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
     ],
 )
 def test_instructions_of_vectors_follow_from_the_flags(kind, flags, instruction, monkeypatch):
-    monkeypatch.setattr(vector_dots, "cpu_flags", lambda: frozenset(flags))
+    monkeypatch.setattr(dot_products, "code_flags", lambda target: frozenset(flags))
     with new_context():
         module = ir.Module.parse(groups(kind, 20, 17, 5, way=IN_VECTORS, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=True)
+        dot_products.multiply_by_dot_products(module, "")
         assert module.operation.verify()
         text = str(module)
     assert ("llvm.x86" in text) == (instruction is not None)
