@@ -84,7 +84,7 @@ module attributes {transform.with_named_sequence} {
     %bf16_dots = transform.tune.knob<"bf16_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
     %i8_dots = transform.tune.knob<"i8_dots"> = 0 : i64 from options = [0, 1, 2, 3] -> !transform.param<i64>
     %tile_rows = transform.tune.knob<"tile_rows"> = 512 : i64 from options = [128, 256, 512, 1024] -> !transform.param<i64>
-    %panel_n = transform.tune.knob<"panel_n"> = 128 : i64 from options = [16, 32, 64, 128] -> !transform.param<i64>
+    %panel_n = transform.tune.knob<"panel_n"> = 128 : i64 from options = [16, 32, 64, 112, 128, 144] -> !transform.param<i64>
     %dots_m = transform.tune.knob<"dots_m"> = 32 : i64 from options = [16, 24, 30, 32] -> !transform.param<i64>
     %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [4, 5, 6, 7, 8, 14] -> !transform.param<i64>
     %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>

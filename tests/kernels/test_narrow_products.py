@@ -191,9 +191,7 @@ def test_integers_are_added_up_in_f32_only_where_that_is_exact(types, steps, is_
 def test_integers_of_any_sign_are_multiplied_in_pairs(casts, monkeypatch):
     monkeypatch.setitem(EXTENTS, "k", 1035)
     types = Types("i8", "i8", "i32", casts)
-    kernel = lhkit.compile(
-        lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir", knobs={"i8_dots": 3}, target="host"
-    )
+    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir", knobs={"i8_dots": 3})
     assert "linalg.matmul" not in kernel.ir("scheduled") and "dot_products" in kernel.ir("scheduled")
     rng = np.random.default_rng(0)
     a, b = (rng.choice(np.array([-128, -1, 127], np.int8), (n, 1035)) for n in (21, 37))

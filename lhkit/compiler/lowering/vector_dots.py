@@ -2,7 +2,7 @@
 
 An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
 of a group of the left-hand side, the same for all lanes, and of a group of one column of the right-hand side.
-For pairs of i16 one of AVX2 or AVX-512 gives the products' sums, and another adds them; both wrap as sums of 32 bits.
+For pairs of i16, one of AVX2 or AVX-512 gives the sums of products, and another adds them; both wrap around.
 """
 
 from __future__ import annotations

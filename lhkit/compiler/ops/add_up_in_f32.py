@@ -28,7 +28,7 @@ _IN_DOT_PRODUCTS = {
     ("bf16", "bf16", "f32", "arith.extf", "arith.extf"),
     ("i8", "i8", "i32", "arith.extsi", "arith.extsi"),
 }
-# The value of ``i8_dots`` by which integers are multiplied as pairs of i16; those of 8 bits are extended to them.
+# The value of ``i8_dots`` by which integers are multiplied as pairs of i16, those of 8 bits extended to them.
 _AS_PAIRS = 3
 _IN_PAIRS = _IN_DOT_PRODUCTS | {
     ("i8", "i8", "i32", "arith.extsi", "arith.extui"),
@@ -85,7 +85,7 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
 
 def narrow_factors(op: Any) -> str | None:
-    """Return the type by which dot products are to multiply the operands of a contraction; None without these."""
+    """Return the type by which dot products are to multiply the operands of a contraction, else None."""
     types = tuple(str(value.type.element_type) for value in op.operands)
     casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
     knob = "bf16_dots" if types[0] == "bf16" else "i8_dots"
