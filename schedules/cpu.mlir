@@ -13,7 +13,8 @@
 //          window_elements: elements in the windows of another convolution that are copied at once, so that they stay
 //          in half of a core's L2. rows: rows of queries of an attention that go at a time. tile_n_64, lanes_64: tile_n
 //          and lanes of products of 64-bit numbers. bf16_dots, i8_dots: how the CPU adds up products of pairs of bf16 and of fours of i8 in one
-//          instruction: 1 in vectors (AVX512-BF16; AVX512-VNNI, AVX-VNNI), 2 in matrix tiles (AMX), 0 not at all;
+//          instruction: 1 in vectors (AVX512-BF16; AVX512-VNNI, AVX-VNNI), 2 in matrix tiles (AMX), 0 not at all; i8_dots
+//          3: in vectors as pairs of i16 (vpmaddwd of AVX2 and AVX-512), also of unsigned operands and of i16;
 //          tile_rows: rows that are multiplied so before the next columns. Without such instructions, and where
 //          extents are not known, operands of fewer bits are extended as a whole first, in one pass each; bf16, f16
 //          and integers of 8 bits (with up to 1024 steps) are then multiplied and added in f32.
@@ -63,8 +64,6 @@
 // lhkit: default tile_n_64 = 32 if vector_bits == 512 else 12 if vector_bits == 256 else vector_bits / 32
 // lhkit: default bf16_dots = bf16_dots
 // lhkit: default i8_dots = i8_dots
-// lhkit: default panel_n = 32 if i8_dots == 3 else 128
-// lhkit: default dots_m = 30 if i8_dots == 3 else 32
 // lhkit: default tile_f = vector_bits / 16
 // lhkit: default tile_w = 7 if vector_bits == 512 else 6 if vector_bits == 256 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
@@ -84,8 +83,6 @@ module attributes {transform.with_named_sequence} {
     %bf16_dots = transform.tune.knob<"bf16_dots"> = 0 : i64 from options = [0, 1, 2] -> !transform.param<i64>
     %i8_dots = transform.tune.knob<"i8_dots"> = 0 : i64 from options = [0, 1, 2, 3] -> !transform.param<i64>
     %tile_rows = transform.tune.knob<"tile_rows"> = 512 : i64 from options = [128, 256, 512, 1024] -> !transform.param<i64>
-    %panel_n = transform.tune.knob<"panel_n"> = 128 : i64 from options = [16, 32, 64, 112, 128, 144] -> !transform.param<i64>
-    %dots_m = transform.tune.knob<"dots_m"> = 32 : i64 from options = [16, 24, 30, 32] -> !transform.param<i64>
     %tile_w = transform.tune.knob<"tile_w"> = 7 : i64 from options = [4, 5, 6, 7, 8, 14] -> !transform.param<i64>
     %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %winograd = transform.tune.knob<"winograd"> = 1 : i64 from options = [0, 1] -> !transform.param<i64>
@@ -178,9 +175,8 @@ module attributes {transform.with_named_sequence} {
     %payload_1 = transform.apply_registered_pass "inline" to %payload_0 : (!transform.any_op) -> !transform.any_op
 
     // Tiles of products in registers; products of 64-bit numbers come after the others, in tiles half as wide.
-    transform.include @multiply_by_dot_products failures(propagate) (%payload_1, %tile_rows, %panel_n, %dots_m, %bf16_dots, %i8_dots)
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
-         !transform.param<i64>) -> ()
+    transform.include @multiply_by_dot_products failures(propagate) (%payload_1, %tile_rows, %bf16_dots, %i8_dots)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     %foreign = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.annotate %foreign "foreign" : !transform.any_op
     transform.include @put_off_64_bits failures(propagate) (%payload_1) : (!transform.any_op) -> ()
@@ -525,7 +521,6 @@ module attributes {transform.with_named_sequence} {
 
   // In parts/dot_products.mlir:
   transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
-    !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/attention.mlir:
   transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})

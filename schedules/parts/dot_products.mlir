@@ -1,22 +1,23 @@
-// Payload: products of bf16 that are added up in f32, and of i8 that are added up in i32, with known extents:
+// Payload: products of bf16 that are added up in f32, and of i8 or i16 that are added up in i32, with known extents:
 //          linalg.matmul with the attribute factors, as lhkit.contraction_to_matmul writes them.
 // Idea:    CPUs have instructions that add up the products of groups of 32 bits, pairs or fours of steps: x86 in vectors
-//          (AVX512-BF16, AVX512-VNNI, AVX-VNNI) and in matrix tiles (AMX). Some hundred rows at a time, so that these
+//          (AVX512-BF16, AVX512-VNNI, AVX-VNNI; of pairs of i16, to which i8 is extended before, AVX2 and AVX-512) and
+//          in matrix tiles (AMX). Some hundred rows at a time, so that these
 //          rows stay in the second-level cache, strips of 128 columns of the right-hand side are copied into panels
 //          of such groups, wide enough for several lines of each row to be read at once; 32 rows are multiplied with
 //          32 columns at a time. What works on the result by elements follows while it is in the first-level cache.
 //          lhkit's lowering turns what is marked then into these instructions; other programs leave the mark alone.
 //          To be included: a schedule names this file and parts/cpu.mlir in comments
 //          (lhkit: library parts/dot_products.mlir).
-// Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles.
+// Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles;
+//          %i8 3 those of pairs of i16 in vectors.
 // Result:  that of cpu.mlir.
 // Most payloads have none of this.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @multiply_by_dot_products(%root: !transform.any_op {transform.readonly},
-      %rows: !transform.param<i64> {transform.readonly}, %panel_n: !transform.param<i64> {transform.readonly},
-      %tile_m: !transform.param<i64> {transform.readonly}, %bf16: !transform.param<i64> {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %bf16: !transform.param<i64> {transform.readonly},
       %i8: !transform.param<i64> {transform.readonly}) {
     // Steps are filled up with zeros to whole tiles, and grouped. What ends a product goes with it.
     %ended = transform.param.constant "ended" -> !transform.any_param
@@ -65,8 +66,8 @@ module attributes {transform.with_named_sequence} {
       %block_0, %block_1 = transform.include @split_off_rest failures(propagate) (%root, %block, %blocks)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
       %both = transform.merge_handles %block_0, %block_1 : !transform.any_op
-      %strip, %strips = transform.structured.fuse %both tile_sizes [0, %panel_n] {apply_cleanup}
-        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      %strip, %strips = transform.structured.fuse %both tile_sizes [0, 128] {apply_cleanup}
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
       %strip_0, %strip_1 = transform.include @split_off_rest failures(propagate) (%root, %strip, %strips)
         : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
       transform.annotate %strip_0 "strip_end" : !transform.any_op
@@ -87,8 +88,8 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.vector.lower_transpose lowering_strategy = shuffle_1d
     } : !transform.any_op
     %strip_ends = transform.structured.match attributes {strip_end} in %root : (!transform.any_op) -> !transform.any_op
-    %tile_row, %tile_rows = transform.structured.fuse %strip_ends tile_sizes [%tile_m] {apply_cleanup}
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %tile_row, %tile_rows = transform.structured.fuse %strip_ends tile_sizes [32] {apply_cleanup}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %tile_row_0, %tile_row_1 = transform.include @split_off_rest failures(propagate) (%root, %tile_row, %tile_rows)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %all_tile_rows = transform.merge_handles %tile_row_0, %tile_row_1 : !transform.any_op

@@ -1,8 +1,8 @@
 """Products of small matrices by dot products of narrow numbers, for ops that a schedule has marked.
 
 Such an instruction adds to numbers of 32 bits the products of groups that fill 32 bits: pairs of bf16 or of
-i16, or fours of i8. x86 has them for vectors (AVX512-BF16; AVX2 and AVX-512 for i16; AVX512-VNNI, AVX-VNNI for i8) and
-for matrix tiles (AMX).
+i16, or fours of i8. x86 has them for vectors (AVX512-BF16; AVX2 and AVX-512 for i16; AVX512-VNNI, AVX-VNNI for
+i8) and for matrix tiles (AMX).
 """
 
 from __future__ import annotations
