@@ -126,8 +126,9 @@ def _casts(op: Any) -> list[_Cast | None]:
 def _cast_to(name: str, operand: _Tensor) -> _Tensor:
     """Return an operand that is cast to another type than its cast's, or not at all if it has that one."""
     element = ir.Type.parse(name)
-    is_there = operand.cast is None or operand.value.type.element_type == element
-    return replace(operand, cast=None if is_there else replace(operand.cast, element=element))
+    if operand.cast is None or operand.value.type.element_type == element:
+        return replace(operand, cast=None)
+    return replace(operand, cast=replace(operand.cast, element=element))
 
 
 def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
