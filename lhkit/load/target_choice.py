@@ -106,6 +106,7 @@ def find_target(name: str | None = None) -> Target:
     """
     chosen = _chosen(name)
     bits, registers = VECTORS[chosen]
+    other = "" if chosen == _host_name() else chosen
     caches = {level.name: level.size_bytes for level in cache_levels()}
     return Target(
         name=chosen,
@@ -114,8 +115,8 @@ def find_target(name: str | None = None) -> Target:
         l1_bytes=caches.get("L1", _L1_BYTES),
         l2_bytes=caches.get("L2", _L2_BYTES),
         cores=available_cores(),
-        bf16_dots=dot_products("bf16") if chosen == _host_name() else 0,
-        i8_dots=dot_products("i8") if chosen == _host_name() else 0,
+        bf16_dots=dot_products("bf16", other),
+        i8_dots=dot_products("i8", other),
     )
 
 

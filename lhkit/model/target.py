@@ -31,18 +31,20 @@ def has_matrix_tiles() -> bool:
     return {"amx_tile", "amx_bf16", "amx_int8"} <= cpu_flags()
 
 
-def dot_products(element: str) -> int:
-    """Return how this CPU adds up products of pairs of ``bf16``, or fours of ``i8``, in one instruction.
+def dot_products(element: str, target: str = "") -> int:
+    """Return how a target, or this CPU, adds up products of pairs of ``bf16``, or groups of ``i8``.
 
-    0: it does not, or slowly; 1: in vectors (AVX512-BF16; AVX512-VNNI, AVX-VNNI); 2: also in matrix tiles
-    (AMX).
+    0: one by one, or slowly in groups; 1: in vectors (AVX512-BF16; of fours of i8 by AVX512-VNNI, AVX-VNNI);
+    2: also in matrix tiles (AMX); 3: of i8 in vectors, as pairs of i16 (AVX2, AVX-512).
     """
-    if has_matrix_tiles():
+    flags = code_flags(target)
+    if not target and has_matrix_tiles():
         return 2
     if element == "i8":
-        return int(not {"avx512_vnni", "avx_vnni"}.isdisjoint(cpu_flags()))
+        in_fours = not flags.isdisjoint({"avx512_vnni", "avx_vnni"})
+        return 1 if in_fours else 0 if flags.isdisjoint({"avx2", "avx512bw"}) else 3
     # On Intel's Xeons those of bf16 in vectors take four times as long as a multiplication and sum in f32.
-    return int("avx512_bf16" in cpu_flags() and cpu_field("vendor_id") == "AuthenticAMD")
+    return int("avx512_bf16" in flags and cpu_field("vendor_id") == "AuthenticAMD")
 
 
 # Name → (bits of a vector, vector registers that code can name).
@@ -78,6 +80,13 @@ INSTRUCTION_SETS: Mapping[str, InstructionSet] = {
 }
 
 
+def code_flags(target: str) -> frozenset[str]:
+    """Return the extensions that code for a target may use; this CPU's for an empty one, none if not known."""
+    if not target:
+        return cpu_flags()
+    return INSTRUCTION_SETS[target].flags if target in INSTRUCTION_SETS else frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A CPU, as far as the defaults of knobs may follow from it."""
@@ -89,7 +98,7 @@ class Target:
     l2_bytes: int  # Second-level cache of a core
     cores: int  # Cores that may be used
     bf16_dots: int  # Dot products of pairs of bf16: 1 in vectors, 2 in matrix tiles; 0 without
-    i8_dots: int  # The same of fours of i8
+    i8_dots: int  # The same of fours of i8; 3 of pairs of i16 in vectors
 
     @property
     def facts(self) -> dict[str, int]:

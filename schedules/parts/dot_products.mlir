@@ -1,14 +1,16 @@
-// Payload: products of bf16 that are added up in f32, and of i8 that are added up in i32, with known extents:
+// Payload: products of bf16 that are added up in f32, and of i8 or i16 that are added up in i32, with known extents:
 //          linalg.matmul with the attribute factors, as lhkit.contraction_to_matmul writes them.
 // Idea:    CPUs have instructions that add up the products of groups of 32 bits, pairs or fours of steps: x86 in vectors
-//          (AVX512-BF16, AVX512-VNNI, AVX-VNNI) and in matrix tiles (AMX). Some hundred rows at a time, so that these
+//          (AVX512-BF16, AVX512-VNNI, AVX-VNNI; of pairs of i16, to which i8 is extended before, AVX2 and AVX-512) and
+//          in matrix tiles (AMX). Some hundred rows at a time, so that these
 //          rows stay in the second-level cache, strips of 128 columns of the right-hand side are copied into panels
 //          of such groups, wide enough for several lines of each row to be read at once; 32 rows are multiplied with
 //          32 columns at a time. What works on the result by elements follows while it is in the first-level cache.
 //          lhkit's lowering turns what is marked then into these instructions; other programs leave the mark alone.
 //          To be included: a schedule names this file and parts/cpu.mlir in comments
 //          (lhkit: library parts/dot_products.mlir).
-// Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles.
+// Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles;
+//          %i8 3 those of pairs of i16 in vectors.
 // Result:  that of cpu.mlir.
 // Most payloads have none of this.
 // lhkit: allow zero-match, no-effect, tile-size-too-large
@@ -35,6 +37,14 @@ module attributes {transform.with_named_sequence} {
     %bare_integers = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i8", end = "itself"} in %root
       : (!transform.any_op) -> !transform.any_op
     transform.include @group_fours failures(propagate) (%bare_integers, %bare, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %ended_words = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i16", end = "epilogue"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_pairs_of_integers failures(propagate) (%ended_words, %ended, %i8)
+      : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
+    %bare_words = transform.structured.match ops{["linalg.matmul"]} attributes {factors = "i16", end = "itself"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.include @group_pairs_of_integers failures(propagate) (%bare_words, %bare, %i8)
       : (!transform.any_op, !transform.any_param, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
@@ -100,6 +110,20 @@ module attributes {transform.with_named_sequence} {
       %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
     %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [32]
       {padding_dimensions = [2], padding_values = [0.0 : bf16, 0.0 : bf16, 0.0 : f32], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.foreach %whole : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @write_out_if_filled failures(suppress) (%each) : (!transform.any_op) -> ()
+      %pairs = transform.structured.pack %each packed_sizes = [0, 0, 2] : (!transform.any_op) -> !transform.op<"linalg.generic">
+      transform.include @note_groups failures(propagate) (%pairs, %way, %dots)
+        : (!transform.op<"linalg.generic">, !transform.any_param, !transform.param<i64>) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @group_pairs_of_integers(%products: !transform.any_op {transform.consumed},
+      %way: !transform.any_param {transform.readonly}, %dots: !transform.param<i64> {transform.readonly}) {
+    %whole, %fill, %back = transform.structured.pad %products pad_to_multiple_of [2]
+      {padding_dimensions = [2], padding_values = [0 : i16, 0 : i16, 0 : i32], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.foreach %whole : !transform.any_op {
     ^bb0(%each: !transform.any_op):

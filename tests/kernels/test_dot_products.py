@@ -8,26 +8,30 @@ import pytest
 
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.compiler.lowering import dot_products, vector_dots
+from lhkit.compiler.lowering import dot_products
+from lhkit.model import target as targets
 from lhkit.model.target import cpu_flags, has_matrix_tiles
 
 # Element, sum, cast, product, sum of the body, and the elements of a group.
 OF_FLOATS = ("bf16", "f32", "arith.extf", "arith.mulf", "arith.addf", 2)
 OF_SIGNED = ("i8", "i32", "arith.extsi", "arith.muli", "arith.addi", 4)
 OF_UNSIGNED = ("i8", "i32", "arith.extui", "arith.muli", "arith.addi", 4)
-KINDS = pytest.mark.parametrize("kind", [OF_FLOATS, OF_SIGNED, OF_UNSIGNED], ids=["bf16", "i8", "u8"])
+OF_WORDS = ("i16", "i32", "arith.extsi", "arith.muli", "arith.addi", 2)
+FOR_TILES = [OF_FLOATS, OF_SIGNED, OF_UNSIGNED]
+KINDS = pytest.mark.parametrize("kind", [*FOR_TILES, OF_WORDS], ids=["bf16", "i8", "u8", "i16"])
 
 
-IN_VECTORS, IN_TILES = 1, 2
+IN_VECTORS, IN_TILES, IN_PAIRS = 1, 2, 3
 WAYS = pytest.mark.parametrize("way", [IN_VECTORS, IN_TILES], ids=["vectors", "tiles"])
-NAMES = {1: ("dpbf16ps", "vpdpbusd"), 2: ("tdpbf16ps", "tdpbssd", "tdpbuud")}
+NAMES = {1: ("dpbf16ps", "vpdpbusd", "pmadd"), 2: ("tdpbf16ps", "tdpbssd", "tdpbuud")}
 
 
 def expected(kind, way):
     """Return the instructions that this CPU has for a kind; none if it has none."""
-    if way == IN_TILES and has_matrix_tiles():
+    if way == IN_TILES and has_matrix_tiles() and kind is not OF_WORDS:
         return NAMES[IN_TILES]
-    in_vectors = {"bf16": {"avx512_bf16"}, "i8": {"avx512_vnni", "avx_vnni"}}[kind[0]] & cpu_flags()
+    flags = {"bf16": {"avx512_bf16"}, "i8": {"avx512_vnni", "avx_vnni"}, "i16": {"avx2", "avx512bw"}}
+    in_vectors = flags[kind[0]] & cpu_flags()
     return NAMES[IN_VECTORS] if in_vectors and kind is not OF_UNSIGNED else ()
 
 
@@ -61,6 +65,10 @@ def drawn(kind, *shape):
     numbers = np.random.default_rng(len(shape))
     if kind is OF_FLOATS:
         return numbers.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    if kind is OF_WORDS:  # Four of the least wrap: their sum is 2**31.
+        return np.where(numbers.random(shape) < 0.8, -(2**15), numbers.integers(-(2**15), 2**15, shape)).astype(
+            np.int16
+        )
     return numbers.integers(-128, 128, shape).astype(np.int8)
 
 
@@ -78,9 +86,10 @@ def test_a_marked_op_is_computed_right(kind, way, rows, columns):
     a, b = drawn(kind, rows, steps * group), drawn(kind, steps * group, columns)
     c = drawn(OF_SIGNED, rows, columns).astype(np.float32 if kind is OF_FLOATS else np.int32)
     got = kernel(a.reshape(rows, steps, group), b.reshape(steps, group, columns).transpose(0, 2, 1).copy(), c)
-    np.testing.assert_allclose(
-        got, exact(kind, a) @ exact(kind, b) + c, rtol=0, atol=1e-4 if kind is OF_FLOATS else 0
-    )
+    wanted = exact(kind, a) @ exact(kind, b) + c
+    if kind is not OF_FLOATS:
+        wanted = wanted.astype(np.int64).astype(np.int32)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-4 if kind is OF_FLOATS else 0)
     assert bool(used(kernel.ir("llvm"))) == bool(expected(kind, way))
     assert used(kernel.ir("llvm")) <= {*expected(kind, way)}
 
@@ -93,15 +102,15 @@ def test_what_does_not_fit_stays_a_loop(kind):
         assert lhkit.verify(kernel).ok
 
 
-@KINDS
+@pytest.mark.parametrize("kind", FOR_TILES, ids=["bf16", "i8", "u8"])
 def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
     monkeypatch.setattr(dot_products, "may_use_matrix_tiles", lambda: True)
     with new_context():
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=False)
+        dot_products.multiply_by_dot_products(module, "sse")
         assert "llvm.x86" not in str(module)
         module = ir.Module.parse(groups(kind, 20, 32, 16, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=True)
+        dot_products.multiply_by_dot_products(module, "")
         assert module.operation.verify()
         text = str(module)
     instruction = {"bf16": "tdpbf16ps", "u8": "tdpbuud", "i8": "tdpbssd"}
@@ -119,14 +128,17 @@ def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
         (OF_SIGNED, {"avx512_vnni"}, "avx512.vpdpbusd.512"),
         (OF_SIGNED, {"avx_vnni"}, "avx512.vpdpbusd.256"),
         (OF_UNSIGNED, {"avx512_vnni"}, None),
+        (OF_WORDS, {"avx2"}, "avx2.pmadd.wd"),
+        (OF_WORDS, {"avx2", "avx512bw"}, "avx512.pmaddw.d.512"),
+        (OF_WORDS, {"sse4_1"}, None),
         (OF_FLOATS, {"avx512_vnni"}, None),
     ],
 )
 def test_instructions_of_vectors_follow_from_the_flags(kind, flags, instruction, monkeypatch):
-    monkeypatch.setattr(vector_dots, "cpu_flags", lambda: frozenset(flags))
+    monkeypatch.setattr(dot_products, "code_flags", lambda target: frozenset(flags))
     with new_context():
         module = ir.Module.parse(groups(kind, 20, 17, 5, way=IN_VECTORS, space="memref"))
-        dot_products.multiply_by_dot_products(module, is_for_host=True)
+        dot_products.multiply_by_dot_products(module, "")
         assert module.operation.verify()
         text = str(module)
     assert ("llvm.x86" in text) == (instruction is not None)
@@ -162,11 +174,43 @@ def test_cpu_schedule_multiplies_by_dot_products(types, way, shape):
     assert "dot_products" in kernel.ir("scheduled") and "linalg.matmul" not in kernel.ir("scheduled")
 
 
-def test_code_for_other_targets_has_no_dot_products():
-    schedule = lhkit.load_schedule("cpu.mlir", target="avx2")
-    assert dict(schedule.target_defaults)["i8_dots"] == dict(schedule.target_defaults)["bf16_dots"] == 0
+@pytest.mark.parametrize("element", ["i8", "i16"])
+@pytest.mark.parametrize("shape", [*SHAPES, (61, 75, 1041)], ids=str)
+def test_cpu_schedule_multiplies_integers_in_pairs(element, shape):
+    text = product(element, "i32", "i32", *shape)
+    kernel = lhkit.compile(lhkit.load_payload(text), "cpu.mlir", knobs={"i8_dots": IN_PAIRS})
+    assert used(kernel.ir("llvm")) == ({"pmadd"} if expected(OF_WORDS, IN_PAIRS) else set())
+    rows, columns, steps = shape
+    kind = OF_SIGNED if element == "i8" else OF_WORDS
+    a, b = drawn(kind, rows, steps), drawn(kind, steps, columns)
+    wanted = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+    np.testing.assert_array_equal(kernel(a, b), wanted)
+
+
+def test_products_of_unknown_extents_are_no_dot_products():
+    text = product("i8", "i32", "i32", 64, 64, 64).replace("tensor<64x64xi8>", "tensor<?x64xi8>", 1)
+    text = text.replace("ins(%a, %b : tensor<64x64xi8>", "ins(%a, %b : tensor<?x64xi8>")
+    kernel = lhkit.compile(lhkit.load_payload(text), "cpu.mlir", knobs={"i8_dots": IN_PAIRS})
+    a, b = drawn(OF_SIGNED, 64, 64), drawn(OF_SIGNED, 64, 64)
+    np.testing.assert_array_equal(kernel(a, b), a.astype(np.int32) @ b.astype(np.int32))
+    assert not used(kernel.ir("llvm"))
+
+
+@pytest.mark.parametrize(("target", "way"), [("avx512", IN_PAIRS), ("avx2", IN_PAIRS), ("sse", 0), ("neon", 0)])
+def test_dot_products_of_other_targets(target, way, monkeypatch):
+    monkeypatch.setattr(targets, "cpu_flags", lambda: frozenset({"avx512_vnni", "avx512_bf16"}))
+    assert (targets.dot_products("i8", target), targets.dot_products("bf16", target)) == (way, 0)
+    assert targets.dot_products("i8") == IN_VECTORS
+
+
+@pytest.mark.parametrize("target", ["avx2", "sse"])
+def test_code_for_other_targets_has_no_other_dot_products(target):
+    schedule = lhkit.load_schedule("cpu.mlir", target=target)
+    if cpu_flags().isdisjoint({"avx512_vnni", "avx_vnni"}):
+        assert dict(schedule.target_defaults)["i8_dots"] == (IN_PAIRS if target == "avx2" else 0)
     kernel = lhkit.compile(lhkit.load_payload(product("i8", "i32", "i32", 64, 64, 64)), schedule)
-    assert "dot_products" not in kernel.ir("scheduled")
+    assert used(kernel.ir("llvm")) == ({"pmadd"} if target == "avx2" else set())
+    assert lhkit.verify(kernel).ok
 
 
 def test_bf16_is_shuffled_as_integers():

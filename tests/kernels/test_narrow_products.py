@@ -187,6 +187,22 @@ def test_integers_are_added_up_in_f32_only_where_that_is_exact(types, steps, is_
     np.testing.assert_array_equal(kernel(a, b, start, np.zeros(37, np.float32)), expected)
 
 
+@pytest.mark.parametrize("casts", [("extui", "extsi"), ("extsi", "extui"), ("extui", "extui")])
+def test_integers_of_any_sign_are_multiplied_in_pairs(casts, monkeypatch):
+    monkeypatch.setitem(EXTENTS, "k", 1035)
+    types = Types("i8", "i8", "i32", casts)
+    kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", types)), "cpu.mlir", knobs={"i8_dots": 3})
+    assert "linalg.matmul" not in kernel.ir("scheduled") and "dot_products" in kernel.ir("scheduled")
+    rng = np.random.default_rng(0)
+    a, b = (rng.choice(np.array([-128, -1, 127], np.int8), (n, 1035)) for n in (21, 37))
+    start = np.arange(21 * 37, dtype=np.int32).reshape(21, 37)
+    wide = [
+        (x.view(np.uint8) if cast == "extui" else x).astype(np.int64)
+        for x, cast in zip((a, b), casts, strict=True)
+    ]
+    np.testing.assert_array_equal(kernel(a, b, start, np.zeros(37, np.float32)), start + wide[0] @ wide[1].T)
+
+
 def test_16_bit_floats_are_rounded_once(monkeypatch):
     monkeypatch.setitem(EXTENTS, "k", 1000)
     kernel = lhkit.compile(lhkit.load_payload(payload("mk,nk->mn", ALL_F16, fill=True)), "cpu.mlir")

@@ -12,13 +12,19 @@ class DotProduct:
 
     Attributes:
         types: Of the buffers: rows x steps x group, steps x columns x group, rows x columns.
-        extension: What extends the elements: ``arith.extf`` of bf16, ``arith.extsi`` or ``arith.extui`` of i8.
+        extension: What extends the elements: ``arith.extf`` of bf16, ``arith.extsi`` or ``arith.extui`` of i8,
+            ``arith.extsi`` of i16.
         from_zeros: Whether the result is zero before, whatever lies in memory.
     """
 
     types: tuple[Any, Any, Any]
     extension: str
     from_zeros: bool
+
+    @property
+    def element(self) -> str:
+        """Type of the elements of both operands."""
+        return str(self.types[0].element_type)
 
     @property
     def rows(self) -> int:

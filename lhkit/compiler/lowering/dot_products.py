@@ -1,7 +1,8 @@
 """Products of small matrices by dot products of narrow numbers, for ops that a schedule has marked.
 
-Such an instruction adds to numbers of 32 bits the products of groups that fill 32 bits: pairs of bf16, or fours
-of i8. x86 has them for vectors (AVX512-BF16, AVX512-VNNI, AVX-VNNI) and for matrix tiles (AMX).
+Such an instruction adds to numbers of 32 bits the products of groups that fill 32 bits: pairs of bf16 or of
+i16, or fours of i8. x86 has them for vectors (AVX512-BF16; AVX2 and AVX-512 for i16; AVX512-VNNI, AVX-VNNI for
+i8) and for matrix tiles (AMX).
 """
 
 from __future__ import annotations
@@ -21,21 +22,22 @@ from lhkit.compiler.lowering.matrix_tiles import (
     tile_shapes,
     tile_shapes_function,
 )
-from lhkit.compiler.lowering.vector_dots import vector_dot_function, vector_dot_instruction
+from lhkit.compiler.lowering.vector_dots import Instruction, vector_dot_function, vector_dot_instruction
+from lhkit.model.target import code_flags
 
 _linalg: Any = host_module("dialects.linalg")
 
-# The mark of an op, ``transform.annotate %op "dot_products" = %way``: 1 for vectors, 2 for matrix tiles.
+# The mark of an op, ``transform.annotate %op "dot_products" = %way``: 2 for matrix tiles, else for vectors.
 MARK = "dot_products"
 IN_TILES = 2
 _LARGEST = 32
 _PREFIX = "lhkit_dot_products_"
 _MAPS = ("(d0, d1, d2, d3) -> (d0, d2, d3)", "(d0, d1, d2, d3) -> (d2, d1, d3)", "(d0, d1, d2, d3) -> (d0, d1)")
-# Names of the ops of a body → (type of both operands, elements in 32 bits).
+# Names of the ops of a body → the types that both operands may have.
 _BODIES = {
-    ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"): ("bf16", 2),
-    ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"): ("i8", 4),
-    ("arith.extui", "arith.extui", "arith.muli", "arith.addi"): ("i8", 4),
+    ("arith.extf", "arith.extf", "arith.mulf", "arith.addf"): {"bf16"},
+    ("arith.extsi", "arith.extsi", "arith.muli", "arith.addi"): {"i8", "i16"},
+    ("arith.extui", "arith.extui", "arith.muli", "arith.addi"): {"i8"},
 }
 _ANY = "!transform.any_op"
 _FLATTEN = f"""module attributes {{transform.with_named_sequence}} {{
@@ -49,27 +51,30 @@ _FLATTEN = f"""module attributes {{transform.with_named_sequence}} {{
 }}"""
 
 
-def multiply_by_dot_products(module: Any, *, is_for_host: bool) -> None:
-    """Have marked ops on buffers, in place, computed by instructions for dot products, where this CPU has them.
+def multiply_by_dot_products(module: Any, target: str) -> None:
+    """Have marked ops on buffers, in place, computed by instructions for dot products, where a target has them.
 
     An op fits that adds to at most 32x32 numbers the products of operands in groups of 32 bits:
     ``linalg.generic`` of (m, n, k, group). Matrix tiles take 16 groups at a time. All others stay; their mark
-    goes.
+    goes. An empty target is this CPU.
     """
+    flags = code_flags(target)
     marked = [
         (op, ir.IntegerAttr(op.attributes[MARK]).value)
         for op in walk(module.operation)
         if MARK in op.attributes
     ]
-    fitting: list[tuple[Any, DotProduct, bool]] = []
+    fitting: list[tuple[Any, DotProduct, Instruction | None]] = []
     for op, way in marked:
         del op.attributes[MARK]
-        product = _product(op) if is_for_host else None
+        product = _product(op)
         if product is None:
             continue
-        in_tiles = way == IN_TILES and product.steps % TILE_STEPS == 0 and may_use_matrix_tiles()
-        if in_tiles or vector_dot_instruction(product) is not None:
-            fitting.append((op, product, in_tiles))
+        fits_tiles = not target and product.element != "i16" and product.steps % TILE_STEPS == 0
+        in_tiles = way == IN_TILES and fits_tiles and may_use_matrix_tiles()
+        instruction = None if in_tiles else vector_dot_instruction(product, flags)
+        if in_tiles or instruction is not None:
+            fitting.append((op, product, instruction))
     if not fitting:
         return
     # Panels are written in whole rows, not group by group.
@@ -77,13 +82,13 @@ def multiply_by_dot_products(module: Any, *, is_for_host: bool) -> None:
     interpreter.apply_named_sequence(module.operation, next(iter(sequence_ops(flatten))), flatten)
     functions = _Functions()
     calls_in_tiles = [
-        (_replace(op, product, functions, in_tiles=in_tiles), product)
-        for op, product, in_tiles in fitting
-        if in_tiles
+        (_replace(op, product, functions, None), product)
+        for op, product, instruction in fitting
+        if instruction is None
     ]
-    for op, product, in_tiles in fitting:
-        if not in_tiles:
-            _replace(op, product, functions, in_tiles=False)
+    for op, product, instruction in fitting:
+        if instruction is not None:
+            _replace(op, product, functions, instruction)
     _set_shapes(calls_in_tiles, functions)
     for text in functions.texts:
         for part in ir.Module.parse(text).body.operations:
@@ -106,15 +111,18 @@ class _Functions:
         return self._names[key]
 
 
-def _replace(op: Any, product: DotProduct, functions: _Functions, *, in_tiles: bool) -> Any:
-    """Call a function instead of an op; return the call."""
+def _replace(op: Any, product: DotProduct, functions: _Functions, instruction: Instruction | None) -> Any:
+    """Call a function of vectors, or without an instruction of tiles, instead of an op; return the call."""
     zeros = _zeros_before(op)
     if zeros is not None:
         # Zeros in memory would have to be read again right away, in lines that are not written yet.
         zeros.erase()
-    make = tile_function if in_tiles else vector_dot_function
-    key = (*map(str, product.types), product.extension, product.from_zeros, in_tiles)
-    call = _call(op, functions.name_of(key, lambda name: make(name, product)), list(op.operands))
+
+    def text(name: str) -> str:
+        return vector_dot_function(name, product, instruction) if instruction else tile_function(name, product)
+
+    key = (*map(str, product.types), product.extension, product.from_zeros, instruction)
+    call = _call(op, functions.name_of(key, text), list(op.operands))
     op.erase()
     return call
 
@@ -142,12 +150,13 @@ def _product(op: Any) -> DotProduct | None:
     maps = tuple(str(ir.AffineMapAttr(m).value) for m in ir.ArrayAttr(op.attributes["indexing_maps"]))
     if body not in _BODIES or maps != _MAPS:
         return None
-    element, group = _BODIES[body]
     lhs, rhs, result = (ir.MemRefType(value.type) for value in op.operands)
     if not all(t.has_static_shape and t.get_strides_and_offset()[0][-1] == 1 for t in (lhs, rhs, result)):
         return None
+    group = 32 // lhs.element_type.width
     fits = (
-        [str(t.element_type) for t in (lhs, rhs)] == [element, element]
+        lhs.element_type == rhs.element_type
+        and str(lhs.element_type) in _BODIES[body]
         and lhs.shape[2] == rhs.shape[2] == group
         and lhs.get_strides_and_offset()[0][1] == rhs.get_strides_and_offset()[0][1] == group
         and max(result.shape) <= _LARGEST

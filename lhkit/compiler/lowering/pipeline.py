@@ -241,7 +241,7 @@ def lower_to_loops(
     alone.
     """
     progress("lower", module)
-    multiply_by_dot_products(module, is_for_host=not target)
+    multiply_by_dot_products(module, target)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL

@@ -2,6 +2,7 @@
 
 An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
 of a group of the left-hand side, the same for all lanes, and of a group of one column of the right-hand side.
+For pairs of i16, one of AVX2 or AVX-512 gives the sums of products, and another adds them; both wrap around.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lhkit.compiler.lowering.dot_operands import DotProduct, place_text
-from lhkit.model.target import cpu_flags
 
 # Vectors of columns that a tile in registers has.
 _VECTORS = 2
+# Steps of an iteration, where a product has as many times so many: pairs leave no time for counting.
+_UNROLLED = 2
 _SIGN_BITS = -0x7F7F7F80  # 0x80808080
 
 
 @dataclass(frozen=True)
-class _Instruction:
-    """What multiplies and adds.
+class Instruction:
+    """An instruction for dot products in vectors.
 
     Attributes:
         name: Of LLVM's intrinsic.
@@ -28,6 +30,7 @@ class _Instruction:
         registers: Vectors that code can name.
         total: Type of the sums.
         group: Type of a vector of elements.
+        is_added: Whether it gives only the sums of the products, which another instruction adds.
         is_shifted: Whether the right-hand side has to be unsigned: 128 is added to it, and 128 times the sum of
             the left-hand side's row subtracted from the start.
     """
@@ -37,6 +40,7 @@ class _Instruction:
     registers: int
     total: str
     group: str
+    is_added: bool = False
     is_shifted: bool = False
 
     @property
@@ -52,6 +56,10 @@ class _Instruction:
 
     def dot(self, result: str, before: str, unsigned: str, signed: str) -> str:
         """Return text that adds products to the sums of before; only integers differ in their operands."""
+        if self.is_added:
+            operands = f"({unsigned}, {signed}) : ({self.group}, {self.group}) -> {self.sums}"
+            product = f'{result}_product = llvm.call_intrinsic "{self.name}"{operands}'
+            return f"{product}\n{result} = arith.addi {before}, {result}_product : {self.sums}"
         operands = (
             f"({before}, {unsigned}, {signed}) : ({self.sums}, {self.group}, {self.group}) -> {self.sums}"
         )
@@ -62,22 +70,25 @@ class _Instruction:
         return f"{result} = llvm.bitcast {bits} : vector<{self.lanes}xi32> to {self.group}"
 
 
-def vector_dot_instruction(product: DotProduct) -> _Instruction | None:
-    """Return the instruction of this CPU that computes a product; None where it has none."""
-    flags = cpu_flags()
+def vector_dot_instruction(product: DotProduct, flags: frozenset[str]) -> Instruction | None:
+    """Return the instruction of a CPU with these flags that computes a product; None where it has none."""
     if product.extension == "arith.extf" and "avx512_bf16" in flags:
-        return _Instruction("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "f32", "vector<32xbf16>")
+        return Instruction("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "f32", "vector<32xbf16>")
+    if product.element == "i16":
+        if "avx512bw" in flags:
+            return Instruction("llvm.x86.avx512.pmaddw.d.512", 16, 32, "i32", "vector<32xi16>", is_added=True)
+        if "avx2" in flags:
+            return Instruction("llvm.x86.avx2.pmadd.wd", 8, 16, "i32", "vector<16xi16>", is_added=True)
+        return None
     if product.extension == "arith.extsi" and "avx512_vnni" in flags:
-        return _Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
+        return Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
     if product.extension == "arith.extsi" and "avx_vnni" in flags:
-        return _Instruction("llvm.x86.avx512.vpdpbusd.256", 8, 16, "i32", "vector<32xi8>", is_shifted=True)
+        return Instruction("llvm.x86.avx512.vpdpbusd.256", 8, 16, "i32", "vector<32xi8>", is_shifted=True)
     return None
 
 
-def vector_dot_function(name: str, product: DotProduct) -> str:
+def vector_dot_function(name: str, product: DotProduct, instruction: Instruction) -> str:
     """Return the text of a function that computes a product in tiles that stay in registers."""
-    instruction = vector_dot_instruction(product)
-    assert instruction is not None
     lhs, rhs, result = product.types
     count = -(-product.rows // instruction.most_rows)
     ends = [product.rows * i // count for i in range(count + 1)]
@@ -91,7 +102,8 @@ def vector_dot_function(name: str, product: DotProduct) -> str:
         %zero = arith.constant 0 : index
         %one = arith.constant 1 : index
         %nothing = arith.constant 0 : i64
-        %four = arith.constant 4 : i64
+        %unrolled = arith.constant {_unrolled(product)} : index
+        %a_step = arith.constant {4 * _unrolled(product)} : i64
         %steps = arith.constant {product.steps} : index
         %no_sum = arith.constant dense<0> : vector<{instruction.lanes}xi32>
         %signs = arith.constant dense<{_SIGN_BITS}> : vector<{instruction.lanes}xi32>
@@ -102,7 +114,7 @@ def vector_dot_function(name: str, product: DotProduct) -> str:
       }}"""
 
 
-def _tile(product: DotProduct, instruction: _Instruction, rows: range, column: int) -> str:
+def _tile(product: DotProduct, instruction: Instruction, rows: range, column: int) -> str:
     """Return text that computes so many rows of two vectors of columns."""
     lanes, sums = instruction.lanes, instruction.sums
     key = f"t{rows.start}_{column}"
@@ -124,16 +136,19 @@ def _tile(product: DotProduct, instruction: _Instruction, rows: range, column: i
             else:
                 lines.append(f"{start} = llvm.bitcast {bits} : vector<{lanes}xi32> to {sums}")
             starts[f"%{key}_n{r}_{j}"] = start
-    carried = {f"%{key}_k": "%nothing", f"%{key}_b": f"%{key}_b_start", **starts}
+    carried = {f"%{key}_k": "%nothing", f"%{key}_b0": f"%{key}_b_start"}
+    carried |= {f"{name}_0": start for name, start in starts.items()}
     types = ["i64", "i64", *[sums] * len(carried)][: len(carried)]
     arguments = ", ".join(f"{a} = {b}" for a, b in carried.items())
-    body = list(_step(instruction, key, rows, widths))
-    given = ", ".join([f"%{key}_k_next", f"%{key}_b_next", *(f"{a}_next" for a in starts)])
+    count = _unrolled(product)
+    body = [line for u in range(count) for line in _step(instruction, key, rows, widths, u)]
+    given = ", ".join([f"%{key}_k_next", f"%{key}_b{count}", *(f"{a}_{count}" for a in starts)])
     lines += [
         *_sum(f"%{key}_b_start", "%b_at", 4 * column),
-        f"%{key}:{len(carried)} = scf.for %{key}_i = %zero to %steps step %one iter_args({arguments})",
+        f"%{key}:{len(carried)} = scf.for %{key}_i = %zero to %steps step %unrolled iter_args({arguments})",
         f"-> ({', '.join(types)}) {{",
         *body,
+        f"%{key}_k_next = arith.addi %{key}_k, %a_step : i64",
         f"scf.yield {given} : {', '.join(types)}",
         "}",
     ]
@@ -142,31 +157,37 @@ def _tile(product: DotProduct, instruction: _Instruction, rows: range, column: i
     return "\n".join(lines)
 
 
-def _step(instruction: _Instruction, key: str, rows: range, widths: list[int]) -> Iterator[str]:
-    """Give the lines of one step: a group of each row and of each column."""
+def _unrolled(product: DotProduct) -> int:
+    return 1 if product.steps % _UNROLLED else _UNROLLED
+
+
+def _step(instruction: Instruction, key: str, rows: range, widths: list[int], u: int) -> Iterator[str]:
+    """Give the lines of step u of an iteration: a group of each row and of each column."""
     lanes = instruction.lanes
     for j, _ in enumerate(widths):
-        yield from _sum(f"%{key}_b{j}_at", f"%{key}_b", 4 * lanes * j)
-        yield from _load(f"%{key}_b{j}_bits", f"%{key}_b{j}_at", lanes, _mask_name(key, j, widths, lanes))
-        bits = f"%{key}_b{j}_bits"
+        column = f"%{key}_v{u}_{j}"
+        yield from _sum(f"{column}_at", f"%{key}_b{u}", 4 * lanes * j)
+        yield from _load(f"{column}_bits", f"{column}_at", lanes, _mask_name(key, j, widths, lanes))
+        bits = f"{column}_bits"
         if instruction.is_shifted:
-            yield f"%{key}_b{j}_unsigned = arith.xori {bits}, %signs : vector<{lanes}xi32>"
-            bits = f"%{key}_b{j}_unsigned"
-        yield instruction.elements(f"%{key}_b{j}", bits)
+            yield f"{column}_unsigned = arith.xori {bits}, %signs : vector<{lanes}xi32>"
+            bits = f"{column}_unsigned"
+        yield instruction.elements(column, bits)
     for r in rows:
-        name = f"%{key}_g{r}"
-        yield f"{name}_at = arith.addi %{key}_a{r}, %{key}_k : i64"
+        name = f"%{key}_g{u}_{r}"
+        yield f"{name}_row = arith.addi %{key}_a{r}, %{key}_k : i64"
+        yield from _sum(f"{name}_at", f"{name}_row", 4 * u)
         yield f"{name}_pointer = llvm.inttoptr {name}_at : i64 to !llvm.ptr"
         yield f"{name}_one = llvm.load {name}_pointer {{alignment = 1 : i64}} : !llvm.ptr -> i32"
         yield f"{name}_bits = vector.broadcast {name}_one : i32 to vector<{lanes}xi32>"
         yield instruction.elements(name, f"{name}_bits")
         for j, _ in enumerate(widths):
-            yield instruction.dot(f"%{key}_n{r}_{j}_next", f"%{key}_n{r}_{j}", f"%{key}_b{j}", name)
-    yield f"%{key}_k_next = arith.addi %{key}_k, %four : i64"
-    yield f"%{key}_b_next = arith.addi %{key}_b, %b_row : i64"
+            total = f"%{key}_n{r}_{j}_"
+            yield instruction.dot(f"{total}{u + 1}", f"{total}{u}", f"%{key}_v{u}_{j}", name)
+    yield f"%{key}_b{u + 1} = arith.addi %{key}_b{u}, %b_row : i64"
 
 
-def _row_sum(address: str, steps: int, instruction: _Instruction) -> list[str]:
+def _row_sum(address: str, steps: int, instruction: Instruction) -> list[str]:
     """Return lines that give 128 times the sum of a row of the left-hand side, in all lanes."""
     lanes, sums = instruction.lanes, instruction.sums
     whole, rest = divmod(steps, lanes)

@@ -28,6 +28,13 @@ _IN_DOT_PRODUCTS = {
     ("bf16", "bf16", "f32", "arith.extf", "arith.extf"),
     ("i8", "i8", "i32", "arith.extsi", "arith.extsi"),
 }
+# The value of ``i8_dots`` by which integers are multiplied as pairs of i16, those of 8 bits extended to them.
+_AS_PAIRS = 3
+_IN_PAIRS = _IN_DOT_PRODUCTS | {
+    ("i8", "i8", "i32", "arith.extsi", "arith.extui"),
+    ("i8", "i8", "i32", "arith.extui", "arith.extui"),
+    ("i16", "i16", "i32", "arith.extsi", "arith.extsi"),
+}
 # Rows, columns and steps from which these are faster than products in f32.
 _LEAST = (16, 16, 32)
 
@@ -78,15 +85,15 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
 
 
 def narrow_factors(op: Any) -> str | None:
-    """Return the type that both operands of a contraction have that dot products are to multiply, else None."""
+    """Return the type by which dot products are to multiply the operands of a contraction, else None."""
     types = tuple(str(value.type.element_type) for value in op.operands)
     casts = sorted(o.operation.name for o in op.regions[0].blocks[0].operations if ".ext" in o.operation.name)
-    if (*types, *casts) not in _IN_DOT_PRODUCTS or not all(
-        value.type.has_static_shape for value in op.operands
-    ):
-        return None
-    way = op.attributes[f"{types[0]}_dots"] if f"{types[0]}_dots" in op.attributes else None
-    if way is None or not ir.IntegerAttr(way).value:
+    knob = "bf16_dots" if types[0] == "bf16" else "i8_dots"
+    way = ir.IntegerAttr(op.attributes[knob]).value if knob in op.attributes else 0
+    in_pairs = knob == "i8_dots" and way == _AS_PAIRS
+    known = _IN_PAIRS if in_pairs else _IN_DOT_PRODUCTS
+    is_static = all(value.type.has_static_shape for value in op.operands)
+    if not way or (*types, *casts) not in known or not is_static:
         return None
     kinds = _linalg.infer_contraction_dimensions(op)
     extents: dict[int, int] = {}
@@ -94,7 +101,8 @@ def narrow_factors(op: Any) -> str | None:
         dims = [ir.AffineDimExpr(e).position for e in map_.value.results]
         extents |= dict(zip(dims, value.type.shape, strict=True))
     sizes = [math.prod(extents[int(d)] for d in found) for found in (kinds.m, kinds.n, kinds.k)]
-    return types[0] if all(n >= least for n, least in zip(sizes, _LEAST, strict=True)) else None
+    fits = all(n >= least for n, least in zip(sizes, _LEAST, strict=True))
+    return ("i16" if in_pairs else types[0]) if fits else None
 
 
 def _largest_sum(op: Any) -> float:

@@ -52,7 +52,8 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
             added to the result, whose element type the operands have or are cast to in the body; consumed.
             Where one has the attribute ``bf16_dots`` or ``i8_dots``, and it is not 0, its operands of that type
             stay so if the extents are known and there are 16 rows, 16 columns and 32 steps or more; the product
-            has the attribute ``factors`` then, which names the type.
+            has the attribute ``factors`` then, which names the type. Where ``i8_dots`` is 3, operands of i8 are
+            extended to i16, and those of i16 stay so.
         rewriter: How the payload is changed.
 
     Returns:
@@ -70,7 +71,7 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
         if narrow is None:
             products.append(_rewrite(op.operation, layout, rewriter))
         else:
-            lhs, rhs = (replace(t, cast=None) for t in (layout.lhs, layout.rhs))
+            lhs, rhs = (_cast_to(narrow, t) for t in (layout.lhs, layout.rhs))
             products.append(_rewrite(op.operation, replace(layout, lhs=lhs, rhs=rhs), rewriter))
             products[-1].attributes["factors"] = ir.StringAttr.get(narrow)
     return products
@@ -120,6 +121,14 @@ def _casts(op: Any) -> list[_Cast | None]:
             raise SilenceableError("it multiplies something else than an element of each operand", at=op)
         found[elements.index(element)] = None if cast is None else _Cast(cast.name, type_)
     return found
+
+
+def _cast_to(name: str, operand: _Tensor) -> _Tensor:
+    """Return an operand that is cast to another type than its cast's, or not at all if it has that one."""
+    element = ir.Type.parse(name)
+    if operand.cast is None or operand.value.type.element_type == element:
+        return replace(operand, cast=None)
+    return replace(operand, cast=replace(operand.cast, element=element))
 
 
 def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
