@@ -344,3 +344,11 @@ def test_code_for_arm_names_the_extra_that_makes_it(monkeypatch, worker):
     with pytest.raises(UsageError, match="made by llvmlite, which is not installed") as no:
         aarch64_object(None, 3)
     assert "lhkit[arm]" in no.value.failure.advice
+
+
+def test_products_of_i8_scheduled_for_this_cpu_have_code_for_arm(worker):
+    payload = lhkit.load_payload(shipped_folder("data") / "matmul_i8_i32.mlir", worker=worker)
+    schedule = lhkit.load_schedule("cpu.mlir", target="avx2", worker=worker)
+    kernel = lhkit.compile(payload, schedule, worker=worker)
+    mnemonics = {line.split()[1] for line in kernel.assembly("neon").splitlines()}
+    assert mnemonics & {"madd", "mul", "mla", "smull"} and "vpmaddwd" not in mnemonics

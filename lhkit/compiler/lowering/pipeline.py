@@ -278,7 +278,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
         # Translation to LLVM IR would only say that it cannot.
         left = _without_lowering(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
         raise lowering_error(sources, _counted_ops(left), left, "lower")
-    set_target(module, target)
+    if target != "neon":  # Its compiler is told for which CPU.
+        set_target(module, target)
 
 
 def pipeline_sha256() -> str:

@@ -40,7 +40,7 @@ def machine_code(
     architecture: Architecture = "aarch64" if is_foreign else host_architecture()
     # The share of a thread would be a function of its own; the loops are the same.
     recipe = dataclasses.replace(recipe, is_threaded=False)
-    if recipe.target == NEON:  # Up to here the lowering is the same for every CPU, and on ARM it is the host's.
+    if recipe.target == NEON and not is_foreign:  # On ARM it is the host's.
         recipe = dataclasses.replace(recipe, target="")
     with new_context(), tempfile.TemporaryDirectory() as folder:
         text = ""
