@@ -65,3 +65,14 @@ def test_a_batch_and_what_follows_it_are_one_loop(spec, start, schedule):
 def test_other_batches_and_what_follows_them_are_right(spec, dynamic, schedule):
     payload = lhkit.load_payload(with_bias_and_relu(spec, dynamic=dynamic))
     assert lhkit.verify(lhkit.compile(payload, schedule)).ok
+
+
+ON_MEMREFS = """func.func @f(%a: memref<3x9x20xf32>, %b: memref<3x20x33xf32>, %c: memref<3x9x33xf32>) {
+  linalg.batch_matmul ins(%a, %b : memref<3x9x20xf32>, memref<3x20x33xf32>) outs(%c : memref<3x9x33xf32>)
+  linalg.exp ins(%c : memref<3x9x33xf32>) outs(%c : memref<3x9x33xf32>)
+  return
+}"""
+
+
+def test_batches_on_memrefs_are_left_alone(schedule):
+    assert lhkit.verify(lhkit.compile(lhkit.load_payload(ON_MEMREFS), schedule)).ok
