@@ -1,4 +1,4 @@
-"""cpu.mlir: what follows a batch of products by elements is computed in the tiles of the products."""
+"""cpu.mlir: what follows products of more than two dimensions by elements is computed in their tiles."""
 
 from __future__ import annotations
 
@@ -63,6 +63,24 @@ def test_a_batch_and_what_follows_it_are_one_loop(spec, start, schedule):
     [("bmk,bnk->bmn", "b"), ("bmk,bnk->bmn", "bmnk"), ("bhmd,bhnd->bhmn", "bhmn"), ("bmk,bkn->nbm", "")],
 )
 def test_other_batches_and_what_follows_them_are_right(spec, dynamic, schedule):
+    payload = lhkit.load_payload(with_bias_and_relu(spec, dynamic=dynamic))
+    assert lhkit.verify(lhkit.compile(payload, schedule)).ok
+
+
+@pytest.mark.parametrize("spec", ["amk,kn->amn", "abmk,nk->abmn"])
+@pytest.mark.parametrize("start", [False, True], ids=["from zero", "from a start"])
+def test_rows_of_several_dimensions_and_what_follows_them_are_one_loop(spec, start, schedule):
+    bare = lhkit.compile(lhkit.load_payload(product(spec, start=start)), schedule)
+    kernel = lhkit.compile(lhkit.load_payload(with_bias_and_relu(spec, start=start)), schedule)
+    assert lhkit.verify(kernel).ok
+    assert loops_of_function(kernel) == loops_of_function(bare)
+
+
+@pytest.mark.parametrize(
+    ("spec", "dynamic"),
+    [("amk,kn->amn", "amnk"), ("amk,kn->amn", "n"), ("mk,kna->mna", ""), ("amk,kn->man", "")],
+)
+def test_other_rows_and_columns_and_what_follows_them_are_right(spec, dynamic, schedule):
     payload = lhkit.load_payload(with_bias_and_relu(spec, dynamic=dynamic))
     assert lhkit.verify(lhkit.compile(payload, schedule)).ok
 
