@@ -228,8 +228,8 @@ class _FamilyRun:
         )
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
-        terms = payload_work(payload, function, shapes, self._worker).reduction_length
-        judge = functools.partial(compare_results, expected=expected, reduction_length=terms, against=against)
+        rounding = payload_work(payload, function, shapes, self._worker).rounding
+        judge = functools.partial(compare_results, expected=expected, rounding=rounding, against=against)
         found = []
         for process in self._rivals:
             rival, chosen = prepare_fastest(process, task, inputs, judge, known.get(process.rival.name))

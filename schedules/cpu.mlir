@@ -127,6 +127,21 @@ module attributes {transform.with_named_sequence} {
     transform.include @fuse_attention failures(propagate) (%payload, %rows) : (!transform.any_op, !transform.param<i64>) -> ()
     %payload_0 = transform.apply_registered_pass "inline" to %payload : (!transform.any_op) -> !transform.any_op
 
+    // What follows a batch of products by elements is computed product by product.
+    %zero = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %both = transform.merge_handles %zero, %one : !transform.param<i64>
+    %of_two = transform.collect_matching @is_contraction in %payload_0 : (!transform.any_op) -> !transform.any_op
+    transform.foreach %of_two : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_batch failures(suppress) (%each, %both) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
+    %of_one = transform.collect_matching @is_contraction in %payload_0 : (!transform.any_op) -> !transform.any_op
+    transform.foreach %of_one : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_batch failures(suppress) (%each, %zero) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
+
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
@@ -482,6 +497,59 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  // Fuse products of a batch, whose dimensions are the first of their loops, into the only op that reads them, if that
+  // works by elements: those of the first dimension one after the other.
+  transform.named_sequence private @try_batch(%contraction: !transform.any_op {transform.consumed},
+      %dims: !transform.param<i64> {transform.readonly}) {
+    transform.include @fuse_batch failures(propagate) (%contraction, %dims) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @fuse_batch(%contraction: !transform.any_op {transform.consumed},
+      %dims: !transform.param<i64> {transform.readonly}) {
+    %apart = transform.include @is_not_of_attention failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
+    // One on memrefs has no result, for which matchers may not ask.
+    // lhkit: allow unused-handle
+    %result = transform.get_result %contraction[0] : (!transform.any_op) -> !transform.any_value
+    %reader, %batch, %count = transform.match.structured failures(propagate) %contraction
+      : (!transform.any_op) -> (!transform.any_op, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%product: !transform.any_op):
+      %user = transform.match.structured.result %product[0] {single} : (!transform.any_op) -> !transform.any_op
+      %b, %m, %n, %k = transform.match.structured.classify_contraction_dims %product
+        : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>)
+      %size = transform.match.structured.dim %product[0] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %user, %b, %size : !transform.any_op, !transform.param<i64>, !transform.param<i64>
+    }
+    transform.match.param.cmpi eq %batch, %dims : !transform.param<i64>
+    transform.match.operation_name %reader ["linalg.generic"] : !transform.any_op
+    %count_read = transform.match.structured failures(propagate) %reader : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[all] {parallel} : !transform.any_op
+      %size = transform.match.structured.dim %generic[0] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size : !transform.param<i64>
+    }
+    transform.match.param.cmpi eq %count_read, %count : !transform.param<i64>
+    %start = transform.include @start_of failures(suppress) (%contraction) : (!transform.any_op) -> !transform.any_op
+    %fill = transform.foreach %start : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %in_one = transform.structured.match ops{["linalg.fill"]} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %in_one : !transform.any_op
+    }
+    %end, %loop = transform.structured.tile_using_for %reader tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %inside, %loop_1 = transform.structured.fuse_into_containing_op %contraction into %loop
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %fill_inside, %loop_2 = transform.structured.fuse_into_containing_op %fill into %loop_1
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    // The one product in the loop has no batch; only generic ops lose such dimensions.
+    %zeros = transform.structured.generalize %fill_inside : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %loop_2 {
+      transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    %product = transform.collect_matching @is_contraction in %loop_2 : (!transform.any_op) -> !transform.any_op
+    %zeros_1 = transform.get_producer_of_operand %product[2] : (!transform.any_op) -> !transform.any_op
+    %fill_1 = transform.structured.specialize %zeros_1 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
   // A contraction of three loops, the last one over the steps, with several rows and columns.

@@ -21,6 +21,7 @@ from lhkit.traces.record.handle_history import display_names, payload_in_words, 
 from lhkit.traces.record.placed_ops import PrintedIr, PrintedOp, read_printed
 
 _MOST_LINES = 4
+_ROUNDING = 2.0**-23 * 8  # Sums of 64 terms in f32
 
 
 def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
@@ -193,7 +194,7 @@ def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> F
     if have != wanted:
         return Finding(check.says, False, f"It returns shape {have}; asked for is {wanted}.")
     converted = [g.astype(e.dtype) for g, e in zip(given, expected, strict=True)]
-    verdict = compare_results(converted, expected, reduction_length=64, against="the payload")
+    verdict = compare_results(converted, expected, rounding=_ROUNDING, against="the payload")
     seen = verdict.difference or f"The largest error is {verdict.max_abs_error:.1e}."
     return Finding(check.says, verdict.ok, seen)
 

@@ -21,7 +21,7 @@ from lhkit.worker.kernel_requests import RunReference
 from lhkit.worker.requests import CountWork
 from lhkit.worker.shared_arrays import Packing, array_of_content
 
-# Results against references, with a tolerance that follows from element type and reduction length.
+# Results against references, with a tolerance that follows from the types that values are rounded to.
 
 
 Array = NDArray[Any]
@@ -43,21 +43,30 @@ def compare_results(
     results: Sequence[Array],
     expected: Sequence[Array],
     *,
-    reduction_length: int,
+    rounding: float,
     against: str,
     names: Sequence[str] | None = None,
 ) -> Verification:
     """Return how results compare with what was expected, all of them together.
 
-    Integers and truth values have to be equal. Floats may differ by ``8 eps sqrt(n)`` of the expected value, n
-    the reduction length, or of the median magnitude of the expected values where the value is smaller than
-    that (sums that cancel). NaN equals NaN, and an infinity equals one of the same sign.
+    Integers and truth values have to be equal. Floats may differ by ``8 rounding`` of the expected value, or of
+    the median magnitude of the expected values where the value is smaller than that (sums that cancel). NaN
+    equals NaN, and an infinity equals one of the same sign.
+
+    Args:
+        results: What is judged.
+        expected: What it should be.
+        rounding: What another order of the payload's ops may change, as a share of a result's magnitude
+            (`Work.rounding`): it follows from the narrowest type on the way and from the type in which sums are
+            added up. The distance from 1 to the next number of a result's own type is allowed in any case.
+        against: What says what is expected.
+        names: What the results are called in messages.
     """
     if len(results) != len(expected):
         return _mismatch(f"{len(results)} results, {len(expected)} expected", against)
     names = names or [f"result {i}" for i in range(len(results))]
     verdicts = [
-        _compare(name, np.asarray(r), np.asarray(e), reduction_length, against)
+        _compare(name, np.asarray(r), np.asarray(e), rounding, against)
         for name, r, e in zip(names, results, expected, strict=True)
     ]
     wrong = [v for v in verdicts if not v.ok]
@@ -67,24 +76,24 @@ def compare_results(
     return worst or Verification(ok=True, max_abs_error=0.0, tolerance=0.0, against=against)
 
 
-def allowed_errors(expected: Array, reduction_length: int) -> Array | None:
+def allowed_errors(expected: Array, rounding: float) -> Array | None:
     """Return by how much a result may differ from an expected one at each element; None where not at all."""
     epsilon = _epsilon(expected.dtype)
-    return None if epsilon is None else _tolerances(epsilon, _wide(expected), reduction_length)
+    return None if epsilon is None else _tolerances(max(epsilon, rounding), _wide(expected))
 
 
 def _mismatch(difference: str, against: str) -> Verification:
     return Verification(False, math.inf, 0.0, against, difference)
 
 
-def _compare(name: str, result: Array, expected: Array, terms: int, against: str) -> Verification:
+def _compare(name: str, result: Array, expected: Array, rounding: float, against: str) -> Verification:
     if result.shape != expected.shape:
         return _mismatch(f"{name} has shape {result.shape}, expected {expected.shape}", against)
     if result.size == 0:
         return Verification(True, 0.0, 0.0, against)
-    epsilon = _epsilon(result.dtype)
-    error = _errors(result, expected, is_exact=epsilon is None)
-    allowed = np.zeros(result.shape) if epsilon is None else _tolerances(epsilon, _wide(expected), terms)
+    tolerances = allowed_errors(expected, rounding)
+    error = _errors(result, expected, is_exact=tolerances is None)
+    allowed = np.zeros(result.shape) if tolerances is None else tolerances
     wrong = np.flatnonzero(error > allowed)
     shown = wrong if wrong.size else np.arange(error.size)
     worst = int(shown[np.argmax(error.ravel()[shown])])
@@ -92,7 +101,7 @@ def _compare(name: str, result: Array, expected: Array, terms: int, against: str
     if wrong.size:
         at = tuple(int(i) for i in np.unravel_index(int(wrong[0]), result.shape))
         place = f"{name} at {list(at)}" if at else name
-        limit = f"tolerance {allowed[at]:.2g}" if epsilon is not None else "exact"
+        limit = "exact" if tolerances is None else f"tolerance {allowed[at]:.2g}"
         difference = f"{place} is {result[at]!s}, expected {expected[at]!s}"
         difference += f" ({limit}; {wrong.size} of {result.size} elements differ)"
     return Verification(
@@ -123,15 +132,15 @@ def _wide(array: Array) -> Array:
     return array.astype(np.complex128 if is_complex else np.float64)
 
 
-def _tolerances(epsilon: float, expected: Array, terms: int) -> Array:
+def _tolerances(rounding: float, expected: Array) -> Array:
     """Return what is allowed at each element."""
     magnitude = np.abs(np.where(np.isfinite(expected), expected, 0.0))
     nonzero = magnitude[magnitude > 0]
     typical = float(np.median(nonzero)) if nonzero.size else 1.0
-    return np.asarray(_SAFETY * epsilon * math.sqrt(max(terms, 1)) * np.maximum(magnitude, typical))
+    return np.asarray(_SAFETY * rounding * np.maximum(magnitude, typical))
 
 
-# The work of payloads: operations, bytes, and the length of reductions.
+# The work of payloads: operations, bytes, and how results round.
 
 
 def payload_work(
@@ -152,6 +161,11 @@ def payload_work(
 @public
 def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: int = 0) -> Verification:
     """Run a kernel and compare what it returns, and what it leaves in memrefs, with the reference.
+
+    Floats may differ as another order of the payload's ops may make them: by ``8 eps`` of the value or of the
+    median magnitude, eps being the distance from 1 to the next number of the narrowest type that any op on the
+    way rounds to, or ``8 eps sqrt(n)`` where n terms are added up in a type of that eps, whichever is more.
+    Operands that are narrow and extended exactly do not count. All else has to be equal.
 
     Args:
         kernel: What to verify.
@@ -177,7 +191,7 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     return compare_results(
         results,
         expected,
-        reduction_length=work.reduction_length,
+        rounding=work.rounding,
         against=against,
         names=names if len(names) == len(results) == len(expected) else None,
     )

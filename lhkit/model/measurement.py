@@ -144,6 +144,8 @@ class Work:
     # The traffic that no schedule can avoid: every argument that is read, once, and every result or memref
     # that is written, once. None where it cannot be known.
     bytes: int | None
-    # How many terms an element of the longest reduction sums, 1 if there is none. Where an extent is
-    # unknown, the elements of the largest argument that are known of.
-    reduction_length: int
+    # How much a result may change, as a share of its magnitude, when ops are computed in another order: the
+    # distance from 1 to the next number, of the type that an op rounds its result to, times the root of how
+    # many terms it adds up in that type; the largest of all ops. Where an extent is unknown there are as many
+    # terms as the largest argument has elements that are known of, in the narrowest type of an op's result.
+    rounding: float

@@ -275,7 +275,7 @@ def _subject(
     )
     checks, places, wrong = [], [], []
     for result in expected:
-        allowed = allowed_errors(result, work.reduction_length)
+        allowed = allowed_errors(result, work.rounding)
         checks.append((packing.add(result), None if allowed is None else packing.add(allowed)))
         place, view = packing.reserve(result.shape, result.dtype)
         places.append(place)
@@ -292,7 +292,7 @@ def _subject(
     }
     names = [f"result {i}" for i in range(len(function.results))]
     names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
-    difference = functools.partial(_difference, names, wrong, expected, work.reduction_length, against)
+    difference = functools.partial(_difference, names, wrong, expected, work.rounding, against)
     return Subject(sha256_of(scope), preparation, difference, work.flops, packing)
 
 
@@ -300,12 +300,12 @@ def _difference(
     names: Sequence[str],
     places: Sequence[Array],
     expected: Sequence[Array],
-    terms: int,
+    rounding: float,
     against: str,
     shapes: Sequence[Sequence[int]],
 ) -> str:
     for name, shape, place in zip(names, shapes, places, strict=True):
         if tuple(shape) != place.shape:
             return f"{name} has shape {tuple(shape)}, expected {place.shape} ({against})"
-    verdict = compare_results(places, expected, reduction_length=terms, against=against, names=names)
+    verdict = compare_results(places, expected, rounding=rounding, against=against, names=names)
     return f"differs from {against}: {verdict.difference}"

@@ -7,8 +7,8 @@ import pytest
 from lhkit.kernels.verification import compare_results
 
 
-def compare(result, expected, terms=1):
-    return compare_results([np.asarray(result)], [np.asarray(expected)], reduction_length=terms, against="test")
+def compare(result, expected, rounding=0.0):
+    return compare_results([np.asarray(result)], [np.asarray(expected)], rounding=rounding, against="test")
 
 
 def test_equal_results_are_right():
@@ -17,19 +17,19 @@ def test_equal_results_are_right():
 
 
 def test_no_results_are_right():
-    verdict = compare_results([], [], reduction_length=1, against="test")
+    verdict = compare_results([], [], rounding=0.0, against="test")
     assert verdict.ok
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16, np.complex64])
-def test_tolerance_follows_type_and_reduction_length(dtype):
+def test_tolerance_follows_the_type_and_what_rounding_may_change(dtype):
     epsilon = {2: 2.0**-7 if dtype is ml_dtypes.bfloat16 else 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}
     eps = 2.0**-23 if dtype is np.complex64 else epsilon[np.dtype(dtype).itemsize]
     expected = np.ones(9, dtype)
     off = expected.copy()
     off[4] = 1 + 20 * eps
-    assert not compare(off, expected, terms=1).ok
-    verdict = compare(off, expected, terms=9)
+    assert not compare(off, expected).ok
+    verdict = compare(off, expected, rounding=3 * eps)
     assert verdict.ok
     assert verdict.max_abs_error == pytest.approx(20 * eps, rel=1e-3)
     assert verdict.tolerance == pytest.approx(8 * eps * 3, rel=1e-6)
@@ -47,7 +47,7 @@ def test_one_large_value_does_not_excuse_the_others():
 
 def test_sums_that_cancel_are_measured_by_the_others():
     expected = np.array([1.0, 1e-9, 1.5], np.float32)
-    assert compare(np.array([1.0, 2e-7, 1.5], np.float32), expected, terms=4).ok
+    assert compare(np.array([1.0, 2e-7, 1.5], np.float32), expected, rounding=2.0**-22).ok
 
 
 def test_nan_equals_nan_only():
@@ -76,8 +76,8 @@ def test_complex_nan_and_parts():
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int32, np.uint64])
 def test_integers_are_exact(dtype):
     expected = np.array([1, 0, 1], dtype)
-    assert compare(expected.copy(), expected, terms=10**6).ok
-    verdict = compare(np.array([1, 1, 1], dtype), expected, terms=10**6)
+    assert compare(expected.copy(), expected, rounding=1.0).ok
+    verdict = compare(np.array([1, 1, 1], dtype), expected, rounding=1.0)
     assert not verdict.ok
     assert verdict.tolerance == 0.0
     assert verdict.max_abs_error == 1.0
@@ -108,7 +108,7 @@ def test_a_scalar_is_named_without_a_place():
 
 def test_the_second_result_is_named():
     ones, twos = np.ones(2), np.full(2, 2.0)
-    verdict = compare_results([ones, ones], [ones, twos], reduction_length=1, against="test")
+    verdict = compare_results([ones, ones], [ones, twos], rounding=0.0, against="test")
     assert verdict.difference.startswith("result 1 at [0] is 1.0, expected 2.0")
 
 
@@ -123,6 +123,6 @@ def test_all_zero_expectations_allow_rounding():
 
 
 def test_a_wrong_number_of_results():
-    verdict = compare_results([np.ones(1)], [], reduction_length=1, against="test")
+    verdict = compare_results([np.ones(1)], [], rounding=0.0, against="test")
     assert verdict.difference == "1 results, 0 expected"
     assert verdict.max_abs_error == math.inf

@@ -1,8 +1,9 @@
-"""Counting the arithmetic of a payload: loop extents times what the body computes."""
+"""Counting the arithmetic of a payload, and how it rounds: loop extents times what the body computes."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,24 +44,61 @@ _PER_ELEMENT = {"tensor.generate", "tensor.pad"}
 _SOFTMAX_FLOPS = 5
 
 
+# Float ops whose results are exact, and those that round and add nothing up.
+_EXACT = {f"arith.{name}f" for name in ("maximum", "minimum", "maxnum", "minnum", "neg", "ext", "cmp", "rem")}
+_EXACT |= {"arith.constant", "arith.select", "arith.bitcast", "math.absf", "math.copysign", "complex.constant"}
+_EXACT |= {f"complex.{name}" for name in ("create", "re", "im", "neg", "conj", "bitcast")}
+_CONVERSIONS = {"arith.truncf", "arith.sitofp", "arith.uitofp", "arith.scaling_truncf"}
+_VECTOR_SUMS = {
+    f"vector.{name}" for name in ("contract", "fma", "outerproduct", "reduction", "multi_reduction")
+}
+_VECTOR_SUMS.add("vector.scan")
+_EPSILONS = {"f64": 2.0**-52, "f32": 2.0**-23, "tf32": 2.0**-10, "f16": 2.0**-10, "bf16": 2.0**-7}
+_MANTISSA = re.compile(r"f\d+E\d+M(\d+)")
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a piece of a payload does: operations, and the terms of its longest reduction (None: unknown)."""
+    """What a piece of a payload does: its operations, and how its results round.
+
+    Attributes:
+        flops: How many operations; None: unknown.
+        rounding: The coarsest distance from 1 to the next number among the types that ops round to.
+        summing: The largest of such distances of what is added up, times the root of the number of terms;
+            None: an extent is unknown.
+    """
 
     flops: int | None = 0
-    terms: int | None = 1
+    rounding: float = 0.0
+    summing: float | None = 0.0
 
     def __add__(self, other: Tally) -> Tally:
-        terms = None if self.terms is None or other.terms is None else max(self.terms, other.terms)
-        return Tally(_add(self.flops, other.flops), terms)
+        is_known = self.summing is not None and other.summing is not None
+        summing = max(self.summing or 0.0, other.summing or 0.0) if is_known else None
+        return Tally(_add(self.flops, other.flops), max(self.rounding, other.rounding), summing)
 
     def times(self, count: int | None, *, summed: bool = False) -> Tally:
         """Return the tally of so many repetitions; ``summed`` if they add to the same elements."""
-        terms = product((self.terms, count)) if summed and self.flops != 0 else self.terms
-        return Tally(product((self.flops, count)), 1 if terms == 0 else terms)
+        summing = _root_of(count, self.summing) if summed else self.summing
+        return Tally(product((self.flops, count)), self.rounding, summing)
 
 
-_UNKNOWN = Tally(None, None)
+_UNKNOWN = Tally(None, 0.0, None)
+
+
+def _root_of(terms: int | None, error: float | None) -> float | None:
+    if error is None or (terms is None and error):
+        return None
+    return error * math.sqrt(max(terms or 1, 1))
+
+
+def _epsilon(type_: Any) -> float:
+    """Return the distance from 1 to the next number of a float or complex type, or of elements; else 0."""
+    while isinstance(type_, (*_SHAPED, ir.VectorType, ir.ComplexType)):
+        type_ = type_.element_type
+    text = str(type_)
+    mantissa = _MANTISSA.match(text)
+    return 2.0 ** -int(mantissa[1]) if mantissa else _EPSILONS.get(text, 0.0)
 
 
 class FlopCounter:
@@ -127,7 +165,10 @@ class FlopCounter:
         if flops is None and len(op.regions) and op.name.startswith("scf."):
             inside = self._count_regions(op)
             return inside if inside.flops == 0 else _UNKNOWN
-        return Tally(flops)
+        dialect = op.name.partition(".")[0]
+        rounds = op.name in _VECTOR_SUMS or (dialect in ("arith", "math", "complex") and op.name not in _EXACT)
+        epsilon = max((_epsilon(r.type) for r in op.results), default=0.0) if rounds else 0.0
+        return Tally(flops, epsilon, 0.0 if op.name in _CONVERSIONS else epsilon)
 
     def _count_regions(self, op: Any) -> Tally:
         tally = Tally()
@@ -173,7 +214,8 @@ class FlopCounter:
         if op.name == "linalg.softmax":
             shape = self._extents.shape(op.operands[0])
             terms = shape[int(ir.IntegerAttr(op.attributes["dimension"]).value)]
-            return Tally(product((_SOFTMAX_FLOPS, product(shape))), terms)
+            epsilon = _epsilon(op.operands[1].type)
+            return Tally(product((_SOFTMAX_FLOPS, product(shape))), epsilon, _root_of(terms, epsilon))
         maps = host_module("dialects.linalg").get_indexing_maps(op)
         if maps is None:
             return _UNKNOWN
@@ -182,9 +224,13 @@ class FlopCounter:
         if extents is None:
             return _UNKNOWN
         body = self._count_regions(op).times(product(extents))
-        written = {d for m in affine_maps[-len(outputs_of(op)) :] for e in m.results for d in _dimensions(e)}
+        outputs = outputs_of(op)
+        written = {d for m in affine_maps[-len(outputs) :] for e in m.results for d in _dimensions(e)}
         terms = product(n for d, n in enumerate(extents) if d not in written)
-        return Tally(body.flops, 1 if body.flops == 0 else terms)
+        # What is added up has the type of the result, whatever the type of its terms.
+        own = max((_epsilon(o.type) for o in outputs), default=0.0)
+        summing = _root_of(terms, (own or body.summing) if body.summing else body.summing)
+        return Tally(body.flops, max(body.rounding, body.summing or 0.0), summing)
 
 
 def loop_extents(maps: Sequence[Any], shapes: Sequence[Shape]) -> list[int | None] | None:
@@ -384,11 +430,28 @@ def work_of(payload: Source, function: str, shapes: Sequence[Shape] | None = Non
         extents = Extents()
         tally = FlopCounter(module, extents).count_function(function, given, [None] * len(given))
         blocks = list(op.regions[0].blocks)
+        if tally.summing is None:
+            rounding = _coarsest(op) * math.sqrt(_most_terms(given))
+        else:
+            rounding = max(tally.rounding, tally.summing)
         if len(blocks) != 1:
-            return Work(tally.flops, None, _most_terms(given))
+            return Work(tally.flops, None, rounding)
         returned = list(blocks[0].operations)[-1].operation.operands
         traffic = compulsory_bytes(module, function, given, [extents.shape(v) for v in returned])
-        return Work(tally.flops, traffic, tally.terms or _most_terms(given))
+        return Work(tally.flops, traffic, rounding)
+
+
+def _coarsest(function: Any) -> float:
+    """Return the coarsest distance from 1 to the next number among the types of all results of ops."""
+    found = [0.0]
+
+    def visit(op: Any) -> Any:
+        if op.name not in _EXACT:
+            found.extend(_epsilon(r.type) for r in op.results)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return max(found)
 
 
 def _most_terms(shapes: Sequence[Shape]) -> int:

@@ -44,8 +44,10 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     not, a ``linalg.transpose`` brings them together. Of all orders, and of both ways to name the operands, the
     one that moves the fewest elements is taken. An operand that is itself a ``linalg.transpose`` is read from
     before it. An operand whose elements the body extends to the result's type is extended as a whole before the
-    product, in the same ``linalg.generic`` that brings its dimensions together. Every product and every sum
-    stays what it was, in the order in which the schedule adds up.
+    product, in the same ``linalg.generic`` that brings its dimensions together. Where rows or columns are
+    collapsed, and the only op that reads the result works by elements, that becomes one on matrices too, if its
+    other operands can be collapsed with the result. Every product and every sum stays what it was, in the
+    order in which the schedule adds up.
 
     Args:
         target: Contractions of linalg on tensors, named or ``linalg.generic``: one product of two operands is
@@ -284,18 +286,87 @@ def _rewrite(op: Any, layout: _Layout, rewriter: Rewriter) -> Any:
             start = _Tensor(_empty([extent[d] for d in order], result.value), order).collapsed(*groups)
         else:
             scalar, start = None, result.transposed(order).collapsed(*groups)
-        is_matrix = order == start.dims == result.dims and _is_read_by_elements(op)
-        product, total = _products([lhs, rhs, start], layout.batch, scalar, is_read_as_matrix=is_matrix)
         together = _Tensor(None, order).groups(*groups)
-        if len(together) != len(order):
-            type_ = ir.RankedTensorType.get([result.extent(d) for d in order], result.value.type.element_type)
-            sizes = [extent[d] for d in order]
-            places = _Tensor(None, order).places(together)
-            values = [n for n in sizes if not isinstance(n, int)]
-            total = _tensor.expand_shape(type_, total, places, values, list(type_.shape))
-        back = _Tensor(total, order).transposed(result.dims)
-    rewriter.replace(op, [back.value])
+        places = _Tensor(None, order).places(together)
+        reader = _reader_by_elements(op)
+        is_whole = order == result.dims and not layout.batch
+        is_collapsed = (
+            is_whole
+            and 2 == len(places) < len(order)
+            and reader is not None
+            and _has_groups(reader, op, places)
+        )
+        is_matrix = is_collapsed or (order == start.dims == result.dims and reader is not None)
+        product, total = _products([lhs, rhs, start], layout.batch, scalar, is_read_as_matrix=is_matrix)
+
+        def expanded(value: Any) -> Any:
+            if len(places) == len(order):
+                return value
+            type_ = ir.RankedTensorType.get([result.extent(d) for d in order], value.type.element_type)
+            sizes = [n for n in extent.values() if not isinstance(n, int)]
+            return _tensor.expand_shape(type_, value, places, sizes, list(type_.shape))
+
+        back = total if is_collapsed else _Tensor(expanded(total), order).transposed(result.dims).value
+    if is_collapsed:
+        with rewriter.before(reader):
+            ended = expanded(_collapsed(reader, op, total, places))
+        rewriter.replace(reader, [ended])
+        rewriter.erase(op)
+    else:
+        rewriter.replace(op, [back])
     return product
+
+
+def _has_groups(reader: Any, op: Any, places: list[list[int]]) -> bool:
+    """Return True if each operand of what reads an op has all loops of a group, side by side, or none."""
+    loops = tuple(d for group in places for d in group)
+    for value, dims in zip(reader.operands, _dims(reader), strict=True):
+        if dims is None or (value == op.results[0] and dims != loops):
+            return False
+        # Each group where its first loop is, which has to be all that there is.
+        if dims != tuple(d for first in dims for group in places if group[0] == first for d in group):
+            return False
+    has_indices = any(each.operation.name == "linalg.index" for each in reader.regions[0].blocks[0].operations)
+    return _dims(reader)[-1] == loops and not has_indices
+
+
+def _collapsed(reader: Any, op: Any, matrix: Any, places: list[list[int]]) -> Any:
+    """Write an op by elements for the matrix that an op it reads computes; gives its result."""
+    groups = [tuple(group) for group in places]
+    number = {group[0]: i for i, group in enumerate(groups)}
+    tensors = [
+        _Tensor(matrix, tuple(number))
+        if value == op.results[0]
+        else _Tensor(value, dims or ()).collapsed(*groups)
+        for value, dims in zip(reader.operands, _dims(reader), strict=True)
+    ]
+    operands = [t.value for t in tensors]
+    maps = [ir.AffineMap.get(2, 0, [ir.AffineDimExpr.get(number[d]) for d in t.dims]) for t in tensors]
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    ended = ir.Operation.create(
+        "linalg.generic",
+        results=[operands[-1].type],
+        operands=operands,
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "iterator_types": ir.ArrayAttr.get([parallel, parallel]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands) - 1, 1]),
+        },
+        regions=1,
+    )
+    reader.regions[0].blocks[0].append_to(ended.regions[0])
+    return ended.results[0]
+
+
+def _dims(op: Any) -> list[_Dims | None]:
+    """Return the loops that index each operand; None for one that other expressions index."""
+    maps = [list(m.value.results) for m in _linalg.get_indexing_maps(op)]
+    return [
+        tuple(ir.AffineDimExpr(e).position for e in exprs)
+        if all(isinstance(e, ir.AffineDimExpr) for e in exprs)
+        else None
+        for exprs in maps
+    ]
 
 
 def _products(tensors: list[_Tensor], batch: _Dims, fill: Any, *, is_read_as_matrix: bool) -> tuple[Any, Any]:
@@ -318,11 +389,13 @@ def _products(tensors: list[_Tensor], batch: _Dims, fill: Any, *, is_read_as_mat
     return product, loop.results[0]
 
 
-def _is_read_by_elements(op: Any) -> bool:
+def _reader_by_elements(op: Any) -> Any | None:
+    """Return the only op that reads an op's result, if it works by elements and has one result itself."""
     readers = [use.owner.operation for use in op.results[0].uses]
-    if len(readers) != 1 or readers[0].name != "linalg.generic":
-        return False
-    return all("parallel" in str(kind) for kind in ir.ArrayAttr(readers[0].attributes["iterator_types"]))
+    if len(readers) != 1 or readers[0].name != "linalg.generic" or len(readers[0].results) != 1:
+        return None
+    kinds = ir.ArrayAttr(readers[0].attributes["iterator_types"])
+    return readers[0] if all("parallel" in str(kind) for kind in kinds) else None
 
 
 def _passed_on(value: Any, start: _Tensor) -> Any:

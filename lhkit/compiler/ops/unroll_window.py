@@ -86,7 +86,7 @@ class _Window:
         if op.name != "linalg.generic" or len(op.results) != 1 or not _linalg.isa_convolution_op(op):
             raise SilenceableError("this is no convolution or pooling of tensors as linalg.generic", at=op)
         kinds = _linalg.infer_convolution_dimensions(op)
-        if list(kinds.input_channel):
+        if kinds is None or list(kinds.input_channel):  # None: it reads more than an image and a filter
             raise SilenceableError("it sums over channels, and not over a window only", at=op)
         maps = [list(m.value.results) for m in _linalg.get_indexing_maps(op)]
         extents = {}
