@@ -448,8 +448,7 @@ def build(
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()``
-    ask it.
+    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()`` ask it.
 
     Args:
         payload: What ``s.trace()`` applies the schedule to.

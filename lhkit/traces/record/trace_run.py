@@ -43,8 +43,13 @@ from lhkit.model.trace_record import (
 )
 from lhkit.traces.opt.opt_runs import opt_host
 from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
-from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
-from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
+from lhkit.traces.warnings.warning_list import (
+    check_kinds,
+    knobs_without_effect,
+    with_knob_warnings,
+    with_warnings,
+    without_warnings,
+)
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import TraceAnswer, TraceSchedule

@@ -31,8 +31,7 @@ class Moment:
     """A column of time.
 
     A turn is an iteration or alternative of ``step``; an ``elided`` moment has the first and last iteration
-    that
-    were not recorded. ``start`` (step -1) has the arguments of the entry.
+    that were not recorded. ``start`` (step -1) has the arguments of the entry.
     """
 
     kind: MomentKind
