@@ -34,7 +34,7 @@ from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
 from lhkit.compiler.machine.timing_runs import Timing
 from lhkit.compiler.machine.variant_trials import VariantBench
-from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
+from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.instructions import MachineCode

@@ -19,9 +19,8 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.repairs.dead_handles import propose_live_handles
+from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
 from lhkit.repairs.empty_matches import propose_for_empty_match
-from lhkit.repairs.fusion_order import propose_fusion_order
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -30,10 +29,8 @@ from lhkit.repairs.repair_context import (
     op_at,
     unified_diff,
 )
-from lhkit.repairs.repeated_handles import propose_deduplication
 from lhkit.repairs.unloadable_text import propose_for_text
-from lhkit.repairs.wrong_counts import propose_counts
-from lhkit.repairs.wrong_kinds import propose_kinds
+from lhkit.repairs.wrong_kinds import propose_counts, propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule

@@ -1,9 +1,10 @@
-"""Repairs of a step whose payload ops are not of the kind that it takes."""
+"""Repairs of a step that was given wrong numbers of sizes, handles or payload ops, or ops of the wrong kind."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import other_handles
@@ -13,11 +14,111 @@ from lhkit.repairs.repair_context import (
     Located,
     RepairContext,
     candidate,
+    edit_candidate,
     retyped_results,
     type_span,
+    with_more_results,
+    without_last_results,
 )
 from lhkit.text.script import Replacement
-from lhkit.text.step_arguments import arguments_of, result_types_of
+from lhkit.text.step_arguments import Argument, arguments_of, elements_of, result_types_of, set_argument
+from lhkit.text.step_edits import wrap_in_foreach
+
+_SPLIT = "transform.split_handle"
+_TOO_MANY = re.compile(r"expected at most ([0-9]+)")
+_SINGLE = re.compile(r"exactly (one|1|2)\b|single (payload|target|function|module)", re.IGNORECASE)
+_NEGATIVE = re.compile(r"-\s*([0-9]+)")
+# More handles are not split by name.
+_MOST_SPLIT = 8
+
+
+def propose_counts(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for sizes, splits, and steps that take one payload op."""
+    said = " ".join(d.message for d in context.step.diagnostics if d.severity == "error")
+    if (too_many := _TOO_MANY.search(said)) is not None:
+        yield from _fewer_sizes(context, int(too_many[1]))
+    yield from _positive_sizes(context)
+    if context.op.name == _SPLIT:
+        yield from _other_split(context)
+    elif _SINGLE.search(said):
+        yield from _one_at_a_time(context)
+
+
+def _lists(context: RepairContext) -> list[tuple[Argument, tuple[tuple[int, int], ...]]]:
+    text = context.script.text
+    found = [a for a in arguments_of(context.op) if text[a.start : a.start + 1] == "["]
+    return [(a, elements_of(context.op, a.start, a.end)) for a in found]
+
+
+def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
+    text, op = context.script.text, context.op
+    for argument, elements in _lists(context):
+        gone = [text[a:b] for a, b in elements[most:]]
+        if not gone or most == 0 or any("%" in size for size in gone):
+            continue
+        loops = sum(size != "0" for size in gone) if op.name.endswith("tile_using_for") else 0
+        fewer = without_last_results(context.script, op, loops)
+        if fewer is None:
+            continue
+        edits = [Replacement(elements[most - 1][1], elements[-1][1], ""), *fewer]
+        kept = ", ".join(text[a:b] for a, b in elements[:most])
+        title = f"Shorten {argument.name} to [{kept}]: there are {most} loops"
+        yield candidate("sizes", title, context.script, edits)
+
+
+def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:
+    text = context.script.text
+    for argument, elements in _lists(context):
+        matches = [_NEGATIVE.fullmatch(text, start, end) for start, end in elements]
+        edits = [Replacement(match.start(), match.end(), match[1]) for match in matches if match is not None]
+        if edits:
+            title = f"Make {argument.name} positive"
+            yield candidate("sizes", title, context.script, edits)
+
+
+def _other_split(context: RepairContext) -> Iterator[Candidate]:
+    script, op = context.script, context.op
+    change = context.before.get(context.step.operands[0].handle)
+    there, wanted = len(change.payload) if change else 0, len(op.values)
+    number = script.number_of(op)
+    title = f"Split into {there} handles, as many as there are payload ops"
+    edits: list[Replacement] | None = None
+    if 0 < there < wanted:
+        edits = without_last_results(script, op, wanted - there)
+        allow = partial(set_argument, script, number, "fail_on_payload_too_small", "false")
+        yield from edit_candidate("split-count", "Allow fewer ops", allow, 2)
+    elif wanted < there <= _MOST_SPLIT:
+        names = [context.fresh(f"%rest_{i}") for i in range(wanted, there)]
+        edits = with_more_results(script, op, names)
+    if there > wanted:
+        overflow = partial(set_argument, script, number, "overflow_result", f"{wanted - 1}")
+        yield from edit_candidate("split-count", f"Let {op.values[-1]} take what is left over", overflow, 1)
+    if edits:
+        yield candidate("split-count", title, script, edits)
+
+
+def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
+    script, op = context.script, context.op
+    for operand in dict.fromkeys(o.handle for o in context.step.operands):
+        change = context.before.get(operand)
+        located = context.locate(operand)
+        if change is None or located is None or not len(change.payload) > 1:
+            continue
+        number = len(change.payload)
+        title = f"Run step {context.step.index} for each of the {number} ops of {located.value}"
+        wrap = partial(wrap_in_foreach, script, script.number_of(op), handle=located.value)
+        yield from edit_candidate("each-alone", title, wrap)
+        if number > _MOST_SPLIT:
+            continue
+        for i in (0, number - 1):
+            names = [context.fresh(located.value, f"_part{k}") for k in range(number)]
+            types = ", ".join([located.type] * number)
+            line = f"{', '.join(names)} = {_SPLIT} {located.value} : ({located.type}) -> ({types})"
+            replaced = context.renamed_uses(context.uses_in_step(located), names[i])
+            which = "first" if i == 0 else "last"
+            title = f"Split {located.value} and use the {which} of its {number} ops"
+            yield candidate("split-count", title, script, [context.inserted(line), *replaced], 1)
+
 
 _PARENT, _CAST = "transform.get_parent_op", "transform.cast"
 _MATCH = "transform.structured.match"

@@ -13,8 +13,6 @@
 - ``user_folders``: Folders of the user: state, cache, and what lhkit's processes on one machine share.
 - ``sandbox``: Sandbox of the compiler's worker: it writes in folders of its own, starts no processes, opens
   no sockets.
-- ``syscall_filter``: Seccomp filter of the worker: system calls that start processes, open sockets, or reach
-  past Landlock.
 - ``c_compiler``: The system's C compiler, run by the client: the worker is not allowed to start processes.
 - ``reproducer``: Files that repeat a failure: the requests as they were sent, and how to send them again.
 - ``timing_conditions``: Signs of timings on this machine: a file per process that is timing, and a look at

@@ -5,9 +5,8 @@
   times.
 - ``timing_loops``: Loops in machine code for timing: calls repeated without Python, the FMA peak, and a large
   copy.
-- ``object_code``: Machine code of a kernel, as a disassembler reads it from the object file.
-- ``aarch64_code``: AArch64 machine code of a module, by the LLVM that llvmlite brings; it is read and never
-  run.
+- ``object_code``: Machine code of a kernel, as a disassembler reads it from the object file; AArch64's by
+  the LLVM that llvmlite brings.
 - ``disassembly``: Bytes to instructions, with what each accesses, where it goes, and the symbols it names.
 - ``timing_runs``: Timing in the worker: calls with everything in place, calibrated, warmed up, sampled one
   batch at a time.
