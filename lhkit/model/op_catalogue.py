@@ -15,7 +15,6 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
 from lhkit.model.op_words import sentence_for
 from lhkit.model.own_op_definition import OwnAttribute, OwnOp
-from lhkit.model.pass_policy import ALLOWED_PASSES
 from lhkit.model.step_form import AttributeValue, Form, TypedName, attribute_text, left_side
 
 HandleKind = Literal["op", "value", "param"]
@@ -157,35 +156,12 @@ class CatalogueOp:
         return next((a for a in self.attributes if a.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class PassOption:
-    """An option of a registered pass, with its default as the pass manager prints it."""
-
-    name: str
-    default: str
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredPass:
-    """A pass that ``transform.apply_registered_pass`` can run."""
-
-    name: str
-    options: tuple[PassOption, ...] = ()  # Those of its options that have a default
-    is_pipeline: bool = False
-
-    @property
-    def is_allowed(self) -> bool:
-        """Whether schedules may run it without ``--allow-pass``; see `lhkit.model.pass_policy`."""
-        return self.name in ALLOWED_PASSES
-
-
 @dataclass(frozen=True)
 class Catalogue:
     """All transform ops of one toolchain."""
 
     toolchain: tuple[str, ...]  # Bindings, their version and lhkit's, for which this was written down
     ops: tuple[CatalogueOp, ...]
-    passes: tuple[RegisteredPass, ...]
 
     @functools.cached_property
     def _by_name(self) -> Mapping[str, CatalogueOp]:

@@ -223,15 +223,6 @@ def form_with(form, attributes):
     return type(form)(form.op, form.operands, attributes, form.results, form.regions)
 
 
-def test_passes_come_with_their_options(catalogue):
-    passes = {p.name: p for p in catalogue.passes}
-    assert {"canonicalize", "cse", "one-shot-bufferize", "convert-scf-to-cf", "symbol-dce"} <= passes.keys()
-    assert ("max-iterations", "10") in {(o.name, o.default) for o in passes["canonicalize"].options}
-    assert len(passes) > 250
-    assert passes["canonicalize"].is_allowed
-    assert not passes["snapshot-op-locations"].is_allowed
-
-
 def test_json_and_back(catalogue):
     assert Catalogue.from_json(json.loads(json.dumps(catalogue.to_json()))) == catalogue
 

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.catalogue.corrections import ASSEMBLIES, correction_of
@@ -28,7 +27,7 @@ from lhkit.compiler.catalogue.op_trials import (
     with_examples,
 )
 from lhkit.compiler.extension.own_op_registry import known_ops
-from lhkit.compiler.ir.bindings import HOST, host_module, ir, new_context, passmanager
+from lhkit.compiler.ir.bindings import HOST, ir, new_context
 from lhkit.model.bindings_host import host_version
 from lhkit.model.op_catalogue import (
     AttributeKind,
@@ -37,57 +36,13 @@ from lhkit.model.op_catalogue import (
     CatalogueOp,
     EnumCase,
     OperandSpec,
-    PassOption,
     RegionKind,
     RegionSpec,
-    RegisteredPass,
     ResultSpec,
     Role,
     catalogue_op,
 )
 from lhkit.model.op_words import group_of, sentence_for
-
-_LIBRARIES = ("*.so", "*.dylib", "*.dll", "*.pyd")
-_NAME = re.compile(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?=\0)")
-_MOST_LETTERS = 70
-# Names that a linker may keep as the end of words that are no names, so that looking for words misses them.
-_HIDDEN = ("canonicalize",)
-_PRINTED = re.compile(r"any\((?P<name>[\w-]+)(?:\{(?P<options>.*)\})?\)\Z", re.DOTALL)
-_OPTION = re.compile(r"([\w-]+)=(\{[^{}]*\}|\S*)")
-
-
-def registered_passes() -> tuple[RegisteredPass, ...]:
-    """Return the passes and pipelines that may be run by name, with the options the pass manager prints.
-
-    The bindings have no list of passes, so every word of their libraries is tried as a pass's name. Options
-    without a default are not printed.
-    """
-    found = (_registered(word) for word in sorted(_library_words()))
-    return tuple(p for p in found if p is not None)
-
-
-def _library_words() -> set[str]:
-    words = set(_HIDDEN)
-    folder = Path(host_module("_mlir_libs").__path__[0])
-    for library in (path for pattern in _LIBRARIES for path in folder.glob(pattern)):
-        # A linker may keep a word only as the end of a longer one.
-        for match in set(_NAME.findall(library.read_bytes())):
-            if len(match) <= _MOST_LETTERS:
-                parts = match.decode().split("-")
-                words |= {"-".join(parts[i:]) for i in range(len(parts))}
-    return words
-
-
-def _registered(name: str) -> RegisteredPass | None:
-    try:
-        printed = str(passmanager.PassManager.parse(f"any({name})"))
-    except ValueError:
-        return None
-    match = _PRINTED.fullmatch(printed)
-    if match is None or match["name"] != name:
-        return RegisteredPass(name, is_pipeline=True)
-    return RegisteredPass(name, tuple(PassOption(n, d) for n, d in _OPTION.findall(match["options"] or "")))
-
 
 _MOST_CASES = 16
 _WORD = re.compile(r"[\w-]+|\S")
@@ -185,8 +140,7 @@ def introspect(lhkit_version: str) -> Catalogue:
     found, specs = _described_ops(), op_specs()
     with new_context():
         ops = tuple(with_examples(op, trial, specs) for op, trial in found.values())
-        passes = registered_passes()
-    return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
+    return Catalogue((HOST, host_version(HOST), lhkit_version), ops)
 
 
 def op_specs() -> Mapping[str, CatalogueOp]:
