@@ -120,14 +120,6 @@ class Count(int):
         made.is_exact = low is None
         return made
 
-    def describe(self) -> str:
-        """Return it in words: ``1,024 points``, ``about 1.2e+09 points (estimated: 1.1e+09 to 1.3e+09)``."""
-        if self.is_exact:
-            return f"{int(self):,} point{'' if self == 1 else 's'}"
-        if not self:
-            return f"at most {self.high:.3g} points (estimated: no draw met the constraints)"
-        return f"about {int(self):.3g} points (estimated: {self.low:.3g} to {self.high:.3g})"
-
 
 class Plan:
     """The points of a space: listed component by component where walks are short, else drawn by rejection.

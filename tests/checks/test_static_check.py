@@ -30,7 +30,7 @@ class Author:
     def sequence(self, name, body):
         argument = self.handle(f"%{name}")
         block = OutlineBlock(0, (argument,), tuple(body(argument)), ())
-        self.sequences.append(OutlineSequence(name, False, block))
+        self.sequences.append(OutlineSequence(name, block))
 
     def outline(self):
         return Outline(tuple(self.handles), tuple(self.sequences))

@@ -64,7 +64,6 @@ class _Outliner:
         self._sequences = [op for op in sequence_ops(home) if len(op.regions[0].blocks)]
         ops = [op for sequence in self._sequences for op in steps_in(sequence)]
         self._effects: dict[Any, Effects] = dict(zip(ops, effects_of(home, ops), strict=True))
-        self._matchers = {m for op in ops for m in referred_sequences(op, ("matchers", "matcher"))}
         self._numbers: dict[Any, int] = {}
         self._handles: list[OutlineHandle] = []
 
@@ -73,7 +72,7 @@ class _Outliner:
         for op in self._sequences:
             block = self._block(0, op.regions[0].blocks[0])
             name = sequence_path(op)
-            sequences.append(OutlineSequence(name, name in self._matchers, block))
+            sequences.append(OutlineSequence(name, block))
         return Outline(tuple(self._handles), tuple(sequences))
 
     def _block(self, region: int, block: Any) -> OutlineBlock:
@@ -207,7 +206,6 @@ def written_ops(source: Source) -> tuple[WrittenOp, ...]:
                 column=column,
                 results=names.results(op),
                 result_types=tuple(str(r.type) for r in op.results),
-                operand_types=tuple(str(v.type) for v in op.operands),
                 consumed=consumed.get(op, (False,) * len(op.operands)),
             )
         )
