@@ -152,10 +152,6 @@ def _go_back(workbench: WorkbenchCore, command: Command) -> None:
         session.set_knobs(dict(knobs), amends=is_other)
 
 
-def _forget_results(workbench: WorkbenchCore, _: Command) -> None:
-    workbench.runs.results = ()
-
-
 _MOST_FOUND = 24
 _MOST_RECIPES = 8
 
@@ -397,7 +393,6 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "propose": lambda workbench, _: _start_run(workbench, "propose"),
     "stop": lambda workbench, _: workbench.runs.stop(),
     "go_back": _go_back,
-    "forget_results": _forget_results,
     # {"handle": id}: try ops and recipes on a handle of the trace.
     "try_handle": lambda workbench, command: workbench.tryouts.start(
         workbench.current_trace(), workbench.parsed_script(), text(command, "handle")
