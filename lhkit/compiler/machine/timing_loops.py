@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 import time
+from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -19,74 +21,9 @@ COPY_BLOCK_BYTES = 512
 _VECTOR_BYTES = 64
 _ELEMENTS = {"float32": ("f32", 4), "float64": ("f64", 8)}
 
-_REPEAT = """
-llvm.func @repeat(%function: !llvm.ptr, %arguments: !llvm.ptr, %count: i64) {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  llvm.br ^head(%zero : i64)
-^head(%i: i64):
-  %more = llvm.icmp "slt" %i, %count : i64
-  llvm.cond_br %more, ^body, ^done
-^body:
-  llvm.call %function(%arguments) : !llvm.ptr, (!llvm.ptr) -> ()
-  %next = llvm.add %i, %one : i64
-  llvm.br ^head(%next : i64)
-^done:
-  llvm.return
-}
-llvm.func @nothing() {
-  llvm.return
-}
-"""
-
-_FMA = """
-llvm.func @{name}(%data: !llvm.ptr, %count: i64) {{
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %factor = llvm.load %data {{alignment = 64 : i64}} : !llvm.ptr -> {vector}
-  %term_place = llvm.getelementptr %data[64] : (!llvm.ptr) -> !llvm.ptr, i8
-  %term = llvm.load %term_place {{alignment = 64 : i64}} : !llvm.ptr -> {vector}
-  llvm.br ^loop(%zero, {starts} : i64, {types})
-^loop(%i: i64, {arguments}):
-{body}
-  %next = llvm.add %i, %one : i64
-  %more = llvm.icmp "slt" %next, %count : i64
-  llvm.cond_br %more, ^loop(%next, {ends} : i64, {types}), ^done
-^done:
-{sums}
-  %sum_place = llvm.getelementptr %data[128] : (!llvm.ptr) -> !llvm.ptr, i8
-  llvm.store {sum}, %sum_place {{alignment = 64 : i64}} : {vector}, !llvm.ptr
-  llvm.return
-}}
-"""
-
-_COPY = """
-llvm.func @{name}(%target: !llvm.ptr, %source: !llvm.ptr, %count: i64) {{
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %block = llvm.mlir.constant({block} : i64) : i64
-  llvm.br ^loop(%zero : i64)
-^loop(%i: i64):
-  %offset = llvm.mul %i, %block : i64
-  %from = llvm.getelementptr %source[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-  %to = llvm.getelementptr %target[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-{body}
-  %next = llvm.add %i, %one : i64
-  %more = llvm.icmp "slt" %next, %count : i64
-  llvm.cond_br %more, ^loop(%next : i64), ^done
-^done:
-  llvm.return
-}}
-"""
-
-_SYSTEM_COPY = """
-llvm.func @{name}(%target: !llvm.ptr, %source: !llvm.ptr, %count: i64) {{
-  %block = llvm.mlir.constant({block} : i64) : i64
-  %size = llvm.mul %count, %block : i64
-  "llvm.intr.memcpy"(%target, %source, %size) <{{isVolatile = false}}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
-  llvm.return
-}}
-"""
+_TEXT = Path(__file__).with_name("timing_loops.mlir").read_text(encoding="utf-8")
+# The first piece is the comment at the top.
+_REPEAT, _FMA, _COPY, _SYSTEM_COPY = map(Template, _TEXT.split("\n\n")[1:])
 
 
 class LoopLibrary:
@@ -110,7 +47,7 @@ def call_loop(address: int, *words: int) -> PreparedCall:
 @functools.cache
 def _repeat_library() -> LoopLibrary:
     """Return the loop; it lives as long as the process, since calls do not keep its code alive."""
-    return LoopLibrary(_REPEAT)
+    return LoopLibrary(_REPEAT.template)
 
 
 def repeated(call: PreparedCall, count: int) -> PreparedCall:
@@ -149,7 +86,7 @@ def fma_text(name: str, dtype: str, bits: int, accumulators: int, *, is_fused: b
     for i, value in enumerate(values[1:]):
         sums.append(f"  %sum{i} = llvm.fadd {total}, {value} : {vector}")
         total = f"%sum{i}"
-    return _FMA.format(
+    return _FMA.substitute(
         name=name,
         vector=vector,
         starts=", ".join(["%term"] * accumulators),
@@ -180,12 +117,12 @@ def copy_text(name: str, *, nontemporal: bool) -> str:
             f"  %to{offset} = llvm.getelementptr %to[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
             f"  llvm.store %value{offset}, %to{offset} {{alignment = 64 : i64{hint}}} : {vector}, !llvm.ptr",
         ]
-    return _COPY.format(name=name, block=COPY_BLOCK_BYTES, body="\n".join(loads + stores))
+    return _COPY.substitute(name=name, block=COPY_BLOCK_BYTES, body="\n".join(loads + stores))
 
 
 def system_copy_text(name: str) -> str:
     """Return the system's ``memcpy`` with the arguments of the loop of `copy_text`."""
-    return _SYSTEM_COPY.format(name=name, block=COPY_BLOCK_BYTES)
+    return _SYSTEM_COPY.substitute(name=name, block=COPY_BLOCK_BYTES)
 
 
 # What one core can do: multiply-adds and copied bytes a second, sampled beside the kernels.
