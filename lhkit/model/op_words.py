@@ -12,44 +12,6 @@ from typing import Any
 
 from lhkit.model.errors import usage_error
 
-FIND = "Find and select"
-ASK = "Ask in a matcher"
-TILE = "Tile and fuse"
-LOOPS = "Change loops"
-REWRITE = "Rewrite an op"
-PAD = "Pad and pack"
-VECTORIZE = "Vectorize"
-MEMORY = "Bufferize and place in memory"
-CLEAN = "Clean up"
-LOWER = "Convert and lower"
-CONTROL = "Control what is applied"
-PARAMETERS = "Parameters and knobs"
-SHOW = "Show and check"
-DEVICES = "GPUs and other devices"
-PATTERNS = "Patterns to apply"
-STRUCTURE = "Structure of a file"
-
-# The first rule that matches the name without its dialect decides; other roles have groups of their own.
-_RULES: tuple[tuple[str, str], ...] = (
-    (r"match(\..*)?", ASK),
-    (r"param\..*|tune\..*|smt\..*|get_type|num_associations", PARAMETERS),
-    (r"get_.*|pdl_match|select|cast|merge_handles|split_handle|replicate|collect_matching", FIND),
-    (r"structured\.match|sparse_tensor\.match\..*|irdl\.collect_matching|dlti\.query", FIND),
-    (r"(structured\.)?(gpu|nvgpu|xegpu)\..*", DEVICES),
-    (r"structured\.(tile_.*|fuse.*|multitile_sizes|continuous_tile_sizes|split|split_reduction)", TILE),
-    (r"structured\.(pad.*|pack.*|hoist_pad.*|lower_pack|lower_unpack)", PAD),
-    (r"structured\.(vectorize.*|hoist_redundant_.*)|affine\.super_vectorize", VECTORIZE),
-    (r"structured\.(promote.*|bufferize_to_allocation|eliminate_empty_tensors|insert_slice_to_copy)", MEMORY),
-    (r"structured\.(linalg_copy_to_memref|rewrite_in_destination_passing_style)", MEMORY),
-    (r"bufferization\..*|memref\..*", MEMORY),
-    (r"structured\.convert_to_loops|apply_registered_pass|apply_conversion_patterns", LOWER),
-    (r"structured\..*|func\..*|tensor\..*", REWRITE),
-    (r"loop\..*|scf\..*|affine\..*", LOOPS),
-    (r"apply_(cse|dce|licm|patterns)", CLEAN),
-    (r"alternatives|foreach.*|include|sequence", CONTROL),
-    (r"print|verify|annotate|debug\..*", SHOW),
-)
-
 
 @functools.cache
 def _tables() -> dict[str, Any]:
@@ -59,13 +21,14 @@ def _tables() -> dict[str, Any]:
 def group_of(name: str, role: str) -> str:
     """Return what one uses a transform op for, of its full name and its role."""
     if role == "structural":
-        return STRUCTURE
+        return "Structure of a file"
     if role == "structure-matcher":
-        return ASK
+        return "Ask in a matcher"
     if role != "step":
-        return PATTERNS
+        return "Patterns to apply"
     short = name.removeprefix("transform.")
-    return next((group for rule, group in _RULES if re.fullmatch(rule, short)), REWRITE)
+    rules: list[tuple[str, str]] = _tables()["groups"]["rules"]
+    return next((group for group, rule in rules if re.fullmatch(rule, short)), "Rewrite an op")
 
 
 def sentence_for(name: str, documentation: str) -> str:
