@@ -14,14 +14,7 @@ from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Provenance, Trace
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.traces.report.reproducer_folder import (
-    combined,
-    interpreter_options,
-    provenance_of,
-    short_names,
-    shorten,
-    trace_command,
-)
+from lhkit.traces.report import reproducer_folder
 from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 SITE = "https://godbolt.org"
@@ -36,8 +29,8 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
     UsageError if it would be longer than `LONGEST_URL` characters, or if one module cannot hold both.
     """
     provenance = Provenance(payload, schedule)
-    source = combined(provenance)
-    compiler = {"id": COMPILER, "options": interpreter_options(schedule)}
+    source = reproducer_folder.combined(provenance)
+    compiler = {"id": COMPILER, "options": reproducer_folder.interpreter_options(schedule)}
     state = {"sessions": [{"id": 1, "language": "mlir", "source": source, "compilers": [compiler]}]}
     packed = zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)
     url = f"{SITE}/clientstate/{base64.urlsafe_b64encode(packed).decode()}"
@@ -53,7 +46,7 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
 
 def trace_url(trace: Trace) -> str:
     """Return `compiler_explorer_url` of a trace; UsageError also if its texts are not known."""
-    provenance = provenance_of(trace)
+    provenance = reproducer_folder.provenance_of(trace)
     return compiler_explorer_url(provenance.payload, provenance.schedule)
 
 
@@ -68,10 +61,12 @@ def trace_markdown(trace: Trace, *, command: str | None = None) -> str:
 
     ``command`` replaces the command line that reproduces the trace.
     """
-    names = short_names(trace)
+    names = reproducer_folder.short_names(trace)
     parts = [_heading(trace, names), _cause(trace, names)]
     if trace.step_records:
-        parts.append(_folded("Steps", "text", shorten(plain_text(trace_lines(trace)), names), _STEPS))
+        parts.append(
+            _folded("Steps", "text", reproducer_folder.shorten(plain_text(trace_lines(trace)), names), _STEPS)
+        )
     parts += _texts(trace, names)
     parts.append(_how(trace, names, command))
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -95,8 +90,8 @@ def _cause(trace: Trace, names: dict[str, str]) -> str:
             f"step {s.index} ({s.op}): {w.kind}: {w.message}" for s in trace.step_records for w in s.warnings
         ]
         listed = fenced("text", cut_middle("\n".join(warned), _CAUSE)) if warned else "No warnings."
-        return f"{counted(ran, 'step')} ran.\n\n{shorten(listed, names)}"
-    return fenced("text", cut_middle(shorten(failure.describe(), names), _CAUSE))
+        return f"{counted(ran, 'step')} ran.\n\n{reproducer_folder.shorten(listed, names)}"
+    return fenced("text", cut_middle(reproducer_folder.shorten(failure.describe(), names), _CAUSE))
 
 
 def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
@@ -124,7 +119,7 @@ def _how(trace: Trace, names: dict[str, str], command: str | None) -> str:
     lines = []
     if command is None and given is not None:
         files = [_short(name, names) for name, _ in given.texts]
-        command = trace_command(given.schedule, files[0], files[1], files[2:])
+        command = reproducer_folder.trace_command(given.schedule, files[0], files[1], files[2:])
     if command is not None:
         lines.append(fenced("sh", cut_middle(command, _COMMAND)))
     bindings = (trace.toolchain.bindings, trace.toolchain.version)
