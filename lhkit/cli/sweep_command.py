@@ -37,8 +37,8 @@ from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
 from lhkit.sweeps.variant_record import SweepStatus, record_to_json
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import homeless_note
 from lhkit.worker.limits import Limits
-from lhkit.worker.user_folders import homeless_note
 
 _CONFIRMING = "confirming"
 # Failure kind of a sweep without a variant that is ok.

@@ -35,7 +35,7 @@ from lhkit.model.showable import Showable
 from lhkit.model.trace_record import HandleChange
 from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
 from lhkit.traces.record.placed_ops import PrintedIr, PrintedOp, read_printed
-from lhkit.worker.user_folders import state_folder
+from lhkit.worker.folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,8 @@
 - ``repair_context``: The input of a proposal (text, trace, step to repair), and the candidate edits.
 - ``dead_handles``: Repairs of a step whose handle is dead, lists an op twice, or is fused too early: a result
   instead, another match, another order.
-- ``empty_matches``: Repairs of a match that found nothing: another name, another root, an earlier place.
-- ``wrong_kinds``: Repairs of a step that was given too many or too few sizes, handles or payload ops, or ops of
-  the wrong kind.
+- ``wrong_kinds``: Repairs of a match that found nothing, and of a step that was given too many or too few
+  sizes, handles or payload ops, or ops of the wrong kind.
 - ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
 - ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.

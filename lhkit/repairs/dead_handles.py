@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
-from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
@@ -25,6 +24,7 @@ from lhkit.repairs.repair_context import (
     op_at,
     type_span,
 )
+from lhkit.repairs.wrong_kinds import other_roots
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement, indent_of, with_names
 from lhkit.text.step_arguments import set_argument

@@ -20,7 +20,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
-from lhkit.repairs.empty_matches import propose_for_empty_match
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -30,11 +29,11 @@ from lhkit.repairs.repair_context import (
     unified_diff,
 )
 from lhkit.repairs.unloadable_text import propose_for_text
-from lhkit.repairs.wrong_kinds import propose_counts, propose_kinds
+from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.reproducer_folder import provenance_of
+from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

@@ -11,10 +11,9 @@
 - ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
 - ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected results.
 - ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.
-- ``confirmation``: The result of a confirmation run: winner or tie, speed-up, and the bound of the hot loops.
+- ``confirmation``: The result of a confirmation run, and the sequential test for the fastest of a few programs.
 - ``confirmation_run``: Confirmation of a sweep's winner: the best few and the baseline, side by side, in
   fresh processes.
-- ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
 - ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by knobs.
 - ``sweep_summary``: The result of a sweep as a value: times, choices per payload, analysis of variance by knob.
 - ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.

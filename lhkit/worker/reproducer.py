@@ -21,10 +21,10 @@ import msgspec
 
 from lhkit.model import errors
 from lhkit.model.file_io import write_whole
+from lhkit.worker.folders import cache_folder
 from lhkit.worker.framing import encode, request_union
 from lhkit.worker.requests import Request, name_of
 from lhkit.worker.shared_arrays import dtype_named
-from lhkit.worker.user_folders import cache_folder
 
 # Version 1 had requests with a body behind their fields.
 SCHEMA = "lhkit.reproducer/2"

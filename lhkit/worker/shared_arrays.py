@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import in_gib
-from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 # Address in memory of each array or blob that lives in a file: the file and its length in bytes.
 Places = dict[int, tuple[str, int]]

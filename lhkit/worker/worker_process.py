@@ -20,12 +20,12 @@ import psutil
 from lhkit.model.errors import Failure, FailureKind, LhkitError, error_for, usage_error
 from lhkit.worker import framing
 from lhkit.worker.c_compiler import compile_c
+from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
 from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
-from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 # A message from the worker, garbage, or None at the end of the stream.
 Event = framing.FromWorker | framing.GarbageError | None

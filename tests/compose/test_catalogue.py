@@ -15,7 +15,7 @@ from lhkit.load import catalogue_cache as catalogues
 from lhkit.load import user_code
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.op_catalogue import Catalogue, Role
-from lhkit.worker.user_folders import kept_path
+from lhkit.worker.folders import kept_path
 
 STRUCTURAL = {"match.structured.yield", "named_sequence", "payload", "with_pdl_patterns", "yield"}
 

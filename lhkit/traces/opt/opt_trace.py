@@ -30,12 +30,14 @@ from lhkit.traces.opt.opt_runs import (
     align,
     diagnostics,
     ended_steps,
+    find_sequences_by_name,
     printed_payloads,
+    read_entry,
     tree_of,
+    without_sequences,
 )
-from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry, without_sequences
+from lhkit.worker.folders import temporary_place
 from lhkit.worker.limits import Limits
-from lhkit.worker.temp_folders import temporary_place
 
 _ENDINGS: Mapping[str, FailureKind] = {"timeout": "timeout", "crashed": "crash"}
 
