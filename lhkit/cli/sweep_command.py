@@ -27,9 +27,9 @@ from lhkit.draw.tables import format_ns
 from lhkit.load.loader import load_payload
 from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
-from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep, sweep
+from lhkit.sweeps.space import split_narrowings
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
 from lhkit.sweeps.sweep_summary import SweepResult

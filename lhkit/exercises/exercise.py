@@ -16,14 +16,19 @@ from lhkit.exercises.attempt import (
     CHOICES,
     TRUTHS,
     Attempt,
+    Check,
     Finding,
+    KernelTest,
     Note,
+    OtherTest,
     Problem,
+    Test,
     Verdict,
     allowed_points,
+    names,
     picture_of,
+    read_task,
 )
-from lhkit.exercises.task import Check, KernelTest, OtherTest, Test, names, read_task
 from lhkit.kernels.verification import compare_results
 from lhkit.lessons.lesson_list import SOLVED_SCHEMA, solved_exercises
 from lhkit.load.old_spellings import with_named_ops

@@ -18,7 +18,7 @@ from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_summary
-from lhkit.sweeps.axes import PAYLOAD_AXIS, Axis
+from lhkit.sweeps.space import PAYLOAD_AXIS, Axis
 from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import sweep_charts
-from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import describe_confirmation
+from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import best_of, timed_records
 

@@ -12,9 +12,8 @@ from sweeping_spaces import contains, make_space, sample, walk
 
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import space as plan
-from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.constraints import Constraint
-from lhkit.sweeps.space import Space, _permuted
+from lhkit.sweeps.space import Axis, Space, _permuted
 
 NAMES = "abcde"
 # Constraints as pairs: names, and what has to be true of their values.

@@ -30,7 +30,7 @@ from lhkit.compiler.extension.own_op_registry import known_ops
 from lhkit.compiler.ir.bindings import HOST, ir, new_context
 from lhkit.model import op_catalogue
 from lhkit.model.bindings_host import host_version
-from lhkit.model.op_words import group_of, sentence_for
+from lhkit.model.op_catalogue import group_of, sentence_for
 
 _MOST_CASES = 16
 _WORD = re.compile(r"[\w-]+|\S")
