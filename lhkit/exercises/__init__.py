@@ -13,8 +13,8 @@ Which ones are solved is remembered in the user's state folder: `progress` has t
 
 - ``exercise``: Exercises for the reader: statement, hints, verdicts, the record of solved ones, and the tests
   of answers.
-- ``attempt``: Exercise files, and attempts: what a reader handed in, traced and compiled when asked for, and its
-  verdict.
+- ``attempt``: Exercise files, and attempts: what a reader handed in, traced and compiled when asked for, and
+  its verdict.
 """
 
 from lhkit.exercises.attempt import Finding, Note, Verdict, names

@@ -1,8 +1,8 @@
 """Sweeps over the knobs of a schedule: space, strategies, executors, store, winner, charts.
 
 - ``variant_record``: Variants as a sweep found them: one record each, a line of the store.
-- ``space``: The space of a sweep: its axes (knobs and payloads), constraints, and its points: by backtracking up
-  to an effort, else drawn.
+- ``space``: The space of a sweep: its axes (knobs and payloads), constraints, and its points: by backtracking
+  up to an effort, else drawn.
 - ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
   by name.
 - ``engine``: Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends
