@@ -93,12 +93,7 @@ _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
 
 def judge_repair(
-    context: RepairContext,
-    repaired: Trace,
-    script: Script,
-    ops: Mapping[int, int],
-    *,
-    same_payload: bool,
+    context: RepairContext, repaired: Trace, script: Script, ops: Mapping[int, int], *, same_payload: bool
 ) -> int | None:
     """Return the doubt that a repair's trace adds, None unless the step passes and no other does worse.
 

@@ -40,14 +40,7 @@ from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
 from lhkit.model.trace_json import handle_to_json, step_to_json
-from lhkit.model.trace_record import (
-    HandleChange,
-    HandleRecord,
-    Invalidation,
-    Operand,
-    StepStatus,
-    TraceStep,
-)
+from lhkit.model.trace_record import HandleChange, HandleRecord, Invalidation, Operand, StepStatus, TraceStep
 from lhkit.worker.requests import Application, Source
 
 # Of a longer loop only the first and last half as many iterations are recorded.

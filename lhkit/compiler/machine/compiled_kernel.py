@@ -112,9 +112,7 @@ class CompiledKernel:
         return self.recipe.threads
 
     def prepare(
-        self,
-        arguments: Sequence[np.ndarray | np.generic],
-        results: Sequence[np.ndarray | np.dtype[Any]],
+        self, arguments: Sequence[np.ndarray | np.generic], results: Sequence[np.ndarray | np.dtype[Any]]
     ) -> PreparedCall:
         """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 

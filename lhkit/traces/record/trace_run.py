@@ -14,12 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from lhkit.load.loader import (
-    application_of,
-    as_payload,
-    as_schedule,
-    payload_source,
-)
+from lhkit.load.loader import application_of, as_payload, as_schedule, payload_source
 from lhkit.load.target_choice import cpu_name
 from lhkit.load.user_code import own_op_texts
 from lhkit.model import trace_record as record

@@ -52,11 +52,7 @@ def shorten(text: str, names: Mapping[str, str]) -> str:
 
 
 def trace_command(
-    schedule: Schedule,
-    payload_file: str,
-    schedule_file: str,
-    libraries: Sequence[str],
-    ops: Sequence[str] = (),
+    schedule: Schedule, payload_file: str, schedule_file: str, libraries: Sequence[str], ops: Sequence[str] = ()
 ) -> str:
     """Return the command line that reproduces a trace with these files."""
     words = ["lhkit", "trace", payload_file, schedule_file]
