@@ -18,7 +18,6 @@ CATALOGUE = Catalogue(
         op("d.pattern_split_reduction", "A set of patterns.", "", "pattern"),
         op("e.other", "Nothing.", "Nothing at all."),
     ),
-    (),
 )
 
 
