@@ -162,7 +162,7 @@ class _HostState:
         variant = Variant((), subject, values, (), "")
         trial = asyncio.run(self.executor.try_variant(variant, best_ns, known))
         if trial.status == "same" and trial.ir_sha256 not in (known or ()):
-            # It was tried here, but what came of it has not reached the sweep.
+            # It was tried here, but its record has not reached the sweep.
             trial = asyncio.run(self.executor.try_variant(variant, best_ns, None))
         if trial.status != "wrong-result":
             return Answer(self.environment, trial)

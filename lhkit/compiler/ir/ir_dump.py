@@ -113,7 +113,7 @@ class _PayloadOutliner:
 
     def outline(self, root: Any) -> ir_outline.PayloadOutline:
         self._define(root, None, 0, 0)
-        # A value may be used in a block that stands before its own, so operands come last.
+        # A value may be used in a block before its own in the text, so operands come last.
         ops = [
             dataclasses.replace(outlined, operands=tuple([self._numbers[v] for v in op.operands]))
             for op, outlined in self._ops

@@ -302,7 +302,7 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
     """Return the module of a recipe's payload, in the current context, and the function of it.
 
     Raises:
-        PayloadError: No NumPy array stands for an argument or result.
+        PayloadError: An argument or result has no NumPy equivalent.
     """
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)
