@@ -65,7 +65,7 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
 
     Then the tile sizes of one schedule are swept, and the best few timed again. Prints the tables and writes
     CSV files, plots (PNG and SVG), the records of the sweep, a self-contained HTML page, and one beside it for
-    each schedule without libraries, to step through it.
+    each schedule that stands alone, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
     payload = load_payload(_PAYLOAD, limits=limits)
