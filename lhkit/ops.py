@@ -12,8 +12,7 @@
 from __future__ import annotations
 
 from lhkit.load.user_code import full_catalogue
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.op_words import PayloadOp, payload_op, payload_ops
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp, PayloadOp, payload_op, payload_ops
 
 __all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
 

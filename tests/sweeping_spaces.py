@@ -4,9 +4,8 @@ import itertools
 
 from lhkit.model.knob import Knob
 from lhkit.model.schedule import NamedSequence, Schedule
-from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.constraints import as_constraint
-from lhkit.sweeps.space import Space
+from lhkit.sweeps.space import Axis, Space
 
 
 def make_space(axes, *constraints):

@@ -39,3 +39,14 @@ def damaged(text, seed, times=8):
         new = draw.choice(["", "", text[at:end] * 2, *'"{}()<>%#@!^/\\\n\0é', "//", "{-#", "#-}", "->", '"}'])
         text = text[:at] + new + text[end:]
     return text
+
+
+def old_side(diff):
+    """Return the old payload of a diff."""
+    numbered = [(i.old, i.text if i.old_text is None else i.old_text) for i in diff.lines if i.old]
+    return "".join(f"{text}\n" for _, text in sorted(numbered))
+
+
+def new_side(diff):
+    """Return the new payload of a diff."""
+    return "".join(f"{i.text}\n" for i in diff.lines if i.new)

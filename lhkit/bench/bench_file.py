@@ -14,14 +14,7 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import Failure, UsageError, usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.knob import KnobValue
-from lhkit.model.measurement import (
-    CacheState,
-    Comparison,
-    CoreLimits,
-    Measurement,
-    TimedBy,
-    Verification,
-)
+from lhkit.model.measurement import CacheState, Comparison, CoreLimits, Measurement, TimedBy, Verification
 from lhkit.model.sample_statistics import PERCENTILES, Summary, judge_run, rank_entries, summarize
 
 SCHEMA: Literal["lhkit.bench/1"] = "lhkit.bench/1"

@@ -74,36 +74,23 @@ class Sampling:
     _generation: int = -1
 
     def take(
-        self,
-        kernels: Mapping[str, Kernel],
-        inputs: Sequence[NDArray[Any]],
-        *,
-        batch_ns: int,
-        rounds: int,
-        seconds: float,
-        seed: int,
-        cache: CacheState = "warm",
-        alignment_bytes: int = 64,
-        pin: bool = True,
-        from_python: bool = False,
-        progress: Progress | None = None,
+        self, batch_ns: int, rounds: int, seconds: float, seed: int, progress: Progress | None = None
     ) -> None:
-        """Take all samples, from preparation to the last round; then the worker forgets the calls."""
-        self._prepare(kernels, inputs, cache, alignment_bytes, pin, from_python)
+        """Take all samples of prepared calls, to the last round; then the worker forgets the calls."""
         try:
             self._warm_up(batch_ns)
             self._run(rounds, seconds, random.Random(seed), progress)
         finally:
             self._release()
 
-    def _prepare(
+    def prepare(
         self,
         kernels: Mapping[str, Kernel],
         inputs: Sequence[NDArray[Any]],
-        cache: CacheState,
-        alignment_bytes: int,
-        pin: bool,
-        from_python: bool,
+        cache: CacheState = "warm",
+        alignment_bytes: int = 64,
+        pin: bool = True,
+        from_python: bool = False,
     ) -> None:
         """Have the worker set up all calls."""
         targets = {kernel.target for kernel in kernels.values()}
@@ -271,19 +258,8 @@ def measure(
     names += [outsider.name for outsider in outsiders]
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
-    sampling.take(
-        kernels,
-        inputs,
-        batch_ns=_BATCH_NS,
-        rounds=rounds,
-        seconds=seconds,
-        seed=seed,
-        cache=cache,
-        alignment_bytes=alignment_bytes,
-        pin=pin,
-        from_python=from_python,
-        progress=progress,
-    )
+    sampling.prepare(kernels, inputs, cache, alignment_bytes, pin, from_python)
+    sampling.take(_BATCH_NS, rounds, seconds, seed, progress)
     return Comparison(
         payload=first.payload.source,
         payload_sha256=first.payload.sha256,
@@ -312,7 +288,8 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     first = _checked(kernels)
     inputs = _inputs(kernels, default_arguments(first.payload, first.function, seed))
     sampling = Sampling(first.worker, list(kernels), None)
-    sampling.take(kernels, inputs, batch_ns=_SHORT_BATCH_NS, rounds=rounds, seconds=DEFAULT_SECONDS, seed=seed)
+    sampling.prepare(kernels, inputs)
+    sampling.take(_SHORT_BATCH_NS, rounds, DEFAULT_SECONDS, seed)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 

@@ -6,6 +6,5 @@
   payload is given.
 - ``transfer_functions``: Transfer functions of transform ops: the abstract sets of their results, and dead
   handles.
-- ``abstract_interpreter``: Abstract interpretation of a schedule to find uses of dead handles.
-- ``schedule_check``: The public check of a schedule, and its report as text.
+- ``schedule_check``: The public check of a schedule: abstract interpretation to find uses of dead handles.
 """

@@ -7,22 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lhkit.checks.op_facts import (
-    AS_OPERAND,
-    FACTS,
-    FUNCTION,
-    INTERFACES,
-    MODULE,
-    NO_FACTS,
-    Kinds,
-    OpFacts,
-    ResultFact,
-    is_loop,
-    is_outer,
-    is_plain,
-    kinds_intersect,
-    kinds_of_type,
-)
+from lhkit.checks import op_facts
 from lhkit.checks.points_to import (
     AbstractSet,
     Nesting,
@@ -55,13 +40,13 @@ class AbstractPayload:
     # Ops that only read give the same for the same operands as long as nothing changes.
     known: dict[object, list[SetUnion]] = field(default_factory=dict)
 
-    def new(self, kinds: Kinds = None, *, is_exact: bool = True) -> AbstractSet:
+    def new(self, kinds: op_facts.Kinds = None, *, is_exact: bool = True) -> AbstractSet:
         """Return a set without relations."""
         ops = AbstractSet(kinds, is_exact)
         self.sets.append(ops)
         return ops
 
-    def part_of(self, whole: SetUnion, kinds: Kinds = None) -> AbstractSet:
+    def part_of(self, whole: SetUnion, kinds: op_facts.Kinds = None) -> AbstractSet:
         """Return a set for some of the ops of a union."""
         own = {c.kinds for c in whole}
         ops = self.new(kinds or (next(iter(own)) if len(own) == 1 else None))
@@ -78,9 +63,9 @@ class AbstractPayload:
                 ops.invalidate_relations()
 
 
-def facts_of(op: OutlineOp) -> OpFacts:
+def facts_of(op: OutlineOp) -> op_facts.OpFacts:
     """Return the facts about an op."""
-    return FACTS.get(op.name, NO_FACTS)
+    return op_facts.FACTS.get(op.name, op_facts.NO_FACTS)
 
 
 class TransferFunction:
@@ -115,15 +100,15 @@ class TransferFunction:
         for i, fact in enumerate(facts):
             if fact is not None and fact.relation == "new":
                 self._nest(i, fact, made)
-        parts = [c for sets in made for c in sets if self._facts.results[:1] == (ResultFact("part"),)]
+        parts = [c for sets in made for c in sets if self._facts.results[:1] == (op_facts.ResultFact("part"),)]
         for part in parts:
             part.disjoint |= {p for p in parts if p is not part}
         return [frozenset(sets) for sets in made]
 
-    def _result(self, index: int, fact: ResultFact | None) -> list[AbstractSet]:
+    def _result(self, index: int, fact: op_facts.ResultFact | None) -> list[AbstractSet]:
         if self._results[index].kind == "param":
             return []
-        kinds = kinds_of_type(self._results[index].type)
+        kinds = op_facts.kinds_of_type(self._results[index].type)
         if fact is None:
             return [self._anything(kinds)]
         whole = frozenset().union(*self._operands) if fact.of < 0 else self._operands[fact.of]
@@ -143,11 +128,11 @@ class TransferFunction:
             return [self._apart(whole, fact)]
         return [self._new(ops, fact, kinds) for ops in sorted(whole, key=self._store.sets.index)]
 
-    def _named(self, attribute: str) -> Kinds:
+    def _named(self, attribute: str) -> op_facts.Kinds:
         names = _QUOTED.findall(self._attributes.get(attribute, ""))
         return frozenset(names) if names else None
 
-    def _anything(self, kinds: Kinds) -> AbstractSet:
+    def _anything(self, kinds: op_facts.Kinds) -> AbstractSet:
         ops = self._store.new(kinds)
         for number, operand in enumerate(self._operands):
             for each in operand:
@@ -160,15 +145,15 @@ class TransferFunction:
                     each.nestings.append(Nesting(frozenset({ops}), is_certain=False))
         return ops
 
-    def _new(self, old: AbstractSet, fact: ResultFact, kinds: Kinds) -> AbstractSet:
-        if fact.kind == AS_OPERAND:
+    def _new(self, old: AbstractSet, fact: op_facts.ResultFact, kinds: op_facts.Kinds) -> AbstractSet:
+        if fact.kind == op_facts.AS_OPERAND:
             ops = self._store.new(kinds or old.kinds, is_exact=old.is_exact)
         else:
             ops = self._store.new(kinds or (frozenset({fact.kind}) if fact.kind else None))
         ops.nestings = old.enclosing()
         return ops
 
-    def _nest(self, index: int, fact: ResultFact, made: list[list[AbstractSet]]) -> None:
+    def _nest(self, index: int, fact: op_facts.ResultFact, made: list[list[AbstractSet]]) -> None:
         outer, is_direct = None, True
         if self._facts.nests and index > 1:
             outer = index - 1
@@ -187,20 +172,20 @@ class TransferFunction:
     def _found(self, scope: SetUnion) -> AbstractSet:
         names, interface = self._named("ops"), self._attributes.get("interface", "").partition(" ")[0]
         kinds = names
-        if names is None and interface.isdigit() and int(interface) < len(INTERFACES):
-            kinds = frozenset({INTERFACES[int(interface)]})
+        if names is None and interface.isdigit() and int(interface) < len(op_facts.INTERFACES):
+            kinds = frozenset({op_facts.INTERFACES[int(interface)]})
         more = set(self._attributes) - {"ops" if names else "interface"}
         return match_under(self._store, scope, kinds, bool(more) or kinds is None, self._live())
 
-    def _near(self, whole: SetUnion, kinds: Kinds) -> AbstractSet:
+    def _near(self, whole: SetUnion, kinds: op_facts.Kinds) -> AbstractSet:
         ops = self._store.new(kinds)
         ops.near = (self._op.name, whole)
         for each in whole:
             for i in each.enclosing():
-                is_outer_one = len(whole) == 1 and all(is_outer(c.kinds) for c in i.sets)
+                is_outer_one = len(whole) == 1 and all(op_facts.is_outer(c.kinds) for c in i.sets)
                 ops.nestings.append(Nesting(i.sets, i.is_certain and is_outer_one))
             # All ops of an interface are likely to have producers and consumers among them.
-            if each.search is not None and each.kinds is not None and each.kinds <= set(INTERFACES):
+            if each.search is not None and each.kinds is not None and each.kinds <= set(op_facts.INTERFACES):
                 ops.add_may_alias(each)
             # Producers of consumers, and consumers of producers, may be where one came from.
             if each.near is not None and _OPPOSITE.get(self._op.name) == each.near[0]:
@@ -208,16 +193,18 @@ class TransferFunction:
                     ops.add_may_alias(origin)
         return ops
 
-    def _apart(self, whole: SetUnion, fact: ResultFact) -> AbstractSet:
+    def _apart(self, whole: SetUnion, fact: op_facts.ResultFact) -> AbstractSet:
         ops = self._store.new(frozenset({fact.kind}) if fact.kind else None)
         around = [i for each in whole for i in each.enclosing()]
-        ops.nestings = [i for i in around if all(kinds_intersect(c.kinds, MODULE) for c in i.sets)]
+        ops.nestings = [
+            i for i in around if all(op_facts.kinds_intersect(c.kinds, op_facts.MODULE) for c in i.sets)
+        ]
         return ops
 
-    def _around(self, whole: SetUnion, kinds: Kinds) -> list[AbstractSet]:
+    def _around(self, whole: SetUnion, kinds: op_facts.Kinds) -> list[AbstractSet]:
         kinds = kinds or self._named("op_name")
         if kinds is None and "isolated_from_above" in self._attributes:
-            kinds = FUNCTION
+            kinds = op_facts.FUNCTION
         is_next = "nth_parent" not in self._attributes or self._attributes["nth_parent"].startswith("1 ")
         if is_next and "isolated_from_above" not in self._attributes:
             direct = [_directly_around(each, kinds) for each in whole]
@@ -235,42 +222,42 @@ class TransferFunction:
         """Relate a parent to the sets that its child is known to be nested in."""
         direct = _directly_outward(child)
         # Matched loops may be nested in one another.
-        if child.search is not None and is_loop(child.kinds) and not is_outer(parent.kinds):
+        if child.search is not None and op_facts.is_loop(child.kinds) and not op_facts.is_outer(parent.kinds):
             parent.add_may_alias(child)
         for container in child.containers():
             one = frozenset({container})
-            if is_outer(container.kinds):
-                if kinds_intersect(parent.kinds, container.kinds):
+            if op_facts.is_outer(container.kinds):
+                if op_facts.kinds_intersect(parent.kinds, container.kinds):
                     # Functions do not nest: the one around an op nested in one of these is among them.
-                    if parent.kinds == FUNCTION and is_must_nested(child, one):
+                    if parent.kinds == op_facts.FUNCTION and is_must_nested(child, one):
                         parent.add_superset(one)
                     parent.add_may_alias(container)
-                elif not kinds_intersect(child.kinds, container.kinds):
+                elif not op_facts.kinds_intersect(child.kinds, container.kinds):
                     parent.nestings.append(Nesting(one, is_certain=is_must_nested(child, one)))
-            elif is_outer(parent.kinds):
+            elif op_facts.is_outer(parent.kinds):
                 if container.kinds is not None:
                     container.nestings.append(Nesting(frozenset({parent}), is_certain=container in direct))
-            elif is_loop(container.kinds):
-                if parent.kinds is None or kinds_intersect(parent.kinds, container.kinds):
+            elif op_facts.is_loop(container.kinds):
+                if parent.kinds is None or op_facts.kinds_intersect(parent.kinds, container.kinds):
                     parent.add_may_alias(container)
                 container.nestings.append(Nesting(frozenset({parent}), is_certain=False))
                 parent.nestings.append(Nesting(one, is_certain=False))
 
 
 def match_under(
-    store: AbstractPayload, scope: SetUnion, kinds: Kinds, is_filtered: bool, live: set[AbstractSet]
+    store: AbstractPayload, scope: SetUnion, kinds: op_facts.Kinds, is_filtered: bool, live: set[AbstractSet]
 ) -> AbstractSet:
     """Return a set for the ops of some kinds under others, related to the existing sets."""
     ops = store.new(kinds)
     ops.search = Search(scope, store.version, is_filtered)
     relate_match(ops, live)
-    if is_plain(kinds) and all(is_plain(c.kinds) for c in scope):
+    if op_facts.is_plain(kinds) and all(op_facts.is_plain(c.kinds) for c in scope):
         ops.add_superset(scope)
         return ops
     ops.nestings.append(Nesting(scope, is_certain=True))
     # A search looks at the ops of its scope too.
     for each in scope:
-        if not is_outer(each.kinds) and (kinds is None or kinds_intersect(kinds, each.kinds)):
+        if not op_facts.is_outer(each.kinds) and (kinds is None or op_facts.kinds_intersect(kinds, each.kinds)):
             ops.add_may_alias(each)
     return ops
 
@@ -284,7 +271,7 @@ def _directly_outward(ops: AbstractSet) -> set[AbstractSet]:
     return set(reachable([ops], outward))
 
 
-def _directly_around(ops: AbstractSet, kinds: Kinds) -> AbstractSet | None:
+def _directly_around(ops: AbstractSet, kinds: op_facts.Kinds) -> AbstractSet | None:
     """Return the set that directly encloses another, if it is unique and of these kinds."""
     for i in ops.nestings:
         if i.is_direct and i.is_certain and len(i.sets) == 1:

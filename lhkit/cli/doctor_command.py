@@ -30,10 +30,10 @@ from lhkit.payloads import fc_relu
 from lhkit.traces.opt.opt_runs import VARIABLE, opt_host
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import shared_worker
+from lhkit.worker.folders import homeless_note, state_folder
 from lhkit.worker.limits import default_memory_bytes
 from lhkit.worker.requests import Describe, TryDefences
 from lhkit.worker.sandbox import SANDBOX_VARIABLE
-from lhkit.worker.user_folders import homeless_note, state_folder
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
 _TRACED, _COMPILED, _WRITTEN = "a schedule is traced", "a kernel is compiled, and right", "files can be written"

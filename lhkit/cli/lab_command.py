@@ -22,9 +22,8 @@ from lhkit.lessons.lesson_list import (
     reset_notebook,
 )
 from lhkit.model.file_io import write_file
+from lhkit.worker.folders import collect_abandoned, home_folder, homeless_note, temporary_place
 from lhkit.worker.process_groups import still_running
-from lhkit.worker.temp_folders import collect_abandoned, temporary_place
-from lhkit.worker.user_folders import home_folder, homeless_note
 
 # By path: an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"

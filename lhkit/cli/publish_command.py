@@ -13,7 +13,7 @@ from lhkit.lessons.publishing import PublishedNotebook, publish_notebook
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
 from lhkit.show.comparison_page import links_page
-from lhkit.worker.temp_folders import temporary_place
+from lhkit.worker.folders import temporary_place
 
 
 @click.command("publish", epilog="Example: lhkit publish --out site --execute")

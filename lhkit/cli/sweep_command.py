@@ -27,9 +27,9 @@ from lhkit.draw.tables import format_ns
 from lhkit.load.loader import load_payload
 from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
-from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep, sweep
+from lhkit.sweeps.space import split_narrowings
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
 from lhkit.sweeps.sweep_summary import SweepResult
@@ -37,8 +37,8 @@ from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
 from lhkit.sweeps.variant_record import SweepStatus, record_to_json
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import homeless_note
 from lhkit.worker.limits import Limits
-from lhkit.worker.user_folders import homeless_note
 
 _CONFIRMING = "confirming"
 # Failure kind of a sweep without a variant that is ok.

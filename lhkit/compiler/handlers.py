@@ -34,68 +34,13 @@ from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
 from lhkit.compiler.machine.timing_runs import Timing
 from lhkit.compiler.machine.variant_trials import VariantBench
-from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
+from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.instructions import MachineCode
 from lhkit.model.step_form import WrittenForm
-from lhkit.worker import framing
+from lhkit.worker import framing, kernel_requests, requests
 from lhkit.worker.framing import Progress
-from lhkit.worker.kernel_requests import (
-    CallAnswer,
-    CallKernel,
-    CollectResults,
-    Compile,
-    CompiledAnswer,
-    Disassemble,
-    KernelSpec,
-    Lower,
-    MemoryAnswer,
-    PrepareSweep,
-    PrepareTiming,
-    ReadMachineCode,
-    ReadMemory,
-    ReleaseSweep,
-    ReleaseTiming,
-    RoundAnswer,
-    RunReference,
-    TimeRound,
-    TimingAnswer,
-    TryVariant,
-    VariantAnswer,
-    WarmUp,
-    WarmUpAnswer,
-)
-from lhkit.worker.requests import (
-    Answer,
-    AppliedPayload,
-    Apply,
-    ApplyByPass,
-    AskSpelling,
-    CountWork,
-    Describe,
-    Description,
-    ListOwnOps,
-    LoadOps,
-    LoadPayload,
-    LoadSchedule,
-    MakeCatalogue,
-    OutlinePayload,
-    OutlineSchedule,
-    PayloadAnswer,
-    Ping,
-    ReadForms,
-    ReadTilings,
-    Request,
-    ScheduleAnswer,
-    Source,
-    StepOutcome,
-    TraceAnswer,
-    TraceSchedule,
-    TryDefences,
-    TrySteps,
-    Value,
-)
 from lhkit.worker.sandbox import explain_refusal, find_defences
 from lhkit.worker.serving import Ask, Send
 from lhkit.worker.shared_arrays import (
@@ -142,40 +87,42 @@ class Handlers:
         self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
-        self._by_type: dict[type[Request[Any]], Callable[[Any], Answer]] = {
-            Ping: lambda _: Answer(),
-            Describe: lambda _: _describe(),
-            AskSpelling: lambda _: Value(elementwise_spelling()),
-            TryDefences: lambda _: Value(find_defences()),
-            LoadOps: lambda r: Value(tuple(load_op_file(r.file, r.text.decode()))),
-            ListOwnOps: lambda _: Value(tuple(known_ops())),
-            MakeCatalogue: _make_catalogue,
-            LoadPayload: _load_payload,
-            LoadSchedule: self._load_schedule,
-            Apply: self._apply,
-            ApplyByPass: _apply_by_pass,
-            ReadForms: _read_forms,
-            CountWork: lambda r: Value(work_of(r.payload, r.function, r.shapes)),
-            ReadTilings: lambda r: Value(tilings_of(r.payload)),
-            OutlineSchedule: lambda r: Value(outline_schedule(r.application)),
-            OutlinePayload: lambda r: Value(outline_payload(r.payload)),
-            TraceSchedule: _trace,
-            TrySteps: self._try_steps,
-            Compile: self._compile,
-            Lower: lambda r: Value(lowered_text(self._recipe(r.spec), r.stage, self._progress)),
-            Disassemble: self._disassemble,
-            ReadMachineCode: self._read_machine_code,
-            ReadMemory: self._read_memory,
-            CallKernel: self._call,
-            CollectResults: self._collect,
-            RunReference: self._run_reference,
-            PrepareTiming: self._prepare_timing,
-            WarmUp: self._warm_up,
-            TimeRound: self._time_round,
-            ReleaseTiming: self._release_timing,
-            PrepareSweep: self._prepare_sweep,
-            TryVariant: self._try_variant,
-            ReleaseSweep: self._release_sweep,
+        self._by_type: dict[type[requests.Request[Any]], Callable[[Any], requests.Answer]] = {
+            requests.Ping: lambda _: requests.Answer(),
+            requests.Describe: lambda _: _describe(),
+            requests.AskSpelling: lambda _: requests.Value(elementwise_spelling()),
+            requests.TryDefences: lambda _: requests.Value(find_defences()),
+            requests.LoadOps: lambda r: requests.Value(tuple(load_op_file(r.file, r.text.decode()))),
+            requests.ListOwnOps: lambda _: requests.Value(tuple(known_ops())),
+            requests.MakeCatalogue: _make_catalogue,
+            requests.LoadPayload: _load_payload,
+            requests.LoadSchedule: self._load_schedule,
+            requests.Apply: self._apply,
+            requests.ApplyByPass: _apply_by_pass,
+            requests.ReadForms: _read_forms,
+            requests.CountWork: lambda r: requests.Value(work_of(r.payload, r.function, r.shapes)),
+            requests.ReadTilings: lambda r: requests.Value(tilings_of(r.payload)),
+            requests.OutlineSchedule: lambda r: requests.Value(outline_schedule(r.application)),
+            requests.OutlinePayload: lambda r: requests.Value(outline_payload(r.payload)),
+            requests.TraceSchedule: _trace,
+            requests.TrySteps: self._try_steps,
+            kernel_requests.Compile: self._compile,
+            kernel_requests.Lower: lambda r: requests.Value(
+                lowered_text(self._recipe(r.spec), r.stage, self._progress)
+            ),
+            kernel_requests.Disassemble: self._disassemble,
+            kernel_requests.ReadMachineCode: self._read_machine_code,
+            kernel_requests.ReadMemory: self._read_memory,
+            kernel_requests.CallKernel: self._call,
+            kernel_requests.CollectResults: self._collect,
+            kernel_requests.RunReference: self._run_reference,
+            kernel_requests.PrepareTiming: self._prepare_timing,
+            kernel_requests.WarmUp: self._warm_up,
+            kernel_requests.TimeRound: self._time_round,
+            kernel_requests.ReleaseTiming: self._release_timing,
+            kernel_requests.PrepareSweep: self._prepare_sweep,
+            kernel_requests.TryVariant: self._try_variant,
+            kernel_requests.ReleaseSweep: self._release_sweep,
         }
         self.request_types = tuple(self._by_type)
 
@@ -184,7 +131,7 @@ class Handlers:
         for kernel in kernels:
             self._kernels.pop(kernel, None)
 
-    def answer(self, request: Request[Any]) -> Answer:
+    def answer(self, request: requests.Request[Any]) -> requests.Answer:
         """Return the answer to a request.
 
         Raises:
@@ -204,11 +151,11 @@ class Handlers:
             text = module.operation.get_asm(large_elements_limit=_ELIDED_ELEMENTS)
         self._send(Progress(stage, text))
 
-    def _load_schedule(self, request: LoadSchedule) -> ScheduleAnswer:
+    def _load_schedule(self, request: requests.LoadSchedule) -> requests.ScheduleAnswer:
         sources = request.sources
         with new_context():
             module = parse_schedule(sources)
-            return ScheduleAnswer(
+            return requests.ScheduleAnswer(
                 text=str(module) if sources[0].is_bytecode else None,
                 functions=tuple(f.name for f in functions_of(module)),
                 sequences=tuple(sequences_of(module)),
@@ -216,53 +163,53 @@ class Handlers:
                 written=tuple(written_ops(sources[0])) if request.with_written_ops else (),
             )
 
-    def _apply(self, request: Apply) -> AppliedPayload:
+    def _apply(self, request: requests.Apply) -> requests.AppliedPayload:
         with new_context():
             module = parse_payload(request.payload)
             before = str(module)
             self._progress("apply", module)
             apply_schedule(module, request.payload, request.application)
             is_changed = str(module) != before
-            return AppliedPayload(
+            return requests.AppliedPayload(
                 text=module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else None,
                 functions=tuple(functions_of(module)),
                 resources=tuple(resource_uses(module)),
             )
 
-    def _compile(self, request: Compile) -> CompiledAnswer:
+    def _compile(self, request: kernel_requests.Compile) -> kernel_requests.CompiledAnswer:
         kernel = build_kernel(self._recipe(request.spec), self._progress)
         self._count += 1
         self._kernels[self._count] = kernel
         while len(self._kernels) > _MOST_KERNELS:
             self._kernels.popitem(last=False)
-        return CompiledAnswer(
+        return kernel_requests.CompiledAnswer(
             kernel=self._count, compile_ns=kernel.compile_ns, packed_bytes=kernel.packed_bytes
         )
 
-    def _disassemble(self, request: Disassemble) -> Value[str]:
+    def _disassemble(self, request: kernel_requests.Disassemble) -> requests.Value[str]:
         # The disassembler and the object reader take longer to import than all the rest.
         from lhkit.compiler.machine.object_code import assembly_text
 
-        return Value(assembly_text(self._recipe(request.spec), self._progress))
+        return requests.Value(assembly_text(self._recipe(request.spec), self._progress))
 
-    def _read_machine_code(self, request: ReadMachineCode) -> Value[MachineCode]:
+    def _read_machine_code(self, request: kernel_requests.ReadMachineCode) -> requests.Value[MachineCode]:
         from lhkit.compiler.machine.object_code import machine_code
 
         recipe = self._recipe(request.spec)
-        return Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
+        return requests.Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
 
-    def _read_memory(self, request: ReadMemory) -> MemoryAnswer:
+    def _read_memory(self, request: kernel_requests.ReadMemory) -> kernel_requests.MemoryAnswer:
         recipe = self._recipe(request.spec)
         if request.is_scheduled_only:
-            return MemoryAnswer(program=scheduled_memory(recipe, self._progress), counted=None)
+            return kernel_requests.MemoryAnswer(program=scheduled_memory(recipe, self._progress), counted=None)
         arguments = results = None
         if request.arguments is not None:
             arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
             results = [self._result(r) for r in request.results]
         program, counted = kernel_memory(recipe, arguments, results, self._progress)
-        return MemoryAnswer(program=program, counted=counted)
+        return kernel_requests.MemoryAnswer(program=program, counted=counted)
 
-    def _try_steps(self, request: TrySteps) -> Value[tuple[StepOutcome, ...]]:
+    def _try_steps(self, request: requests.TrySteps) -> requests.Value[tuple[requests.StepOutcome, ...]]:
         schedule, *libraries = request.application.sources
         outcomes = []
         for number, text in enumerate(request.texts):
@@ -271,9 +218,9 @@ class Handlers:
             tried = dataclasses.replace(schedule, content=text.encode())
             application = dataclasses.replace(request.application, sources=(tried, *libraries))
             outcomes.append(try_last_step(request.payload, application, request.depth))
-        return Value(tuple(outcomes))
+        return requests.Value(tuple(outcomes))
 
-    def _recipe(self, spec: KernelSpec) -> Recipe:
+    def _recipe(self, spec: kernel_requests.KernelSpec) -> Recipe:
         return Recipe(
             spec.payload,
             spec.function,
@@ -291,10 +238,10 @@ class Handlers:
             self._kernels.move_to_end(number)
         return self._kernels.get(number)
 
-    def _call(self, request: CallKernel) -> CallAnswer:
+    def _call(self, request: kernel_requests.CallKernel) -> kernel_requests.CallAnswer:
         kernel = self._kernel(request.kernel)
         if kernel is None:
-            return CallAnswer(is_gone=True)
+            return kernel_requests.CallAnswer(is_gone=True)
         arguments = [self._argument(a) for a in request.arguments]
         placed = [lay_out(a, p.layout) for a, p in zip(arguments, request.arguments, strict=True)]
         results = [self._result(r) for r in request.results]
@@ -307,7 +254,7 @@ class Handlers:
 
     def _answer_call(
         self, call: PreparedCall, results: list[Array | np.dtype[Any]], places: Sequence[ArrayPlace]
-    ) -> CallAnswer:
+    ) -> kernel_requests.CallAnswer:
         """Return results inline; large ones of dynamic shape are held until the client has a place for them."""
         returned = iter(call.returned())
         arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
@@ -317,14 +264,14 @@ class Handlers:
             ArrayPlace(a.shape, a.dtype.name) if h else inline(a) if p.file is None else p
             for a, p, h in zip(arrays, places, held, strict=True)
         ]
-        return CallAnswer(results=tuple(answered), held=tuple(held))
+        return kernel_requests.CallAnswer(results=tuple(answered), held=tuple(held))
 
-    def _collect(self, request: CollectResults) -> Answer:
+    def _collect(self, request: kernel_requests.CollectResults) -> requests.Answer:
         _, arrays = self._held
         for array, place in zip(arrays, request.results, strict=True):
             self._files.array(place)[...] = array
         self._held = (None, [])
-        return Answer()
+        return requests.Answer()
 
     def _argument(self, place: ArrayPlace) -> Array | np.generic:
         array = self._files.array(place)
@@ -337,31 +284,31 @@ class Handlers:
         dtype = dtype_named(place.dtype)
         return dtype if place.is_dynamic else aligned_empty(place.extents, dtype)
 
-    def _run_reference(self, request: RunReference) -> Value[tuple[ArrayPlace, ...]]:
+    def _run_reference(self, request: kernel_requests.RunReference) -> requests.Value[tuple[ArrayPlace, ...]]:
         # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
         arguments = [np.array(self._files.array(a)) for a in request.arguments]
         value = call_function(request.function, arguments)
         returned = value if isinstance(value, tuple) else () if value is None else (value,)
         results = (*returned, *(arguments[i] for i in request.written))
-        return Value(tuple(inline(np.asarray(r)) for r in results))
+        return requests.Value(tuple(inline(np.asarray(r)) for r in results))
 
-    def _prepare_timing(self, request: PrepareTiming) -> TimingAnswer:
+    def _prepare_timing(self, request: kernel_requests.PrepareTiming) -> kernel_requests.TimingAnswer:
         kernels = {}
         for number in (entry for entry in request.entries if isinstance(entry, int)):
             if (kernel := self._kernel(number)) is None:
-                return TimingAnswer(is_gone=True)
+                return kernel_requests.TimingAnswer(is_gone=True)
             kernels[number] = kernel
         timing = Timing(request, [self._argument(a) for a in request.setup.arguments], kernels)
         self._count += 1
         self._timings[self._count] = timing
-        return TimingAnswer(timing=self._count, core=timing.core)
+        return kernel_requests.TimingAnswer(timing=self._count, core=timing.core)
 
-    def _warm_up(self, request: WarmUp) -> WarmUpAnswer:
+    def _warm_up(self, request: kernel_requests.WarmUp) -> kernel_requests.WarmUpAnswer:
         with timing_sign():
             calls, stable = self._timings[request.timing].warm_up(request.entry, request.batch_ns)
-        return WarmUpAnswer(calls=calls, stable=stable)
+        return kernel_requests.WarmUpAnswer(calls=calls, stable=stable)
 
-    def _time_round(self, request: TimeRound) -> RoundAnswer:
+    def _time_round(self, request: kernel_requests.TimeRound) -> kernel_requests.RoundAnswer:
         timing, samples = self._timings[request.timing], []
         with timing_sign() as is_another_timing:
             is_disturbed = is_another_timing()
@@ -370,13 +317,13 @@ class Handlers:
                 samples.append((index, timing.sample(index, request.round)))
                 is_disturbed |= is_another_timing()
             limits = timing.sample_limits()
-        return RoundAnswer(samples_ns=tuple(samples), limits=limits, is_disturbed=is_disturbed)
+        return kernel_requests.RoundAnswer(samples_ns=tuple(samples), limits=limits, is_disturbed=is_disturbed)
 
-    def _release_timing(self, request: ReleaseTiming) -> Answer:
+    def _release_timing(self, request: kernel_requests.ReleaseTiming) -> requests.Answer:
         self._timings.pop(request.timing, None)
-        return Answer()
+        return requests.Answer()
 
-    def _prepare_sweep(self, request: PrepareSweep) -> Answer:
+    def _prepare_sweep(self, request: kernel_requests.PrepareSweep) -> requests.Answer:
         array = self._files.array
         self._benches[request.sweep] = VariantBench(
             request,
@@ -385,23 +332,25 @@ class Handlers:
             [(np.array(array(e)), None if a is None else np.array(array(a))) for e, a in request.expected],
             [array(place) for place in request.places],
         )
-        return Answer()
+        return requests.Answer()
 
-    def _try_variant(self, request: TryVariant) -> VariantAnswer:
+    def _try_variant(self, request: kernel_requests.TryVariant) -> kernel_requests.VariantAnswer:
         def stage(name: str, ir_sha256: str) -> None:
             self._send(Progress(name, ir_sha256=ir_sha256))
 
         bench = self._benches.get(request.sweep)
-        return VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
+        return (
+            kernel_requests.VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
+        )
 
-    def _release_sweep(self, request: ReleaseSweep) -> Answer:
+    def _release_sweep(self, request: kernel_requests.ReleaseSweep) -> requests.Answer:
         self._benches.pop(request.sweep, None)
-        return Answer()
+        return requests.Answer()
 
 
-def _describe() -> Description:
+def _describe() -> requests.Description:
     openmp = find_openmp()
-    return Description(
+    return requests.Description(
         host=HOST,
         version=host_version(HOST),
         pipeline_sha256=pipeline_sha256(),
@@ -410,15 +359,15 @@ def _describe() -> Description:
     )
 
 
-def _make_catalogue(request: MakeCatalogue) -> Value[bytes]:
-    return Value(json.dumps(introspect(request.lhkit).to_json()).encode())
+def _make_catalogue(request: requests.MakeCatalogue) -> requests.Value[bytes]:
+    return requests.Value(json.dumps(introspect(request.lhkit).to_json()).encode())
 
 
-def _load_payload(request: LoadPayload) -> PayloadAnswer:
-    source = Source("payload", "payload", request.name, request.content)
+def _load_payload(request: requests.LoadPayload) -> requests.PayloadAnswer:
+    source = requests.Source("payload", "payload", request.name, request.content)
     with new_context():
         module = parse_module(source)
-        return PayloadAnswer(
+        return requests.PayloadAnswer(
             sequences=tuple(sequences_of(module)),
             # The text of a payload stays as its author wrote it; only bytecode has to be printed.
             text=str(module) if source.is_bytecode else None,
@@ -427,18 +376,18 @@ def _load_payload(request: LoadPayload) -> PayloadAnswer:
         )
 
 
-def _apply_by_pass(request: ApplyByPass) -> Value[str]:
+def _apply_by_pass(request: requests.ApplyByPass) -> requests.Value[str]:
     a = request.application
-    return Value(apply_by_pass(request.payload, a.sources, a.entry, a.bind, a.allowed_passes))
+    return requests.Value(apply_by_pass(request.payload, a.sources, a.entry, a.bind, a.allowed_passes))
 
 
-def _read_forms(request: ReadForms) -> Value[tuple[WrittenForm, ...]]:
+def _read_forms(request: requests.ReadForms) -> requests.Value[tuple[WrittenForm, ...]]:
     with new_context():
         module = parse_module(request.source)
-        return Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))
+        return requests.Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))
 
 
-def _trace(request: TraceSchedule) -> TraceAnswer:
+def _trace(request: requests.TraceSchedule) -> requests.TraceAnswer:
     ending = trace_application(request.payload, request.application, Path(request.journal))
     failure = ending.failure and explain_refusal(ending.failure)
-    return TraceAnswer(failure=failure, failed_step=ending.failed_step)
+    return requests.TraceAnswer(failure=failure, failed_step=ending.failed_step)

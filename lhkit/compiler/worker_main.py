@@ -15,11 +15,11 @@ import numpy as np
 
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.worker.c_compiler import CompiledC, compile_c
+from lhkit.worker.folders import temporary_place
 from lhkit.worker.framing import CompileC, Progress
 from lhkit.worker.reproducer import read_requests, request_from_json
 from lhkit.worker.sandbox import ADVICE, FILES_VARIABLE, TEMPORARY_NAME, Folders, close_sandbox, is_closed
 from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
-from lhkit.worker.temp_folders import temporary_place
 from lhkit.worker.timing_conditions import signs_folder
 
 # Loaded by requests that need them; see `_cache_bytecode`.

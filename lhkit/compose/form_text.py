@@ -5,17 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from lhkit.model import op_catalogue
 from lhkit.model.errors import usage_error
-from lhkit.model.op_catalogue import (
-    AttributeSpec,
-    Catalogue,
-    CatalogueOp,
-    HandleKind,
-    OperandSpec,
-    RegionSpec,
-    ResultSpec,
-    custom_text,
-)
 from lhkit.model.step_form import (
     AttributeValue,
     Form,
@@ -33,28 +24,28 @@ _YIELD = '"transform.yield"() : () -> ()'
 _INDENT = "  "
 
 
-def form_text(form: Form, catalogue: Catalogue) -> str:
+def form_text(form: Form, catalogue: op_catalogue.Catalogue) -> str:
     """Return a form as people write it: in custom syntax, generic where something set has no known spelling."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
     between = " with type_converter " if op.name == "transform.apply_conversion_patterns" else ", "
     regions = between.join(_custom_region(block, catalogue) for block in form.regions)
-    return custom_text(form, op, regions) or generic_form_text(form, catalogue)
+    return op_catalogue.custom_text(form, op, regions) or generic_form_text(form, catalogue)
 
 
-def _custom_region(block: FormBlock, catalogue: Catalogue) -> str:
+def _custom_region(block: FormBlock, catalogue: op_catalogue.Catalogue) -> str:
     steps = block.text or "\n".join(form_text(step, catalogue) for step in block.steps)
     body = "".join(f"{_INDENT}{line}\n" for line in steps.splitlines())
     arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
     return f"{{\n{f'^bb0({arguments}):{chr(10)}' if arguments else ''}{body}}}"
 
 
-def _check(form: Form, catalogue: Catalogue) -> None:
+def _check(form: Form, catalogue: op_catalogue.Catalogue) -> None:
     if problems := form_problems(form, catalogue):
         raise usage_error(f"{form.op}: {problems[0]}", "\n".join(problems[1:]) or None)
 
 
-def generic_form_text(form: Form, catalogue: Catalogue) -> str:
+def generic_form_text(form: Form, catalogue: op_catalogue.Catalogue) -> str:
     """Return a form in MLIR's generic syntax, which every op has and which always parses."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
@@ -71,7 +62,7 @@ def generic_form_text(form: Form, catalogue: Catalogue) -> str:
     )
 
 
-def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
+def _properties(form: Form, op: op_catalogue.CatalogueOp) -> Iterator[tuple[str, str]]:
     given = dict(form.attributes)
     for spec in op.attributes:
         # A list that is empty by default has to be there: the compiler does not ask before it looks.
@@ -80,7 +71,7 @@ def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
             yield spec.name, attribute_value_text(value, spec)
 
 
-def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
+def attribute_value_text(value: AttributeValue, spec: op_catalogue.AttributeSpec) -> str:
     """Return the value of an attribute in MLIR's generic syntax."""
     if spec.kind == "enum":
         texts = {c.name: c.text for c in spec.cases}
@@ -90,7 +81,7 @@ def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
     return attribute_text(value, spec.kind, spec.storage)
 
 
-def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> str:
+def _region_text(block: FormBlock, spec: op_catalogue.RegionSpec, catalogue: op_catalogue.Catalogue) -> str:
     arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
     lines = [f"^bb0({arguments}):" if arguments else "^bb0:"]
     lines += block.text.splitlines() or [generic_form_text(step, catalogue) for step in block.steps]
@@ -101,7 +92,7 @@ def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> st
     return f"{{\n{inner}\n}}"
 
 
-def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
+def form_problems(form: Form, catalogue: op_catalogue.Catalogue) -> tuple[str, ...]:
     """Return what can be seen to be wrong with a form without the compiler, in words; empty if nothing."""
     op = catalogue.op(form.op)
     problems = [
@@ -120,7 +111,7 @@ def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
 def _handle_problems(
     side: str,
     given: Sequence[tuple[str, Sequence[TypedName]]],
-    specs: Sequence[OperandSpec | ResultSpec],
+    specs: Sequence[op_catalogue.OperandSpec | op_catalogue.ResultSpec],
 ) -> Iterator[str]:
     known = {s.name: s for s in specs}
     for name, values in given:
@@ -141,7 +132,7 @@ def _handle_problems(
             yield f"{side} {spec.name!r} is {most}, and {count} are given"
 
 
-def kind_of_type(type_: str) -> HandleKind | None:
+def kind_of_type(type_: str) -> op_catalogue.HandleKind | None:
     """Return which kind of handle a type is of, or None if it is none that is known."""
     if type_ == "!transform.any_op" or type_.startswith("!transform.op<"):
         return "op"
@@ -150,7 +141,7 @@ def kind_of_type(type_: str) -> HandleKind | None:
     return "value" if type_ == "!transform.any_value" else None
 
 
-def _attribute_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
+def _attribute_problems(form: Form, op: op_catalogue.CatalogueOp) -> Iterator[str]:
     given, operands = dict(form.attributes), dict(form.operands)
     for name, value in given.items():
         spec = op.attribute(name)
@@ -175,7 +166,7 @@ def _attribute_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
                 yield f"{spec.name!r} leaves {open_entries} entries open, and {spec.dynamic!r} gives {values}"
 
 
-def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...]:
+def mixed_entries(form: Form, spec: op_catalogue.AttributeSpec) -> tuple[int | TypedName, ...]:
     """Return a list of sizes as one reads it: numbers, and values where a size is given as an operand."""
     value = dict(form.attributes).get(spec.name, spec.default)
     values = iter(dict(form.operands).get(spec.dynamic or "", ()))

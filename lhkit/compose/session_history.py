@@ -23,8 +23,8 @@ from lhkit.model.schedule import Schedule
 from lhkit.text.script import Script
 from lhkit.worker.cancellation import in_words
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import homeless_note, state_folder
 from lhkit.worker.limits import Limits
-from lhkit.worker.user_folders import homeless_note, state_folder
 
 MOST_VERSIONS = 500
 LOADED = "as it was loaded"

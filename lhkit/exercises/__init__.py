@@ -11,15 +11,13 @@
 
 Which ones are solved is remembered in the user's state folder: `progress` has the table.
 
-- ``exercise``: Exercises for the reader: statement, hints, verdicts, and the record of solved ones.
-- ``attempt``: An attempt at an exercise: what a reader handed in, traced and compiled when asked for, and its
-  verdict.
-- ``task``: Exercise files: statement, stub, hints, solution, checks, and planted wrong answers.
-- ``answer_checks``: The tests of answers: one function per test name, each returning a finding.
+- ``exercise``: Exercises for the reader: statement, hints, verdicts, the record of solved ones, and the tests
+  of answers.
+- ``attempt``: Exercise files, and attempts: what a reader handed in, traced and compiled when asked for, and
+  its verdict.
 """
 
-from lhkit.exercises.attempt import Finding, Note, Verdict
+from lhkit.exercises.attempt import Finding, Note, Verdict, names
 from lhkit.exercises.exercise import Exercise, load, progress
-from lhkit.exercises.task import names
 
 __all__ = ["Exercise", "Finding", "Note", "Verdict", "load", "names", "progress"]

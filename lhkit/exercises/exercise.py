@@ -1,22 +1,301 @@
-"""Exercises for the reader: statement, hints, verdicts, and the record of solved ones."""
+"""Exercises for the reader: statement, hints, verdicts, the record of solved ones, and the tests of answers."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from lhkit.exercises.answer_checks import look_at
-from lhkit.exercises.attempt import Attempt, Note, Problem, Verdict, picture_of
-from lhkit.exercises.task import names, read_task
+import numpy as np
+
+from lhkit.exercises.attempt import (
+    CHOICES,
+    TRUTHS,
+    Attempt,
+    Check,
+    Finding,
+    KernelTest,
+    Note,
+    OtherTest,
+    Problem,
+    Test,
+    Verdict,
+    allowed_points,
+    names,
+    picture_of,
+    read_task,
+)
+from lhkit.kernels.verification import compare_results
 from lhkit.lessons.lesson_list import SOLVED_SCHEMA, solved_exercises
+from lhkit.load.old_spellings import with_named_ops
+from lhkit.load.target_choice import code_has_fma
+from lhkit.model.errors import LhkitError
+from lhkit.model.fatal_attributes import ELEMENTWISE, KINDS
 from lhkit.model.file_io import write_whole
 from lhkit.model.showable import Showable
-from lhkit.worker.user_folders import state_folder
+from lhkit.model.trace_record import HandleChange
+from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
+from lhkit.traces.record.placed_ops import PrintedIr, PrintedOp, read_printed
+from lhkit.worker.folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_ROUNDING = 2.0**-23 * 8  # Sums of 64 terms in f32
+_MOST_LINES = 4
+
+
+def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
+    """The schedule loads, and every step succeeds."""
+    if attempt.unloaded is not None:
+        return Finding(check.says, False, str(attempt.unloaded))
+    if attempt.passes:
+        return Finding(check.says, True)
+    # The header of a shipped schedule names the payload that it is for.
+    header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
+    says = f"Its first line says what it is for. {header[1]}\n" if header else ""
+    return Finding(check.says, False, says + attempt.trace.why().describe())
+
+
+def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
+    """No step has a warning of a kind that the pattern matches."""
+    said = [
+        f"step {step.index} ({step.op}): {warning.kind}: {warning.message}"
+        for step in attempt.trace.step_records
+        for warning in step.warnings
+        if check.pattern is None or re.search(check.pattern, warning.kind)
+    ]
+    return Finding(check.says, not said, "\n".join(said[:_MOST_LINES]))
+
+
+def count_ops(attempt: Attempt, check: Check) -> Finding:
+    """The final payload has a number of ops of a name, optionally inside or outside of others."""
+    printed = read_printed(with_named_ops(attempt.trace.last_snapshot_text()))
+    found = [op for op in printed.ops if op.name == check.op]
+    around = [_around(printed, op) for op in found]
+    inside = [names for names in around if check.inside is None or check.inside in names]
+    fitting = [names for names in inside if check.outside is None or check.outside not in names]
+    seen = f"{len(found)} {check.op} in the payload"
+    if found:
+        seen += f", {len(inside)} inside of {check.inside}" if check.inside else ""
+        seen += f", {len(fitting)} outside of {check.outside}" if check.outside else ""
+    return Finding(check.says, check.allows(len(fitting)), f"{seen}.")
+
+
+def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
+    if op.parent < 0:
+        return set()
+    parent = printed.ops[op.parent]
+    return {parent.name, *_around(printed, parent)}
+
+
+def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
+    """A pattern has a number of matches in the final payload."""
+    return _count_lines(with_named_ops(attempt.trace.last_snapshot_text()), check, "the payload")
+
+
+def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
+    """A pattern has a number of matches in the text of the schedule."""
+    try:
+        text = with_named_ops(attempt.schedule.text)
+    except LhkitError as error:
+        return Finding(check.says, False, error.failure.message)
+    return _count_lines(text, check, "your schedule")
+
+
+def _count_lines(text: str, check: Check, what: str) -> Finding:
+    pattern = re.compile(check.pattern or "")
+    lines = [line.strip() for line in text.splitlines() if pattern.search(line)]
+    if check.allows(sum(len(pattern.findall(line)) for line in lines)):
+        return Finding(check.says, True)
+    if lines:
+        return Finding(check.says, False, "\n".join(_first(lines)))
+    near = [line.strip() for line in text.splitlines() if check.op and f"{check.op} " in line]
+    shown = [f"With {check.op} there is:", *_first(near)] if near else []
+    return Finding(check.says, False, "\n".join([f"There is no such line in {what}.", *shown]))
+
+
+def _first(lines: list[str]) -> list[str]:
+    more = [f"… and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def look_at_handle(attempt: Attempt, check: Check) -> Finding:
+    """A handle is live at the end and points to a number of ops of one name only."""
+    trace, names = attempt.trace, display_names(attempt.trace)
+    states = [c for h, c in states_at_end(trace).items() if names[h].partition(" ")[0] == check.handle]
+    if not states:
+        known = ", ".join(dict.fromkeys(names.values()))
+        return Finding(check.says, False, f"No step defined {check.handle}. There are {known}.")
+    change = states[-1]
+    if change.state != "live":
+        return Finding(check.says, False, trace.why(check.handle).sentence)
+    seen = f"{check.handle} points to {payload_in_words(trace, change)}."
+    return Finding(check.says, _points_to(attempt, change, check), seen)
+
+
+def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
+    kinds = Counter(attempt.trace.op(r).name for r in change.payload if isinstance(r, str))
+    if check.op in KINDS and ELEMENTWISE in kinds:  # bindings without named ops; records of ops have no kinds
+        kinds = Counter({check.op: kinds.pop(ELEMENTWISE), **kinds})
+    return set(kinds) == {check.op} and check.allows(kinds[check.op or ""])
+
+
+_MOST_POINTS = 4
+
+
+def compare_numbers(attempt: Attempt, check: Check) -> Finding:
+    """The kernel agrees with the reference."""
+    verification = attempt.verification
+    if verification.ok:
+        seen = f"The largest error is {verification.max_abs_error:.1e}, against {verification.against}."
+        return Finding(check.says, True, seen)
+    return Finding(check.says, False, verification.difference or f"It differs from {verification.against}.")
+
+
+def compare_speed(attempt: Attempt, check: Check) -> Finding:
+    """The kernel has a least speedup over another one in the same run."""
+    if not attempt.verification.ok:
+        return Finding(check.says, False, "A kernel with wrong numbers is not timed.")
+    asked = check.least or 1.0
+    name, speed = attempt.speed_against(check.than)
+    seen = f"It is {speed:.1f} times as fast as {name}; asked for are {asked:g}."
+    return Finding(check.says, speed >= asked, seen)
+
+
+def look_at_memory(attempt: Attempt, check: Check) -> Finding:
+    """A call stays within bounds of heap and stack."""
+    footprint = attempt.kernel.footprint()
+    counted = footprint.counted
+    peak = counted.peak_bytes if counted is not None else footprint.predicted.peak_bytes.high
+    stack = footprint.predicted.stack_bytes.high
+    on_stack = "any number of" if stack is None else f"{stack:,}"
+    seen = f"The heap peaks at {peak:,} bytes; the stack has {on_stack}."
+    is_right = peak is not None and check.allows(peak)
+    is_right &= check.stack is None or (stack is not None and stack <= check.stack)
+    return Finding(check.says, is_right, seen)
+
+
+def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
+    """The hottest loop has a number of instructions of a kind, for AVX2 if the target has no multiply-adds."""
+    kernel = attempt.kernel
+    hottest = kernel.hot_loops(None if code_has_fma(kernel.target) else "avx2").loops[0]
+    counts = {
+        "multiply-adds": hottest.fmas,
+        "other arithmetic": hottest.arithmetic,
+        "stores and spills": hottest.stores + hottest.spills,
+    }
+    seen = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return Finding(check.says, check.allows(counts[check.op or ""]), f"The hottest loop has {seen}.")
+
+
+def call_function(attempt: Attempt, check: Check) -> Finding:
+    """A function of NumPy arrays agrees with the payload."""
+    try:
+        given = attempt.given
+    except LhkitError:
+        raise
+    except Exception as error:  # noqa: BLE001  the function is the reader's own
+        return Finding(check.says, False, f"It raises {type(error).__name__}: {error}")
+    return _compare(attempt, check, given)
+
+
+def run_payload(attempt: Attempt, check: Check) -> Finding:
+    """An answered payload has the same signature and results."""
+    wanted = [(t.shape, t.dtype) for t in attempt.exercise.payload.function().arguments]
+    taken = [(t.shape, t.dtype) for t in attempt.kernel.function.arguments]
+    if taken != wanted:
+        return Finding(check.says, False, f"It takes {attempt.kernel.function.describe()}.")
+    return _compare(attempt, check, attempt.given)
+
+
+def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> Finding:
+    expected = attempt.expected
+    wanted, have = (", ".join(str(a.shape) for a in arrays) or "nothing" for arrays in (expected, given))
+    if have != wanted:
+        return Finding(check.says, False, f"It returns shape {have}; asked for is {wanted}.")
+    converted = [g.astype(e.dtype) for g, e in zip(given, expected, strict=True)]
+    verdict = compare_results(converted, expected, rounding=_ROUNDING, against="the payload")
+    seen = verdict.difference or f"The largest error is {verdict.max_abs_error:.1e}."
+    return Finding(check.says, verdict.ok, seen)
+
+
+def look_at_points(attempt: Attempt, check: Check) -> Finding:
+    """All points that the constraints allow meet the check's pattern, or the other way round."""
+    kept = attempt.kept
+    allowed = allowed_points(attempt.exercise.schedule, check.pattern or "")
+    if check.truth == "none-else":
+        what, wrong = "also lets through", [p for p in kept if p not in allowed]
+    else:
+        what, wrong = "leaves out", [p for p in allowed if p not in kept]
+    listed = "; ".join(", ".join(f"{k} = {v}" for k, v in p.items()) for p in wrong[:_MOST_POINTS])
+    seen = f"It {what} {len(wrong)}: {listed}{' …' if len(wrong) > _MOST_POINTS else ''}"
+    return Finding(check.says, not wrong, seen if wrong else f"{len(kept)} variants are let through.")
+
+
+Look = Callable[[Attempt, Check], Finding]
+
+
+def look_at(attempt: Attempt) -> tuple[Finding, ...]:
+    """Return the findings of all checks of the exercise."""
+    found: list[Finding] = []
+    for check in attempt.exercise.task.checks:
+        found += _guesses(attempt, check) if check.test == "guess" else [_look(attempt, check)]
+    return tuple(found)
+
+
+def _look(attempt: Attempt, check: Check) -> Finding:
+    """Run one check; a compiler error becomes its finding."""
+    if check.test not in get_args(OtherTest) and attempt.unloaded is not None:
+        return Finding(check.says, False, "The schedule cannot be applied.")
+    if check.test in get_args(KernelTest) and not attempt.passes:
+        return Finding(check.says, False, "Nothing was run: the schedule fails.")
+    try:
+        found = _LOOKS[check.test](attempt, check)
+    except LhkitError as error:
+        found = Finding(check.says, False, str(error))
+    if found.is_right or not check.advice:
+        return found
+    return Finding(found.says, False, f"{found.seen}\n{check.advice}".strip())
+
+
+def _guesses(attempt: Attempt, check: Check) -> list[Finding]:
+    """Compare a guess entry by entry, without disclosing the right values."""
+    truth = TRUTHS[check.truth or ""](attempt.exercise)
+    guess: Mapping[object, object] = attempt.answer
+    choices = CHOICES.get(check.truth or "", ())
+    found = []
+    for key, value in truth.items():
+        given = guess.get(key, "")
+        word = str(given).strip().lower()
+        is_right = word == str(value).lower()
+        none = f", which is none of {', '.join(choices)}" if choices and word not in choices else ""
+        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}{none}."
+        seen = "" if is_right else f"{said} {check.advice}".strip()
+        found.append(Finding(f"{check.says} {key}", is_right, seen))
+    return found
+
+
+_LOOKS: Mapping[Test, Look] = {
+    "passes": look_whether_it_passes,
+    "quiet": look_for_warnings,
+    "ops": count_ops,
+    "text": count_lines_of_payload,
+    "handle": look_at_handle,
+    "written": count_lines_of_schedule,
+    "numbers": compare_numbers,
+    "faster": compare_speed,
+    "memory": look_at_memory,
+    "hot-loop": look_at_hot_loop,
+    "computes": call_function,
+    "same-numbers": run_payload,
+    "points": look_at_points,
+}
 
 
 def progress_file() -> Path:

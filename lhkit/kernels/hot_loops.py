@@ -487,10 +487,7 @@ def _some(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}"
 
 
-_PLURALS = {
-    "stack load/store": "stack loads/stores",
-    "division or square root": "divisions or square roots",
-}
+_PLURALS = {"stack load/store": "stack loads/stores", "division or square root": "divisions or square roots"}
 
 
 def _called(loop: HotLoop) -> str:

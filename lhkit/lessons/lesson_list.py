@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import usage_error
-from lhkit.worker.user_folders import state_folder
+from lhkit.worker.folders import state_folder
 
 # Unchanged; edited or partly run; every cell run and saved without an error.
 LessonState = Literal["new", "begun", "run"]

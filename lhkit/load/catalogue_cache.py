@@ -8,8 +8,8 @@ from lhkit.model.bindings_host import find_host
 from lhkit.model.errors import UsageError
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.folders import kept_path, read_or_make
 from lhkit.worker.requests import MakeCatalogue
-from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What the catalogue is made by: a change there makes another one.
 MAKERS = ("compiler/catalogue/*.*", "model/op_catalogue.py", "model/op_words.*", "model/step_form.py")

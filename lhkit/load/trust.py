@@ -20,7 +20,7 @@ from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
 from lhkit.load.source_texts import is_text
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, Schedule
-from lhkit.worker.user_folders import open_private, state_folder
+from lhkit.worker.folders import open_private, state_folder
 
 NOT_TRUSTED = "nothing is traced or run before it is trusted"
 _KEY, _KNOWN = "key", "known"

@@ -19,9 +19,9 @@ from lhkit.model.own_op_definition import OwnOp
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import Microkernel
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.folders import kept_path, read_or_make
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import ListOwnOps, LoadOps
-from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What lhkit's own ops are made by.
 _MAKERS = ("compiler/extension/own_op*.py", "compiler/ops/*.py", "model/own_op_definition.py", "own_ops.py")

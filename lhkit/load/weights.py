@@ -37,11 +37,7 @@ module attributes {{transform.with_named_sequence}} {{
 
 
 def constants_to_arguments(
-    payload: Payload,
-    *,
-    append_untied: bool = False,
-    worker: Worker | None = None,
-    limits: Limits | None = None,
+    payload: Payload, *, append_untied: bool = False, worker: Worker | None = None, limits: Limits | None = None
 ) -> Payload:
     """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied.
 

@@ -15,8 +15,7 @@
 - ``signature``: Signature of a payload function: array types of arguments and results.
 - ``target``: Facts of the target CPU that schedules may refer to.
 - ``op_catalogue``: Catalogue of transform ops for forms, builder and search; printing of forms in an op's
-  assembly format.
-- ``op_words``: Documentation of ops in lhkit's own words: purpose, example, notation.
+  assembly format; documentation of ops in lhkit's own words.
 - ``step_form``: Forms of steps as data, and their generic syntax.
 - ``own_op_definition``: Definition of transform ops in Python: decorator, argument types and errors.
 - ``check_report``: The report of a static check: uses of invalidated handles, fatal ops, and refused passes.

@@ -74,8 +74,7 @@ class HotLoop:
     code_bytes: int  # Their length
     vector_bits: int  # Width of the widest vectors it computes with, loads or stores; 0 if it has none
     fmas: int  # Fused multiply-adds, and other instructions that multiply and add, such as dot products
-    # Operations on elements: a fused multiply-add of n lanes counts 2 n, compares and conversions count
-    # none
+    # Operations on elements: a fused multiply-add of n lanes counts 2 n, compares and conversions count none
     flops: int
     arithmetic: int  # Arithmetic on floats and vectors apart from ``fmas``
     scalar_arithmetic: int  # How many of ``fmas`` and ``arithmetic`` work on one element

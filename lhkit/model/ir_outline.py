@@ -48,10 +48,9 @@ class OutlineBlock:
 
 @dataclass(frozen=True, slots=True)
 class OutlineSequence:
-    """A named sequence with a body; ``is_matcher`` says that ops ask it about payload ops."""
+    """A named sequence with a body."""
 
     name: str
-    is_matcher: bool
     block: OutlineBlock
 
 
@@ -107,6 +106,5 @@ class WrittenOp:
     # Names of its results, ``%loops#1`` for one of several; only their number counts if line is 0
     results: tuple[str, ...]
     result_types: tuple[str, ...]
-    operand_types: tuple[str, ...]
     # For each operand, whether it is consumed; for an op that only matches, nothing is
     consumed: tuple[bool, ...]

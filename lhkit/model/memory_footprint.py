@@ -35,15 +35,14 @@ class Origin:
 class Instruction:
     """One instruction; values are numbers, as in SSA. What a number is not defined by is not known."""
 
-    # What it does: ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free``
-    # frees one; ``copy`` copies the first operand to the second, ``number`` bytes times the further
-    # operands; ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
-    # second by the third, the other operands are carried; ``while`` runs its first region, and its second
-    # as long as the first one's first yield is true; ``branch`` runs one of its regions, by the first
-    # operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of other extents if
-    # it is a ``view``, or one of the last two by the first (``select``); ``extent`` is the extent
-    # ``number`` of a buffer (-1: that of the second operand), ``address`` its address; ``compare`` and
-    # ``compute`` do the arithmetic that ``name`` says
+    # What it does: ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free`` frees
+    # one; ``copy`` copies the first operand to the second, ``number`` bytes times the further operands;
+    # ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the second by the
+    # third, the other operands are carried; ``while`` runs its first region, and its second as long as the
+    # first one's first yield is true; ``branch`` runs one of its regions, by the first operand; ``call`` runs
+    # the function ``name``; ``alias`` gives its first operand, of other extents if it is a ``view``, or one of
+    # the last two by the first (``select``); ``extent`` is the extent ``number`` of a buffer (-1: that of the
+    # second operand), ``address`` its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says
     kind: Kind
     operands: tuple[int, ...] = ()
     results: tuple[int, ...] = ()

@@ -175,8 +175,7 @@ def _drift(values: list[float]) -> float:
 
 # Of a hundred comparisons of a thing with itself about one finds a difference, however many pairs each has.
 FAMILY_ERROR = 0.01
-# Code placement differs from run to run and moves times by about so much; rounds within one run cannot
-# show it.
+# Code placement differs from run to run and moves times by about so much; rounds within one run cannot show it.
 MARGIN = 0.02
 
 # Shown beside every order: the intervals of a table are of 95 % each; ties are judged more strictly.

@@ -449,7 +449,7 @@ class Trace(Printable):
         Raises:
             UsageError: It cannot be written there, or the texts are not known.
         """
-        from lhkit.traces.report.reproducer_folder import save_reproducer
+        from lhkit.traces.report.markdown_report import save_reproducer
 
         return save_reproducer(self, folder)
 

@@ -4,10 +4,9 @@ Each writes MLIR with named linalg ops where there are some, a value for every s
 comes back is verified. The NumPy reference of each is the function of its name in ``data/references.py``.
 
 - ``contractions``: Products of matrices: plain, batched, with a vector, dynamic, and in mixed precision.
-- ``elementwise_chains``: Payloads that touch every element once: chains, transposition, slices, dynamic
-  sizes.
-- ``networks``: Pieces of neural networks: a layer, three of them, attention.
-- ``row_reductions``: Payloads that work by rows: sums, softmax, layer normalization.
+- ``elementwise_chains``: Payloads that touch every element once: chains, transposition, slices, dynamic sizes.
+- ``networks``: Pieces of neural networks: layers, attention, and what works by rows: sums, softmax, layer
+  normalization.
 - ``mlir_pieces``: Pieces of MLIR that the generators share.
 """
 
@@ -29,8 +28,7 @@ from lhkit.payloads.elementwise_chains import (
     transpose,
     transpose_pack,
 )
-from lhkit.payloads.networks import attention, fc_relu, mlp
-from lhkit.payloads.row_reductions import layernorm, row_sum, softmax
+from lhkit.payloads.networks import attention, fc_relu, layernorm, mlp, row_sum, softmax
 
 __all__ = [
     "attention",

@@ -1,12 +1,10 @@
 """Repairs of a schedule: edits of its text that are proposed from a trace, applied to a copy, and traced.
 
 - ``repair_context``: The input of a proposal (text, trace, step to repair), and the candidate edits.
-- ``dead_handles``: Repairs of a step that uses a dead handle: a result instead, another match, another order.
-- ``repeated_handles``: Repairs of a step that consumes a handle which lists an op twice.
-- ``empty_matches``: Repairs of a match that found nothing: another name, another root, an earlier place.
-- ``wrong_counts``: Repairs of a step that was given too many or too few sizes, handles or payload ops.
-- ``wrong_kinds``: Repairs of a step whose payload ops are not of the kind that it takes.
-- ``fusion_order``: Repairs of a fusion whose consumers are not in the loop yet: another order of fusions.
+- ``dead_handles``: Repairs of a step whose handle is dead, lists an op twice, or is fused too early: a result
+  instead, another match, another order.
+- ``wrong_kinds``: Repairs of a match that found nothing, and of a step that was given too many or too few
+  sizes, handles or payload ops, or ops of the wrong kind.
 - ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
 - ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.

@@ -1,5 +1,6 @@
-"""Repairs of a step that uses a dead handle: a result instead, another match, another order.
+"""Repairs of a step whose handle is dead, lists an op twice, or is fused too early.
 
+They read a result instead, match again, or change the order of steps.
 There is none that consumes a copy. Consuming invalidates every handle to the consumed ops and to ops nested in
 them, so a cast, a merge or an earlier second match dies too, and no transform op clones payload ops for their
 handles. To match again is the closest repair.
@@ -7,22 +8,121 @@ handles. To match again is the closest repair.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from lhkit.model.explanation import RepairKind
-from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
     Located,
     RepairContext,
     candidate,
+    edit_candidate,
     moved_before,
     op_at,
+    type_span,
 )
+from lhkit.repairs.wrong_kinds import other_roots
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import indent_of, with_names
+from lhkit.text.script import Replacement, indent_of, with_names
+from lhkit.text.step_arguments import set_argument
+from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.record.handle_history import deaths
+
+_FUSE = "transform.structured.fuse_into_containing_op"
+
+
+def propose_fusion_order(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for a fusion whose consumers are not in the loop yet."""
+    if context.op.name != _FUSE or len(context.op.operands) != 2:
+        return
+    _, block, i = context.script.home_of(context.op)
+    for later in block[i + 1 :]:
+        if later.name == _FUSE and len(later.operands) == 2:
+            yield from _exchanged(context, later)
+    yield from _consumer_first(context)
+
+
+def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
+    script, op = context.script, context.op
+    mine, its = op.operands[0], later.operands[0]
+    edits = [Replacement(mine.start, mine.end, its.text), Replacement(its.start, its.end, mine.text)]
+    here, there = type_span(script, op, mine), type_span(script, later, its)
+    if here is None or there is None or not op.results or not later.results:
+        return
+    edits += [Replacement(*here, script.text[slice(*there)]), Replacement(*there, script.text[slice(*here)])]
+    one, two = op.results[0], later.results[0]
+    if (one.count, two.count) == (1, 1):
+        edits += [Replacement(one.start, one.end, two.text), Replacement(two.start, two.end, one.text)]
+    if any(use.start < later.start for d in script.results_of(op) if d.name == one for use, _ in d.uses):
+        return
+    title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
+    yield candidate("order", title, script, edits)
+
+
+def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that first fuse another op, which may be the consumer."""
+    container = next((h for h in context.live_in_sight() if h.value == context.op.operands[1].text), None)
+    if container is None:
+        return
+    for other in context.live_in_sight():
+        is_linalg = bool(other.ops) and all(name.startswith("linalg.") for name in other.payload)
+        if other.value == context.op.operands[0].text or not is_linalg:
+            continue
+        fused, loop = context.fresh(other.value, "_fused"), context.fresh(container.value)
+        types = f"({other.type}, {container.type}) -> ({other.type}, {container.type})"
+        line = f"{fused}, {loop} = {_FUSE} {other.value} into {container.value}\n  : {types}"
+        edits = [context.inserted(line), *context.renamed_uses(context.uses(container), loop)]
+        title = f"Fuse {other.value} first: what uses a result has to be in the loop before it"
+        yield candidate("order", title, context.script, edits, 1)
+
+
+_MERGE, _PARENT = "transform.merge_handles", "transform.get_parent_op"
+
+
+def propose_deduplication(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that deduplicate an operand, where it is defined or before the step."""
+    if context.trace.outcome.kind != "repeated-payload":
+        return
+    for operand in context.step.operands:
+        if repeated(context.before.get(operand.handle)):
+            yield from _deduplicated(context, operand.handle)
+
+
+def _deduplicated(context: RepairContext, handle: str) -> Iterator[Candidate]:
+    found = context.locate(handle)
+    if found is None:
+        return
+    script, op = context.script, found.definition.op
+    if not found.definition.is_argument and op.name == _MERGE:
+        yield from _unused_instead(context, op)
+        behind = op.name_start + len(_MERGE)
+        title = f"Let step {found.record.defined_by} deduplicate what it merges"
+        yield candidate("deduplicate", title, script, [Replacement(behind, behind, " deduplicate")])
+    if not found.definition.is_argument and op.name == _PARENT:
+        title = f"Let step {found.record.defined_by} list every parent once"
+        deduplicate = partial(set_argument, script, script.number_of(op), "deduplicate", "")
+        yield from edit_candidate("deduplicate", title, deduplicate)
+    new = context.fresh(found.value)
+    line = f"{new} = {_MERGE} deduplicate {found.value} : {found.type}"
+    replaced = context.renamed_uses(context.uses(found), new)
+    title = f"Take the repetition out of {found.value} before step {context.step.index}"
+    yield candidate("deduplicate", title, script, [context.inserted(line), *replaced])
+
+
+def _unused_instead(context: RepairContext, merge: OpSyntax) -> Iterator[Candidate]:
+    """Yield candidates that merge an unused handle in place of one that is merged twice."""
+    counts = Counter(use.text for use in merge.operands)
+    unused = [h for h in context.live_in_sight(merge) if context.is_unused(h) and h.ops]
+    for use in merge.operands:
+        for other in unused if counts[use.text] > 1 else ():
+            title = f"Merge {other.value}, which nothing reads, for one of the two {use.text}"
+            yield candidate(
+                "other-handle", title, context.script, [Replacement(use.start, use.end, other.value)]
+            )
+
 
 _MATCH = "transform.structured.match"
 # Not matched by name: there are too many of them, or they contain everything.

@@ -19,9 +19,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.repairs.dead_handles import propose_live_handles
-from lhkit.repairs.empty_matches import propose_for_empty_match
-from lhkit.repairs.fusion_order import propose_fusion_order
+from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -30,14 +28,12 @@ from lhkit.repairs.repair_context import (
     op_at,
     unified_diff,
 )
-from lhkit.repairs.repeated_handles import propose_deduplication
 from lhkit.repairs.unloadable_text import propose_for_text
-from lhkit.repairs.wrong_counts import propose_counts
-from lhkit.repairs.wrong_kinds import propose_kinds
+from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.reproducer_folder import provenance_of
+from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -97,12 +93,7 @@ _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
 
 def judge_repair(
-    context: RepairContext,
-    repaired: Trace,
-    script: Script,
-    ops: Mapping[int, int],
-    *,
-    same_payload: bool,
+    context: RepairContext, repaired: Trace, script: Script, ops: Mapping[int, int], *, same_payload: bool
 ) -> int | None:
     """Return the doubt that a repair's trace adds, None unless the step passes and no other does worse.
 

@@ -8,14 +8,26 @@ all drawings of one trace share what is selected; without a kernel it is the sam
 - ``trace_view``: Views and pages of traces: handles, steps, payload frames, graphs and tiles.
 - ``value_views``: Views and MIME bundles of payloads, schedules, kernels, measurements, comparisons, graphs
   and tiles.
-- ``number_figures``: Plots: speed bars, rooflines, throughput, op counts, live buffers and sweeps, with
-  matplotlib.
-- ``trace_pictures``: Selectable drawings of traces, payloads and kernels.
+- ``trace_pictures``: Selectable drawings of traces, payloads and kernels; plots of speeds, op counts, live
+  buffers and sweeps, with matplotlib.
 """
 
 from lhkit.draw.live_view import Drawing
-from lhkit.show.number_figures import live_buffers, op_counts, roofline, speed, sweep, throughput
-from lhkit.show.trace_pictures import code, diff, graph, page, save_page, tiles, timeline
+from lhkit.show.trace_pictures import (
+    code,
+    diff,
+    graph,
+    live_buffers,
+    op_counts,
+    page,
+    roofline,
+    save_page,
+    speed,
+    sweep,
+    throughput,
+    tiles,
+    timeline,
+)
 from lhkit.traces.graph.payload_graph import Quantity
 
 __all__ = [

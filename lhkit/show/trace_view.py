@@ -25,7 +25,7 @@ from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.handle_history import display_names
 from lhkit.traces.record.placed_ops import order_at
-from lhkit.traces.report.reproducer_folder import trace_command
+from lhkit.traces.report.markdown_report import trace_command
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, steps_html
 from lhkit.traces.report.trace_text import plain_text, trace_lines
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg

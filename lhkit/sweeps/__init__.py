@@ -1,25 +1,20 @@
 """Sweeps over the knobs of a schedule: space, strategies, executors, store, winner, charts.
 
 - ``variant_record``: Variants as a sweep found them: one record each, a line of the store.
-- ``space``: The space of a sweep: axes, constraints, and its points: by backtracking up to an effort, else
-  drawn.
-- ``axes``: Axes of a space: the knobs of a schedule, and payloads.
+- ``space``: The space of a sweep: its axes (knobs and payloads), constraints, and its points: by backtracking
+  up to an effort, else drawn.
 - ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
   by name.
 - ``engine``: Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends
   their records.
 - ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
-- ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected
-  results.
+- ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected results.
 - ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.
-- ``confirmation``: The result of a confirmation run: winner or tie, speed-up, and the bound of the hot loops.
+- ``confirmation``: The result of a confirmation run, and the sequential test for the fastest of a few programs.
 - ``confirmation_run``: Confirmation of a sweep's winner: the best few and the baseline, side by side, in
   fresh processes.
-- ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
-- ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by
-  knobs.
-- ``sweep_summary``: The result of a sweep as a value: times, choices per payload, analysis of variance by
-  knob.
+- ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by knobs.
+- ``sweep_summary``: The result of a sweep as a value: times, choices per payload, analysis of variance by knob.
 - ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
 - ``sweep_table``: The result of a sweep as tables and lines of text.

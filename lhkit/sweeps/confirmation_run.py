@@ -22,13 +22,16 @@ from lhkit.sweeps.confirmation import (
     Confirmation,
     ConfirmationEnd,
     ConfirmingEvent,
+    Rule,
+    Verdict,
+    contest,
     find_speed_ups,
     find_throughput,
+    judge,
 )
 from lhkit.sweeps.record_store import ConfirmationLog
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, SweepOptions, sha256_of
 from lhkit.sweeps.variant_record import SweepRecord, timed_records
-from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 

@@ -32,12 +32,11 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps.engine import LocalExecutor, Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import machine_folder, open_private, temporary_folder, wait_for_lock
 from lhkit.worker.kernel_requests import PrepareSweep
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import LoadOps
 from lhkit.worker.shared_arrays import ArrayPlace, dtype_named
-from lhkit.worker.temp_folders import temporary_folder, wait_for_lock
-from lhkit.worker.user_folders import machine_folder, open_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ class _HostState:
         variant = Variant((), subject, values, (), "")
         trial = asyncio.run(self.executor.try_variant(variant, best_ns, known))
         if trial.status == "same" and trial.ir_sha256 not in (known or ()):
-            # It was tried here, but what came of it has not reached the sweep.
+            # It was tried here, but its record has not reached the sweep.
             trial = asyncio.run(self.executor.try_variant(variant, best_ns, None))
         if trial.status != "wrong-result":
             return Answer(self.environment, trial)

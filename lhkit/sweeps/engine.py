@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 from msgspec import structs
 
 from lhkit.model.errors import Failure, LhkitError
-from lhkit.sweeps.axes import Point
 from lhkit.sweeps.confirmation import ConfirmingEvent
 from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.space import Point
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime, best_of

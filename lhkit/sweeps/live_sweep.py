@@ -19,7 +19,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
 from lhkit.sweeps.confirmation_run import (
     ConfirmationRun,
@@ -32,7 +31,7 @@ from lhkit.sweeps.confirmation_run import (
 from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
-from lhkit.sweeps.space import Space, space_of
+from lhkit.sweeps.space import PAYLOAD_AXIS, Narrowing, Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store

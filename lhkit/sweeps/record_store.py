@@ -16,7 +16,7 @@ from lhkit.model.file_io import check_input, parse_json, read_bytes
 from lhkit.model.instructions import HotLoops
 from lhkit.model.measurement import Comparison
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, record_from_json, record_to_line
-from lhkit.worker.temp_folders import is_locked_by_another, lock_file
+from lhkit.worker.folders import is_locked_by_another, lock_file
 
 # Some millions of lines.
 _MOST_BYTES = 4 << 30

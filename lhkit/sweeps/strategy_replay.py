@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.sweeps.axes import Axis, Point, numbers_in
 from lhkit.sweeps.constraints import Constraint
-from lhkit.sweeps.space import Space
+from lhkit.sweeps.space import Axis, Point, Space, numbers_in
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy, why_missing
 from lhkit.sweeps.sweep_files import load_records
 from lhkit.sweeps.sweep_summary import median_times

@@ -17,15 +17,8 @@ from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.sweeps.axes import PAYLOAD_AXIS, Axis
-from lhkit.sweeps.sweep_summary import (
-    KnobImportance,
-    best_by_payload,
-    knob_importance,
-    knob_values,
-    median_times,
-    relative_times,
-)
+from lhkit.sweeps import sweep_summary
+from lhkit.sweeps.space import PAYLOAD_AXIS, Axis
 from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
@@ -95,7 +88,7 @@ def heat_map(
     winners: Collection[str] = (),
 ) -> HeatMap:
     """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
-    known = dict(values) if values is not None else knob_values(records)
+    known = dict(values) if values is not None else sweep_summary.knob_values(records)
     names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
     if len(names) > MOST_KNOBS:
         advice = "Draw parallel coordinates, or choose the records of one value."
@@ -103,7 +96,7 @@ def heat_map(
     # The payload, or else the knob with the fewest values, is the facet.
     names.sort(key=lambda n: (n == PAYLOAD_AXIS, -len(known[n])))
     x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
-    best, ratios = best_by_payload(records), relative_times(records, hopeless=True)
+    best, ratios = sweep_summary.best_by_payload(records), sweep_summary.relative_times(records, hopeless=True)
     worst = max(ratios.values(), default=1.0)
     framed, tried = winners or {key for key, _ in best.values()}, originals(records)
 
@@ -227,21 +220,21 @@ class ParallelCoordinates:
     worst: float
     middle: float
     left_out: int
-    importance: KnobImportance
+    importance: sweep_summary.KnobImportance
 
 
 def parallel_coordinates(
     records: Sequence[SweepRecord], *, winners: Collection[str] = ()
 ) -> ParallelCoordinates:
     """Return what to draw of a sweep."""
-    importance = knob_importance(records)
-    values = {name: own for name, own in knob_values(records).items() if len(own) > 1}
+    importance = sweep_summary.knob_importance(records)
+    values = {name: own for name, own in sweep_summary.knob_values(records).items() if len(own) > 1}
     if not values:
         raise usage_error("no knob was varied, so there is nothing to draw against one another")
     ranked = [i.knob for i in importance.knobs]
     names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
-    times = relative_times(records, hopeless=True)
-    framed = winners or {key for key, _ in best_by_payload(records).values()}
+    times = sweep_summary.relative_times(records, hopeless=True)
+    framed = winners or {key for key, _ in sweep_summary.best_by_payload(records).values()}
     ordered = sorted(times.values())
     worst, middle = max(ordered, default=1.0), statistics.median(ordered) if ordered else 1.0
     lines = []
@@ -328,7 +321,7 @@ def _height(place: int, axis: Axis) -> float:
     return place / max(len(axis.values) - 1, 1)
 
 
-def _draw_importance(axes: Axes, importance: KnobImportance) -> None:
+def _draw_importance(axes: Axes, importance: sweep_summary.KnobImportance) -> None:
     axes.patch.set_alpha(0)
     bars = [(i.knob, i.share, f"{100 * i.share:.0f} %, up to {i.gain:.3g}×") for i in importance.knobs]
     if importance.interactions is not None:
@@ -372,7 +365,7 @@ class StatusBar:
 
 def sweep_history(records: Sequence[SweepRecord]) -> History:
     """Return what to draw of the course of a sweep, in the order in which variants were started."""
-    times, tried = median_times(records), originals(records)
+    times, tried = sweep_summary.median_times(records), originals(records)
     ordered = list(enumerate(sorted(records, key=lambda r: r.started), 1))
     timed = [(i, times[r.key]) for i, r in ordered if r.key in times]
     least = min((ns for _, ns in timed), default=1)

@@ -20,7 +20,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime, originals, record_from_json
-from lhkit.worker.user_folders import state_folder
+from lhkit.worker.folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd

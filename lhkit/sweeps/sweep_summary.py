@@ -19,8 +19,8 @@ from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable
-from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Confirmation, Knobs
+from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.variant_record import FAILED, SweepEnd, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:

@@ -11,19 +11,9 @@ from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.axes import PAYLOAD_AXIS
+from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation import describe_confirmation
-from lhkit.sweeps.sweep_charts import (
-    MOST_KNOBS,
-    draw_heat_map,
-    draw_history,
-    draw_parallel_coordinates,
-    draw_statuses,
-    heat_map,
-    parallel_coordinates,
-    status_bars,
-    sweep_history,
-)
+from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import best_of, timed_records
 
@@ -170,15 +160,17 @@ def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
     winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
     varied = varied_knobs(result.records)
-    if len(varied) <= MOST_KNOBS:
+    if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}
-        return draw_heat_map(heat_map(result.records, values=values, winners=winners))
-    return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
+        return sweep_charts.draw_heat_map(sweep_charts.heat_map(result.records, values=values, winners=winners))
+    return sweep_charts.draw_parallel_coordinates(
+        sweep_charts.parallel_coordinates(result.records, winners=winners)
+    )
 
 
 SweepFigure = Literal["knobs", "history", "outcomes"]
 SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
     "knobs": draw_knobs,
-    "history": lambda result: draw_history(sweep_history(result.records)),
-    "outcomes": lambda result: draw_statuses(status_bars(result.records)),
+    "history": lambda result: sweep_charts.draw_history(sweep_charts.sweep_history(result.records)),
+    "outcomes": lambda result: sweep_charts.draw_statuses(sweep_charts.status_bars(result.records)),
 }

@@ -25,7 +25,7 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.axes import Point
+from lhkit.sweeps.space import Point
 from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.text.knob_text import Requirement, requirements_of
 from lhkit.text.lexer import lex, without_trivia

@@ -6,8 +6,7 @@
 - ``script``: Schedule text under edit: scopes of handles, replacements, edit results and refusals.
 - ``step_arguments``: Source spans of a step's arguments and types.
 - ``step_edits``: Edits of steps: insert, replace, remove, move, switch off, and wrap in a foreach.
-- ``knob_text``: Knobs in schedule text: literals, defaults, requirements, and portable exports that fold
-  them.
+- ``knob_text``: Knobs in schedule text: literals, defaults, requirements, and portable exports that fold them.
 - ``expressions``: Parser and compiler of expressions over knobs and target facts.
 - ``upgrades/``: Old spellings of transform and payload IR, rewritten to those of today.
 """

@@ -4,9 +4,8 @@ Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ 
 as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the
 functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python.
 
-A text may come from anybody's file: its length is bounded, and reading it does not recurse.
-Operator-precedence parsing turns it into code for a stack machine: each operand is the list of instructions
-that computes it.
+A text may come from anybody's file: its length is bounded, and reading it does not recurse. Operator-precedence
+parsing turns it into code for a stack machine: each operand is the list of instructions that computes it.
 """
 
 from __future__ import annotations

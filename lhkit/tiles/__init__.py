@@ -4,7 +4,6 @@
 - ``tile_facts``: Tile pictures: loops, operands and their labels; the tiles of one iteration.
 - ``operand_region``: Regions of operands from indexing maps and slices: one iteration, loop nests, visited
   parts, paths.
-- ``tile_layout``: Positions of operands: to one scale, a matrix product as on paper.
+- ``tile_layout``: Positions of operands to one scale, a matrix product as on paper; the picture as text.
 - ``tile_svg``: Tile pictures as SVG and HTML: operands, loops, and bytes compared with caches.
-- ``tile_text``: A tile picture as text, and the texts of its captions.
 """

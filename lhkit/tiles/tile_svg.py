@@ -13,10 +13,15 @@ from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO, theme_style
 from lhkit.model.tile_picture import Box, OperandTile, PicturedOperand, Sweep, TileFrame, TilePicture
 from lhkit.tiles.tile_facts import tile_frame
-from lhkit.tiles.tile_layout import FONT, LINE, WIDTH, Sheet, TileLayout, lay_out
-from lhkit.tiles.tile_text import (
+from lhkit.tiles.tile_layout import (
+    FONT,
+    LINE,
+    WIDTH,
+    Sheet,
+    TileLayout,
     fits_text,
     iteration_text,
+    lay_out,
     loop_text,
     pass_text,
     place_text,

@@ -12,8 +12,7 @@
 - ``text_questions``: Questions of the text editor: its script, completions, and help on a word.
 - ``workbench_exports``: Saved state and exports of a workbench: schedule, code, report, page, bug report, the
   workbench itself.
-- ``jobs``: Job queues of a workbench, and its background work: repair search, trials of ops, the static
-  check.
+- ``jobs``: Job queues of a workbench, and its background work: repair search, trials of ops, the static check.
 - ``runs``: Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their
   results.
 - ``pane_top_bar``: Panes of the frame: top bar, trace, view state, notice and trust banner.

@@ -15,29 +15,9 @@ from lhkit.compose.trial_steps import known_recipes
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import TypedName, WrittenForm
+from lhkit.text import step_edits
 from lhkit.text.script import Edited, Script, is_terminator
-from lhkit.text.step_edits import (
-    dependents_of,
-    disable_step,
-    duplicate_step,
-    enable_step,
-    insert_step,
-    move_step,
-    remove_step,
-    replace_step,
-)
-from lhkit.workbench.form_fields import (
-    StepPlace,
-    asked_place,
-    built_form,
-    form_html,
-    found_html,
-    handles_at,
-    has_body,
-    number_after,
-    recipe_form_html,
-    written_fields,
-)
+from lhkit.workbench import form_fields
 from lhkit.workbench.runs import RunKind
 from lhkit.workbench.screen import Command, Notice, Typed, fitting, flag, integer, mapping, text
 from lhkit.workbench.workbench_core import WorkbenchCore
@@ -110,7 +90,7 @@ def _add_tried(workbench: WorkbenchCore, command: Command) -> None:
     if command.get("handle") != tryouts.handle or tryouts.version != workbench.version_id:
         raise usage_error("the schedule has changed since that was tried", "Ask again what can be done.")
     tried, place = tryouts.tried(integer(command, "number")), tryouts.place
-    number = number_after(workbench.script, place)
+    number = form_fields.number_after(workbench.script, place)
     change(workbench, command, lambda s: insert_recipe(s, tried.text, tried.sequences, **place.as_keyword))
     workbench.show_number(number)
 
@@ -152,10 +132,6 @@ def _go_back(workbench: WorkbenchCore, command: Command) -> None:
         session.set_knobs(dict(knobs), amends=is_other)
 
 
-def _forget_results(workbench: WorkbenchCore, _: Command) -> None:
-    workbench.runs.results = ()
-
-
 _MOST_FOUND = 24
 _MOST_RECIPES = 8
 
@@ -179,7 +155,7 @@ def _with_dependents(
         change(workbench, command, lambda script: edit(script, step, with_dependents=along))
     except UsageError as error:
         script = workbench.script
-        others = () if along else dependents_of(script, step)
+        others = () if along else step_edits.dependents_of(script, step)
         if not others or any(map(is_terminator, others)):
             raise
         count = f"the {len(others)} that depend on it" if others[1:] else "the one that depends on it"
@@ -201,7 +177,7 @@ def _move(workbench: WorkbenchCore, command: Command) -> None:
     else:
         side = "before" if "before" in command else "after"
         place = {side: integer(command, side)}
-    change(workbench, command, lambda script: move_step(script, step, **place))
+    change(workbench, command, lambda script: step_edits.move_step(script, step, **place))
 
 
 def _add_text(workbench: WorkbenchCore, command: Command) -> None:
@@ -209,7 +185,7 @@ def _add_text(workbench: WorkbenchCore, command: Command) -> None:
     lines = text(command, "text")
     side = next((s for s in ("before", "inside") if s in command), "after")
     place = {side: integer(command, side)}
-    change(workbench, command, lambda script: insert_step(script, lines, **place))
+    change(workbench, command, lambda script: step_edits.insert_step(script, lines, **place))
 
 
 def _set_text(workbench: WorkbenchCore, command: Command) -> None:
@@ -274,9 +250,9 @@ def _take_file(workbench: WorkbenchCore, _: Command) -> None:
         workbench.session.follow(followed.path)
 
 
-def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, StepPlace]:
+def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, form_fields.StepPlace]:
     script = workbench.parsed_script()
-    return script, asked_place(command, script, workbench.session.schedule.entry)
+    return script, form_fields.asked_place(command, script, workbench.session.schedule.entry)
 
 
 def _search(workbench: WorkbenchCore, question: Command) -> str:
@@ -284,11 +260,13 @@ def _search(workbench: WorkbenchCore, question: Command) -> str:
     catalogue, words = workbench.catalogue(), text(question, "words").strip()
     if not words:
         usual = ("structured.match", *USUAL[:-1])
-        return found_html((catalogue.op(name) for name in usual if f"transform.{name}" in catalogue), ())
+        return form_fields.found_html(
+            (catalogue.op(name) for name in usual if f"transform.{name}" in catalogue), ()
+        )
     ops = [op for op in catalogue.search(words, most=2 * _MOST_FOUND) if op.role == "step"]
     asked, recipes = words.lower().split(), _recipes(workbench.session.schedule)
     fitting = [r for r in recipes if all(w in f"{r.name} {r.sentence} recipe".lower() for w in asked)]
-    return found_html(ops[:_MOST_FOUND], fitting[:_MOST_RECIPES])
+    return form_fields.found_html(ops[:_MOST_FOUND], fitting[:_MOST_RECIPES])
 
 
 @functools.lru_cache(maxsize=2)
@@ -307,21 +285,21 @@ def _recipe(workbench: WorkbenchCore, name: str) -> Recipe:
 def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"op": name, "after": number}`` or ``{"step": number}`` → the form, and where its step goes."""
     script, place = _place(workbench, question)
-    handles = handles_at(script, place)
+    handles = form_fields.handles_at(script, place)
     old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(question, "op")
     if name.startswith("@"):
         recipe = _recipe(workbench, name)
         title, sentence = name, recipe.sentence
-        html = recipe_form_html(recipe, handles)
+        html = form_fields.recipe_form_html(recipe, handles)
     else:
         op = workbench.catalogue().op(name)
-        if old is not None and has_body(op):
+        if old is not None and form_fields.has_body(op):
             message = f"{op.name} has steps inside: its arguments are changed in the text"
             raise usage_error(message, "Its inner steps can be edited one by one.")
         name, title, sentence = op.name, op.short_name, op.sentence
-        fields = written_fields(old, op) if old is not None else {}
-        html = form_html(op, handles, fields, is_new=old is None)
+        fields = form_fields.written_fields(old, op) if old is not None else {}
+        html = form_fields.form_html(op, handles, fields, is_new=old is None)
     return {"op": name, "title": title, "sentence": sentence, "html": html, "where": place.describe(script)}
 
 
@@ -334,10 +312,10 @@ def _written(workbench: WorkbenchCore, script: Script, number: int) -> WrittenFo
     return found
 
 
-def _built(workbench: WorkbenchCore, command: Command) -> tuple[StepPlace, str, str, Script]:
+def _built(workbench: WorkbenchCore, command: Command) -> tuple[form_fields.StepPlace, str, str, Script]:
     """Return a filled form as (place, text of the step, text of the sequences it includes, script)."""
     script, place = _place(workbench, command)
-    handles = [handle for handle, _ in handles_at(script, place)]
+    handles = [handle for handle, _ in form_fields.handles_at(script, place)]
     fields = mapping(command, "fields")
     old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(command, "op")
@@ -345,7 +323,7 @@ def _built(workbench: WorkbenchCore, command: Command) -> tuple[StepPlace, str, 
         recipe = _recipe(workbench, name)
         return place, include_text(recipe, _given(recipe, fields, handles)), recipe.sequences, script
     catalogue = workbench.catalogue()
-    form = built_form(catalogue.op(name), fields, handles, catalogue, old)
+    form = form_fields.built_form(catalogue.op(name), fields, handles, catalogue, old)
     return place, form_text(form, catalogue), "", script
 
 
@@ -361,18 +339,18 @@ def _add(workbench: WorkbenchCore, command: Command) -> None:
     """``{"op": name, "fields": {…}, "after" | "before" | "inside": number}``."""
     place, lines, sequences, script = _built(workbench, command)
     place_of = place.as_keyword
-    number = number_after(script, place)
+    number = form_fields.number_after(script, place)
     if sequences:
         change(workbench, command, lambda s: insert_recipe(s, lines, sequences, **place_of))
     else:
-        change(workbench, command, lambda s: insert_step(s, lines, **place_of))
+        change(workbench, command, lambda s: step_edits.insert_step(s, lines, **place_of))
     workbench.show_number(number)
 
 
 def _set(workbench: WorkbenchCore, command: Command) -> None:
     """``{"step": number, "fields": {…}}``."""
     place, lines, _, _ = _built(workbench, command)
-    change(workbench, command, lambda script: replace_step(script, place.number, lines))
+    change(workbench, command, lambda script: step_edits.replace_step(script, place.number, lines))
     workbench.show_number(place.number)
 
 
@@ -397,21 +375,24 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "propose": lambda workbench, _: _start_run(workbench, "propose"),
     "stop": lambda workbench, _: workbench.runs.stop(),
     "go_back": _go_back,
-    "forget_results": _forget_results,
     # {"handle": id}: try ops and recipes on a handle of the trace.
     "try_handle": lambda workbench, command: workbench.tryouts.start(
         workbench.current_trace(), workbench.parsed_script(), text(command, "handle")
     ),
     "add_tried": _add_tried,
     "trust": _trust,
-    "remove_step": lambda workbench, command: _with_dependents(workbench, command, remove_step, "remove"),
-    "switch_off": lambda workbench, command: _with_dependents(workbench, command, disable_step, "switch off"),
+    "remove_step": lambda workbench, command: _with_dependents(
+        workbench, command, step_edits.remove_step, "remove"
+    ),
+    "switch_off": lambda workbench, command: _with_dependents(
+        workbench, command, step_edits.disable_step, "switch off"
+    ),
     # {"off": number among the disabled steps}
     "switch_on": lambda workbench, command: change(
-        workbench, command, functools.partial(enable_step, number=integer(command, "off"))
+        workbench, command, functools.partial(step_edits.enable_step, number=integer(command, "off"))
     ),
     "duplicate_step": lambda workbench, command: change(
-        workbench, command, functools.partial(duplicate_step, step=integer(command, "step"))
+        workbench, command, functools.partial(step_edits.duplicate_step, step=integer(command, "step"))
     ),
     "move_step": _move,
     "add_text": _add_text,

@@ -12,8 +12,7 @@ from lhkit.draw.svg import element, escaped
 from lhkit.draw.theme import static_text
 from lhkit.draw.viewer import packed
 from lhkit.model.errors import UsageError
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.op_words import payload_ops
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp, payload_ops
 from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import Trace
 from lhkit.text.lexer import Token, lex, without_trivia

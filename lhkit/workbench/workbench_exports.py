@@ -26,8 +26,7 @@ from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Blob, Payload
 from lhkit.model.printable import one_line
 from lhkit.show.trace_view import detail_panes, trace_page
-from lhkit.traces.report.markdown_report import trace_markdown
-from lhkit.traces.report.reproducer_folder import reproducer_files
+from lhkit.traces.report.markdown_report import reproducer_files, trace_markdown
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field

@@ -8,13 +8,9 @@
 - ``limits``: Time and memory limits of a request, with defaults from this machine or container.
 - ``cancellation``: Cross-thread cancellation of the pending work of a session.
 - ``shared_arrays``: Arrays across the wall: small ones inside the message, large ones in memory-mapped files.
-- ``temp_folders``: Temporary folders that are deleted with their owner, or at the next start if the process
-  was killed.
-- ``user_folders``: Folders of the user: state, cache, and what lhkit's processes on one machine share.
+- ``folders``: Folders: temporary ones, and those of the user for state, cache, and what processes share.
 - ``sandbox``: Sandbox of the compiler's worker: it writes in folders of its own, starts no processes, opens
   no sockets.
-- ``syscall_filter``: Seccomp filter of the worker: system calls that start processes, open sockets, or reach
-  past Landlock.
 - ``c_compiler``: The system's C compiler, run by the client: the worker is not allowed to start processes.
 - ``reproducer``: Files that repeat a failure: the requests as they were sent, and how to send them again.
 - ``timing_conditions``: Signs of timings on this machine: a file per process that is timing, and a look at

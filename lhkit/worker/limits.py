@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 
 from lhkit.model.errors import Failure, error_for, usage_error
+from lhkit.worker.folders import STATE_VARIABLE
 from lhkit.worker.process_groups import PARENT_VARIABLE
-from lhkit.worker.user_folders import STATE_VARIABLE
 
 DEFAULT_SECONDS = 60.0
 _GIB = 1 << 30

@@ -19,19 +19,12 @@ from typing import Any, cast
 
 import msgspec
 
-from lhkit.model.errors import (
-    DefectError,
-    Failure,
-    LhkitError,
-    defect,
-    error_for,
-    usage_error,
-)
+from lhkit.model import errors
 from lhkit.model.file_io import write_whole
+from lhkit.worker.folders import cache_folder
 from lhkit.worker.framing import encode, request_union
 from lhkit.worker.requests import Request, name_of
 from lhkit.worker.shared_arrays import dtype_named
-from lhkit.worker.user_folders import cache_folder
 
 # Version 1 had requests with a body behind their fields.
 SCHEMA = "lhkit.reproducer/2"
@@ -47,7 +40,7 @@ def crash_folder() -> Path:
     return Path(named) if named else cache_folder("crashes")
 
 
-def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str | None:
+def write_reproducer(requests: Sequence[Request[Any]], failure: errors.Failure) -> str | None:
     """Write the requests that led to a failure; return the path, or None if the disk refuses.
 
     Of large arrays in shared files only the shapes are kept; the replay fills them with zeros.
@@ -90,7 +83,7 @@ def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], 
     try:
         return cast(Request[Any], msgspec.convert(request, request_union(types)))
     except msgspec.ValidationError as error:
-        raise usage_error(
+        raise errors.usage_error(
             f"the reproducer's request {request.get('request')!r} cannot be read: {error}"
         ) from None
 
@@ -187,19 +180,21 @@ _KEPT_DEFECTS = 20
 _PACKAGES = ("lhkit", "torch-mlir", "numpy", "click", "ipython", "anywidget")
 
 
-def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None = None) -> LhkitError:
+def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None = None) -> errors.LhkitError:
     """Return the typed error for an exception: itself if it is one, else that it is a defect of lhkit.
 
     ``doing`` is the command line or call that raised it; ``inputs`` are name and content of its texts, of which
     long ones are left out of the folder.
     """
-    if isinstance(error, LhkitError):
+    if isinstance(error, errors.LhkitError):
         return error
     if isinstance(error, MemoryError):
         message = f"out of memory: {error}" if str(error) else "out of memory"
-        return error_for(Failure("memory", message))
+        return errors.error_for(errors.Failure("memory", message))
     folder = _write_folder(error, doing, inputs or {})
-    return DefectError(defect(f"{type(error).__name__}: {error}", request=doing, reproducer=folder))
+    return errors.DefectError(
+        errors.defect(f"{type(error).__name__}: {error}", request=doing, reproducer=folder)
+    )
 
 
 def read_inputs(paths: Mapping[str, Path]) -> dict[str, bytes]:

@@ -17,27 +17,14 @@ import msgspec
 from msgspec import structs
 
 from lhkit.model.errors import Failure, LhkitError, defect, error_for
+from lhkit.worker import framing
 from lhkit.worker.c_compiler import CompiledC
-from lhkit.worker.framing import (
-    Answered,
-    Call,
-    CompileC,
-    CompilerReply,
-    Failed,
-    Hello,
-    Progress,
-    decode,
-    encode,
-    read_message,
-    request_union,
-    write_message,
-)
 from lhkit.worker.process_groups import ParentWatch
 from lhkit.worker.requests import Answer, Request, name_of
 from lhkit.worker.sandbox import explain_refusal
 
-Send = Callable[[Progress], None]
-Ask = Callable[[CompileC], CompiledC]
+Send = Callable[[framing.Progress], None]
+Ask = Callable[[framing.CompileC], CompiledC]
 MakeHandlers = Callable[[Send, Ask], "Handlers"]
 
 
@@ -75,14 +62,14 @@ def serve(make_handlers: MakeHandlers) -> int:
     log = Path.cwd().parent / LOG_NAME  # now: code of a payload may change the working folder
 
     def send(message: object) -> None:
-        write_message(answers, message)
+        framing.write_message(answers, message)
 
-    def ask(source: CompileC) -> CompiledC:
+    def ask(source: framing.CompileC) -> CompiledC:
         send(source)
-        reply = read_message(requests, CompilerReply)
+        reply = framing.read_message(requests, framing.CompilerReply)
         if reply is None:
             raise SystemExit(0)  # the client is gone
-        if isinstance(reply, Failed):
+        if isinstance(reply, framing.Failed):
             raise error_for(reply.failure)
         compiled: CompiledC = reply
         return compiled
@@ -90,21 +77,25 @@ def serve(make_handlers: MakeHandlers) -> int:
     try:
         handlers = make_handlers(send, ask)
     except LhkitError as error:
-        send(Failed(error.failure))
+        send(framing.Failed(error.failure))
         return 1
     watch.start()
-    send(Hello(os.getpid()))
-    union = request_union(handlers.request_types)
-    while (call := read_message(requests, Call)) is not None:
+    send(framing.Hello(os.getpid()))
+    union = framing.request_union(handlers.request_types)
+    while (call := framing.read_message(requests, framing.Call)) is not None:
         with _limited(call.seconds, call.memory_bytes):
             answer = _answer(handlers, union, call)
         output = _take_output(log)
         try:
-            if output and not isinstance(answer, Failed):
+            if output and not isinstance(answer, framing.Failed):
                 answer = structs.replace(answer, output=output)
-            send(answer if isinstance(answer, Failed) else Answered(msgspec.Raw(encode(answer))))
+            send(
+                answer
+                if isinstance(answer, framing.Failed)
+                else framing.Answered(msgspec.Raw(framing.encode(answer)))
+            )
         except LhkitError as error:
-            send(Failed(error.failure))
+            send(framing.Failed(error.failure))
     return 0
 
 
@@ -119,24 +110,24 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
-def _answer(handlers: Handlers, union: Any, call: Call) -> Answer | Failed:
+def _answer(handlers: Handlers, union: Any, call: framing.Call) -> Answer | framing.Failed:
     name = "a request"
     try:
-        request: Request[Any] = decode(call.request, union)
+        request: Request[Any] = framing.decode(call.request, union)
         name = name_of(request)
         handlers.release(call.release)
         return handlers.answer(request)
     except LhkitError as error:
-        return Failed(explain_refusal(error.failure))
+        return framing.Failed(explain_refusal(error.failure))
     except MemoryError as error:
         why = f": {error}" if str(error) else ""
-        return Failed(Failure("memory", f"{name} ran out of memory{why}"))
+        return framing.Failed(Failure("memory", f"{name} ran out of memory{why}"))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
         what = f"{name!r} raised {type(error).__name__}: {error}"
         said = Failure(kind="usage", message=what)
         if (explained := explain_refusal(said)) is not said:  # no defect: the sandbox at work
-            return Failed(explained)
-        return Failed(defect(what), traceback.format_exc())
+            return framing.Failed(explained)
+        return framing.Failed(defect(what), traceback.format_exc())
 
 
 @contextlib.contextmanager

@@ -23,14 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import in_gib
-from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 # Address in memory of each array or blob that lives in a file: the file and its length in bytes.
 Places = dict[int, tuple[str, int]]
 
-# Files of blobs: written once, piece by piece, then mapped and never changed; the worker maps the same
-# file.
+# Files of blobs: written once, piece by piece, then mapped and never changed; the worker maps the same file.
 _blobs: Places = {}
 _blob_numbers = itertools.count(1)
 

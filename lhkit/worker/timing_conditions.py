@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 
 from lhkit.model.target import CacheLevel
-from lhkit.worker.user_folders import machine_folder, open_private
+from lhkit.worker.folders import machine_folder, open_private
 
 _FOLDER = "timings"
 _SIGN = re.compile(r"([0-9]{1,10})-([0-9]{1,12})", re.ASCII)

@@ -18,31 +18,17 @@ from typing import Any, BinaryIO, NoReturn, cast
 import psutil
 
 from lhkit.model.errors import Failure, FailureKind, LhkitError, error_for, usage_error
+from lhkit.worker import framing
 from lhkit.worker.c_compiler import compile_c
-from lhkit.worker.framing import (
-    Answered,
-    CompileC,
-    CompilerReply,
-    Failed,
-    FromWorker,
-    GarbageError,
-    Hello,
-    Progress,
-    Readable,
-    call_of,
-    decode,
-    read_message,
-    write_message,
-)
+from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
 from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
-from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 # A message from the worker, garbage, or None at the end of the stream.
-Event = FromWorker | GarbageError | None
+Event = framing.FromWorker | framing.GarbageError | None
 
 
 class NothingYetError(Exception):
@@ -79,7 +65,7 @@ class ThreadInbox:
         while True:
             event = _next_event(stream)
             self._events.put(event)
-            if event is None or isinstance(event, GarbageError):
+            if event is None or isinstance(event, framing.GarbageError):
                 return
 
     def get(self, seconds: float) -> Event:
@@ -95,11 +81,11 @@ def open_inbox(stream: BinaryIO) -> PipeInbox | ThreadInbox:
     return PipeInbox(stream) if hasattr(select, "poll") else ThreadInbox(stream)
 
 
-def _next_event(stream: Readable) -> Event:
+def _next_event(stream: framing.Readable) -> Event:
     try:
-        event: Event = read_message(stream, FromWorker)
+        event: Event = framing.read_message(stream, framing.FromWorker)
         return event
-    except GarbageError as error:
+    except framing.GarbageError as error:
         return error
     except (OSError, ValueError):  # closed under our hands
         return None
@@ -224,7 +210,7 @@ class WorkerProcess:
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
         hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
-        if isinstance(hello, Failed):
+        if isinstance(hello, framing.Failed):
             self.kill()
             raise error_for(hello.failure)
 
@@ -237,15 +223,15 @@ class WorkerProcess:
         request: Request[Any],
         limits: Limits,
         last_good_ir: str | None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[framing.Progress], None] | None = None,
         released: tuple[int, ...] = (),
-    ) -> Answered | Failed:
+    ) -> framing.Answered | framing.Failed:
         """Send a request and return its last message; a `DeathError` if the process died or broke a limit.
 
         Raises:
             UsageError: It cannot be serialized; nothing was sent.
         """
-        call = call_of(request, limits.seconds, limits.memory_bytes, released)
+        call = framing.call_of(request, limits.seconds, limits.memory_bytes, released)
         self.is_asked = True
         # What begins without a note: it would cost more than a small kernel.
         self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
@@ -255,27 +241,27 @@ class WorkerProcess:
         self._send(call)
         answer = self._wait(limits, on_progress)
         self.is_asked = False
-        if isinstance(answer, Hello):
-            raise self._death(GarbageError("a second greeting"))
+        if isinstance(answer, framing.Hello):
+            raise self._death(framing.GarbageError("a second greeting"))
         return answer
 
-    def decode(self, answered: Answered, request: Request[AnswerType]) -> AnswerType:
+    def decode(self, answered: framing.Answered, request: Request[AnswerType]) -> AnswerType:
         """Return the answer to a request; kill the process (`DeathError`) if the type is wrong."""
         try:
-            answer: AnswerType = decode(answered.answer, request.answer_type())
-        except GarbageError as error:
+            answer: AnswerType = framing.decode(answered.answer, request.answer_type())
+        except framing.GarbageError as error:
             self._stop_for("crash", f"wrote garbage on its pipe: {error}")
         return answer
 
     def _send(self, message: object) -> None:
         try:
-            write_message(cast(BinaryIO, self._popen.stdin), message)
+            framing.write_message(cast(BinaryIO, self._popen.stdin), message)
         except OSError:
             raise self._death() from None
 
     def _wait(
-        self, limits: Limits, on_progress: Callable[[Progress], None] | None = None
-    ) -> Hello | Answered | Failed:
+        self, limits: Limits, on_progress: Callable[[framing.Progress], None] | None = None
+    ) -> framing.Hello | framing.Answered | framing.Failed:
         looked = time.monotonic()
         deadline = looked + limits.seconds
         has_ended = False
@@ -288,12 +274,12 @@ class WorkerProcess:
                 self._enforce(limits, deadline)
                 has_ended = not self.is_running()  # once more: its last message may have come meanwhile
                 continue
-            if event is None or isinstance(event, GarbageError):
+            if event is None or isinstance(event, framing.GarbageError):
                 raise self._death(event)
-            if isinstance(event, CompileC):
+            if isinstance(event, framing.CompileC):
                 self._compile_c(event, lambda: self._enforce(limits, deadline))
                 continue
-            if not isinstance(event, Progress):
+            if not isinstance(event, framing.Progress):
                 return event
             if on_progress is not None:
                 on_progress(event)
@@ -303,7 +289,7 @@ class WorkerProcess:
                 looked = time.monotonic()
                 self._enforce(limits, deadline)
 
-    def _compile_c(self, asked: CompileC, check: Callable[[], None]) -> None:
+    def _compile_c(self, asked: framing.CompileC, check: Callable[[], None]) -> None:
         """Compile a microkernel and tell the worker, which is not allowed to start a compiler."""
         try:
             if (asked.file, asked.text) not in self._c_sources:
@@ -314,9 +300,9 @@ class WorkerProcess:
             folder = self._scratch / f"c{self._compiled}"
             folder.mkdir()
             source = (asked.file, asked.text, asked.header, asked.target)
-            reply: CompilerReply = compile_c(*source, folder=folder, check=check)
+            reply: framing.CompilerReply = compile_c(*source, folder=folder, check=check)
         except LhkitError as error:
-            reply = Failed(error.failure)
+            reply = framing.Failed(error.failure)
         self._send(reply)
 
     def _enforce(self, limits: Limits, deadline: float) -> None:
@@ -348,7 +334,7 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._popen.wait(timeout=2)
         # What was garbage only because the process died in the middle of it is just a death.
-        if isinstance(event, GarbageError) and code in (None, 0):
+        if isinstance(event, framing.GarbageError) and code in (None, 0):
             died = DeathError("crash", f"wrote garbage on its pipe: {event}", self)
         else:
             kind = kind_of_death(code, self.log_tail())

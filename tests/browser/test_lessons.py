@@ -8,7 +8,7 @@ from conftest import SCREENSHOTS
 from test_live_notebooks import opened, output, run_cell
 
 import lhkit
-from lhkit.exercises.task import read_task
+from lhkit.exercises.attempt import read_task
 from lhkit.load.shipped_files import shipped_folder
 
 # The exercises of a notebook that need no more than its first cell of code.

@@ -10,7 +10,7 @@ from check_payloads import PAYLOADS
 from tutorial_cases import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.checks import abstract_interpreter, points_to, transfer_functions
+from lhkit.checks import points_to, schedule_check, transfer_functions
 from lhkit.checks.schedule_check import check_lines, check_schedule, outline_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model import span
@@ -269,12 +269,12 @@ def test_a_schedule_of_very_many_handles_is_not_followed_to_its_end(monkeypatch,
     monkeypatch.setattr(
         transfer_functions, "find_overlap", lambda *given: overlaps.append(1) or find_overlap(*given)
     )
-    whole = abstract_interpreter.check_outline(outline, "__transform_main")
+    whole = schedule_check.check_outline(outline, "__transform_main")
     assert whole.is_complete and len(whole.findings) == 40
     counted = len(overlaps)
-    monkeypatch.setattr(abstract_interpreter, "MOST_COMPARED", 2000)
+    monkeypatch.setattr(schedule_check, "MOST_COMPARED", 2000)
     overlaps.clear()
-    part = abstract_interpreter.check_outline(outline, "__transform_main")
+    part = schedule_check.check_outline(outline, "__transform_main")
     assert not part.is_complete and part.findings == whole.findings[: len(part.findings)] and part.findings
     assert len(overlaps) <= 2000 < counted * 3
     report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lhkit.checks.abstract_interpreter import MOST_OPS, check_outline
 from lhkit.checks.op_facts import FUNCTION, LINALG, LOOPS, TILING, kinds_intersect, kinds_within
 from lhkit.checks.points_to import AbstractSet, Nesting, Overlap, find_overlap
+from lhkit.checks.schedule_check import MOST_OPS, check_outline
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
@@ -30,7 +30,7 @@ class Author:
     def sequence(self, name, body):
         argument = self.handle(f"%{name}")
         block = OutlineBlock(0, (argument,), tuple(body(argument)), ())
-        self.sequences.append(OutlineSequence(name, False, block))
+        self.sequences.append(OutlineSequence(name, block))
 
     def outline(self):
         return Outline(tuple(self.handles), tuple(self.sequences))

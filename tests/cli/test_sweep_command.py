@@ -18,8 +18,8 @@ import pytest
 import lhkit
 from lhkit.cli.main import run_program
 from lhkit.sweeps import confirmation_run as confirming
+from lhkit.sweeps.confirmation import Rule
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.winner import Rule
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((Path(lhkit.__file__).parent / "schemas" / "sweep-1.json").read_text(encoding="utf-8"))

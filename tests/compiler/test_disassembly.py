@@ -1,4 +1,4 @@
-from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.compiler.machine.object_code import disassemble
 
 # movabs r15, 0; call r15; call r15; ret; nop; nop word ptr
 CALLS = "49bf0000000000000000" + "41ffd7" + "41ffd7" + "c3" + "90" + "660f1f840000000000"

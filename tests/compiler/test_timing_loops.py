@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lhkit.compiler.machine.memref_arguments import PreparedCall
-from lhkit.compiler.machine.timing_loops import (
+from lhkit.compiler.machine.timing_runs import (
     COPY_BLOCK_BYTES,
     FMA_UNROLL,
     CoreProbe,

@@ -1,7 +1,6 @@
 """Searching a catalogue: a word in the name counts more than one in the documentation."""
 
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.op_words import group_of, sentence_for
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp, group_of, sentence_for
 
 
 def op(name, sentence, documentation="", role="step"):
@@ -19,7 +18,6 @@ CATALOGUE = Catalogue(
         op("d.pattern_split_reduction", "A set of patterns.", "", "pattern"),
         op("e.other", "Nothing.", "Nothing at all."),
     ),
-    (),
 )
 
 

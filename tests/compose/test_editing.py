@@ -168,11 +168,11 @@ def test_a_text_that_is_read_otherwise_is_refused_with_the_place(worker):
     with pytest.raises(UsageError, match="reads as 7 transform ops, and the compiler has 6"):
         check_agreement(text, parsed[:-1])
     with pytest.raises(UsageError, match="stands at line 1, column 2 for the compiler"):
-        moved = WrittenOp(parsed[0].name, 1, 2, (), (), (), ())
+        moved = WrittenOp(parsed[0].name, 1, 2, (), (), ())
         check_agreement(text, (moved, *parsed[1:]))
     with pytest.raises(UsageError, match=r"results of transform\.tune\.knob read as %tile_m and are %other"):
         first = parsed[1]
-        other = WrittenOp(first.name, first.line, first.column, ("%other",), (), (), ())
+        other = WrittenOp(first.name, first.line, first.column, ("%other",), (), ())
         check_agreement(text, (parsed[0], other, *parsed[2:]))
 
 

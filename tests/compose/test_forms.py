@@ -62,7 +62,7 @@ TILE = CatalogueOp(
 EACH = CatalogueOp(
     "transform.each", "x", "Each", "step", "Each.", "Each.", regions=(RegionSpec("body", "body"),)
 )
-CATALOGUE = Catalogue(("host", "1", "0"), (EACH, TILE), ())
+CATALOGUE = Catalogue(("host", "1", "0"), (EACH, TILE))
 
 
 def tile(*attributes, sizes=(), operands=(("target", (TARGET,)),), results=(("loop", (LOOP,)),)):

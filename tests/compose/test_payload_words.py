@@ -5,7 +5,7 @@ import pytest
 
 from lhkit.compiler.ir.bindings import new_context
 from lhkit.model.errors import UsageError
-from lhkit.model.op_words import payload_op
+from lhkit.model.op_catalogue import payload_op
 from lhkit.ops import PAYLOAD_OPS
 
 RNG = np.random.default_rng(0)

@@ -76,7 +76,7 @@ def schedule(worker):
 def some(catalogue):
     """A catalogue of a few ops."""
     kept = tuple(op for op in catalogue.ops if op.short_name.endswith(SOME))
-    return type(catalogue)(catalogue.toolchain, kept, ())
+    return type(catalogue)(catalogue.toolchain, kept)
 
 
 def by_name(tried):

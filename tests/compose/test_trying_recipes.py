@@ -52,7 +52,7 @@ def few(catalogue):
     """A catalogue of a few ops."""
     names = ("get_parent_op", "generalize", "include", "fuse_into_containing_op")
     kept = tuple(op for op in catalogue.ops if op.short_name.endswith(names))
-    return type(catalogue)(catalogue.toolchain, kept, ())
+    return type(catalogue)(catalogue.toolchain, kept)
 
 
 def loaded(worker, body, more="", **given):

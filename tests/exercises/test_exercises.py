@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.exercises.task import read_task
+from lhkit.exercises.attempt import read_task
 
 TASKS = {name: read_task(name) for name in lhkit.exercises.names()}
 WRONG = [(name, wrong) for name, task in TASKS.items() for wrong in task.wrong]

@@ -6,9 +6,8 @@ import tomllib
 import pytest
 
 import lhkit
-from lhkit.exercises.attempt import Finding, Verdict
+from lhkit.exercises.attempt import FOLDER, Finding, Verdict, read_task
 from lhkit.exercises.exercise import Exercise, progress_file, remember
-from lhkit.exercises.task import FOLDER, read_task
 from lhkit.lessons.lesson_list import solved_exercises
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import UsageError

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.compiler.machine.timing_loops import CoreProbe
+from lhkit.compiler.machine.timing_runs import CoreProbe
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.load.target_choice import widest_vector_bits
 from lhkit.model.sample_statistics import percentile, rank_entries, summarize

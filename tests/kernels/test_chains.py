@@ -1,6 +1,6 @@
 import pytest
 
-from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.compiler.machine.object_code import disassemble
 from lhkit.kernels.hot_loops import find_chains
 
 # vaddss xmm0, xmm0, xmm1

@@ -10,7 +10,7 @@ import pytest
 
 import lhkit
 from lhkit.compiler.lowering import target_attributes
-from lhkit.compiler.machine.aarch64_code import NEW_LITERAL, aarch64_object, older_literal
+from lhkit.compiler.machine.object_code import NEW_LITERAL, aarch64_object, older_literal
 from lhkit.load import target_choice as targets
 from lhkit.load.schedule_export import portable_text
 from lhkit.load.shipped_files import shipped_folder

@@ -1,6 +1,6 @@
 import pytest
 
-from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.compiler.machine.object_code import disassemble
 from lhkit.kernels.code_listing import hot_loops_bundle
 from lhkit.kernels.hot_loops import find_hot_loops
 from lhkit.model.instructions import MachineCode

@@ -10,7 +10,7 @@ import pytest
 from payload_sizes import SIZES
 
 import lhkit
-from lhkit.exercises.task import read_task
+from lhkit.exercises.attempt import read_task
 from lhkit.load.old_spellings import elementwise_spelling
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import PayloadError

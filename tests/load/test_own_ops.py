@@ -154,7 +154,7 @@ def test_the_example_is_short_and_says_what_it_defines(own_worker):
 def test_own_ops_are_in_the_catalogue(own_worker, monkeypatch):
     lhkit.load_ops(EXAMPLE, worker=own_worker)
     monkeypatch.setattr(own_ops, "shared_worker", lambda: own_worker)
-    monkeypatch.setattr(own_ops, "load_catalogue", lambda _: Catalogue((), (), ()))
+    monkeypatch.setattr(own_ops, "load_catalogue", lambda _: Catalogue((), ()))
     ours = lhkit.ops.find("lhkit.replace_with_call")
     assert [(a.name, a.kind, a.is_required) for a in ours.attributes] == [
         ("microkernel", "string", True),

@@ -14,7 +14,7 @@ from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.target_choice import find_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import VECTORS, Target
-from lhkit.sweeps.axes import knob_axes
+from lhkit.sweeps.space import knob_axes
 from lhkit.text.knob_text import knob_to_literal, without_default_rules
 from lhkit.text.script import Script
 

@@ -6,7 +6,7 @@ import pytest
 from notebook_texts import NOTEBOOKS, ROOT, cells_of
 
 import lhkit
-from lhkit.exercises.task import read_task
+from lhkit.exercises.attempt import read_task
 
 LOADED = re.compile(r'exercises\.load\("(\w+)"\)')
 

@@ -8,7 +8,7 @@ from notebook_texts import NOTEBOOKS, cells_of
 
 import lhkit
 from lhkit.compose.builder.schedule_builder import ScheduleBuilder
-from lhkit.exercises.task import read_task
+from lhkit.exercises.attempt import read_task
 from lhkit.kernels.kernel import Kernel
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.payload import Payload

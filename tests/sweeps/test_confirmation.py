@@ -5,11 +5,16 @@ import dataclasses
 from sweep_records import comparison, record, result_of
 
 from lhkit.model.measurement import CoreLimits
-from lhkit.sweeps.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
+from lhkit.sweeps.confirmation import (
+    Confirmation,
+    describe_confirmation,
+    find_speed_ups,
+    find_throughput,
+    judge,
+)
 from lhkit.sweeps.confirmation_run import choose_contenders
 from lhkit.sweeps.sweep_table import confirmation_lines
 from lhkit.sweeps.variant_record import SweepTime
-from lhkit.sweeps.winner import judge
 
 
 def timed(number, median, mad=0, runs=9, **fields):

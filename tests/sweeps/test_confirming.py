@@ -10,10 +10,9 @@ import lhkit
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for
 from lhkit.sweeps import confirmation_run as module
 from lhkit.sweeps import live_sweep as winning
-from lhkit.sweeps.confirmation import describe_confirmation
+from lhkit.sweeps.confirmation import Rule, describe_confirmation
 from lhkit.sweeps.confirmation_run import Confirming, confirm
 from lhkit.sweeps.record_store import ConfirmationLog
-from lhkit.sweeps.winner import Rule
 
 PAYLOAD = lhkit.payloads.matmul(32, 64, 32)
 SCHEDULE = lhkit.load_schedule("matmul_tile.mlir")

@@ -24,8 +24,8 @@ from lhkit.sweeps.engine import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import machine_folder
 from lhkit.worker.limits import Limits
-from lhkit.worker.user_folders import machine_folder
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 
 LIMITS = Limits(20.0, 700 << 20)

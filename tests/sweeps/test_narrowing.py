@@ -8,8 +8,7 @@ from lhkit.model.knob import Bounds, Knob
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import ArrayType, Function
-from lhkit.sweeps.axes import knob_axes, narrow, split_narrowings
-from lhkit.sweeps.space import space_of
+from lhkit.sweeps.space import knob_axes, narrow, space_of, split_narrowings
 
 TILE = Knob("tile", (2, 4, 8, 16, 32, 64, 128), 8, 1)
 ANY = Knob("any", (), 8, 1)

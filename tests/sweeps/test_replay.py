@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.space import Axis
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 from lhkit.sweeps.strategy_replay import grid_space, replay, replay_frame
 

@@ -12,9 +12,8 @@ from sweeping_spaces import contains, make_space, sample, walk
 
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import space as plan
-from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.constraints import Constraint
-from lhkit.sweeps.space import Space, _permuted
+from lhkit.sweeps.space import Axis, Space, _permuted
 
 NAMES = "abcde"
 # Constraints as pairs: names, and what has to be true of their values.
@@ -159,7 +158,7 @@ def test_a_huge_space_is_estimated_without_a_whole_walk():
     chain = [Constraint(f"{x} is not {y}", (x, y), less) for x, y in itertools.pairwise(names)]
     space = make_space([(name, tuple(range(10))) for name in names], *chain)
     count = space.count()
-    assert count.low < 10 * 9**9 < count.high and count.describe().startswith("about ")
+    assert count.low < 10 * 9**9 < count.high
     assert len(calls) <= 9 * 100
     first = list(itertools.islice(space.points(), 3))
     assert [tuple(v for _, v in p) for p in first] == [(0, 1) * 4 + (0, n) for n in (1, 2, 3)]
@@ -195,7 +194,7 @@ def test_what_takes_too_long_to_count_is_estimated():
     count = space.count()
     right = 60**4 * (60 * 61 // 2) / 3
     assert not count.is_exact and count.low < right < count.high and count.low < count < count.high
-    assert count.high < 1.5 * count.low and "estimated" in count.describe()
+    assert count.high < 1.5 * count.low
     assert len(calls) <= plan._EFFORT + plan._MOST_DRAWN + 1
     assert space.count() is count and make_space(axes, wide, "a <= b").count() == count
     drawn = sample(space, Random(1), 30)

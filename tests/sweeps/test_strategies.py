@@ -17,7 +17,7 @@ from sweeping_spaces import contains, make_space, sample, walk
 
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import space as plan
-from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.space import Axis
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 
 TILES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -102,7 +102,7 @@ def test_points_may_be_asked_before_others_are_told_and_told_unasked(seed, name,
 
 SCRIPT = """
 import sys
-from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.space import Axis
 from lhkit.sweeps.constraints import as_constraint
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy

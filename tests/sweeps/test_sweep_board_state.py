@@ -5,9 +5,8 @@ from types import SimpleNamespace
 
 from sweep_records import comparison, grid
 
-from lhkit.sweeps.confirmation import ConfirmingEvent
+from lhkit.sweeps.confirmation import ConfirmingEvent, judge
 from lhkit.sweeps.sweep_board import board_state
-from lhkit.sweeps.winner import judge
 
 RECORDS = tuple(grid(lambda a, b: "crashed" if a == 1 else 100 * b, a=(0, 1), b=(1, 2)))
 

@@ -10,7 +10,7 @@ from sweep_records import comparison
 
 from lhkit.model.errors import UsageError
 from lhkit.model.sample_statistics import centre_interval
-from lhkit.sweeps.winner import Rule, contest, judge, median_over_processes, ratio_over_processes
+from lhkit.sweeps.confirmation import Rule, contest, judge, median_over_processes, ratio_over_processes
 
 # One program, compiled three times a process: µs a call as [process][entry][round], of 14 processes. "quiet":
 # nothing else ran; "contended": several other programs wanted the same core.

@@ -5,7 +5,7 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import Bounds, Knob
-from lhkit.sweeps.axes import knob_axes
+from lhkit.sweeps.space import knob_axes
 from lhkit.text.knob_text import requirements_of
 from lhkit.traces.record.trace_run import trace_schedule
 

@@ -16,7 +16,7 @@ from lhkit.text.knob_text import declared_libraries, standalone
 from lhkit.text.script import Script
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.reproducer_folder import save_reproducer
+from lhkit.traces.report.markdown_report import save_reproducer
 
 ANY = "!transform.any_op"
 LIBRARY = f"""

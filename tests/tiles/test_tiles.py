@@ -13,7 +13,7 @@ from lhkit.model.signature import ArrayType, Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, Term, TiledOperand, Tilings, View
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
-from lhkit.tiles.tile_layout import lay_out
+from lhkit.tiles.tile_layout import lay_out, tiles_text
 from lhkit.tiles.tile_svg import (
     tiles_at,
     tiles_bundle,
@@ -22,7 +22,6 @@ from lhkit.tiles.tile_svg import (
     tiles_multiples_svg,
     tiles_svg,
 )
-from lhkit.tiles.tile_text import tiles_text
 
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
 SVG = "{http://www.w3.org/2000/svg}"

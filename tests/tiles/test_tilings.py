@@ -15,8 +15,8 @@ from lhkit.model.tile_picture import TermValues
 from lhkit.tiles import operand_region as tile_sweeps
 from lhkit.tiles.operand_region import LoopNest, RegionTracker
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
+from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import read_tilings, tile_picture_of
-from lhkit.tiles.tile_text import tiles_text
 from tests.index_interpreter import touched
 
 MATMUL = """

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from small_trace import AFTER, BEFORE, small_trace
+from texts import new_side, old_side
 
 from lhkit.model.errors import UsageError
 from lhkit.traces.diff.op_diff import BY_STRUCTURE, ir_at, ir_diff, text_diff
@@ -42,8 +43,8 @@ def test_what_changed_in_a_line_is_marked_and_renumbering_is_not():
 
 def test_both_sides_are_the_snapshots():
     for diff in (ir_diff(small_trace(), 1), text_diff(BEFORE, AFTER), text_diff(AFTER, BEFORE)):
-        assert sorted((diff.old_text, diff.new_text)) == sorted((BEFORE, AFTER))
-    assert ir_diff(small_trace(), -1, against=1).old_text == AFTER
+        assert sorted((old_side(diff), new_side(diff))) == sorted((BEFORE, AFTER))
+    assert old_side(ir_diff(small_trace(), -1, against=1)) == AFTER
     assert ir_diff(small_trace(), -1, against=1).counts == (("+", 1), ("−", 3), ("~", 2), ("»", 1))
 
 
@@ -63,7 +64,7 @@ def test_handles_and_origins_are_told():
 
 def test_a_step_that_left_no_payload_shows_the_last_one():
     diff = ir_diff(small_trace(), 2)
-    assert diff.old_text == diff.new_text == AFTER
+    assert old_side(diff) == new_side(diff) == AFTER
     assert diff.title == (
         "after step 2, transform.my.other, which left none: the payload as it stood then"
         " (after step 1, transform.my.step)"
@@ -81,7 +82,7 @@ def test_without_the_order_of_ops_the_structure_decides_and_that_is_said():
         small_trace(), snapshots=tuple(dataclasses.replace(s, ops=None) for s in small_trace().snapshots)
     )
     diff = ir_diff(bare, 1)
-    assert diff.note == BY_STRUCTURE and (diff.old_text, diff.new_text) == (BEFORE, AFTER)
+    assert diff.note == BY_STRUCTURE and (old_side(diff), new_side(diff)) == (BEFORE, AFTER)
     assert dict(diff.counts)["−"] >= 1
     assert text_diff(AFTER, AFTER).counts == ()
 
@@ -97,5 +98,5 @@ def test_structure_sees_what_was_wrapped_and_what_was_renumbered():
 
 def test_the_payload_at_a_step_has_no_signs():
     shown = ir_at(small_trace(), 1)
-    assert shown.new_text == AFTER and not any(line.sign for line in shown.lines)
+    assert new_side(shown) == AFTER and not any(line.sign for line in shown.lines)
     assert [h.name for line in shown.lines for h in line.handles] == ["%v", "%c"]

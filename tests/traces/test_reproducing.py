@@ -6,7 +6,7 @@ import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.traces.report.reproducer_folder import COMBINED
+from lhkit.traces.report.markdown_report import COMBINED
 
 ANY = "!transform.any_op"
 DEAD = f"""module attributes {{transform.with_named_sequence}} {{

@@ -12,8 +12,14 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, Schedule
 from lhkit.model.trace_record import Provenance
 from lhkit.text.knob_text import with_knobs_set
-from lhkit.traces.report.markdown_report import LONGEST_URL, compiler_explorer_url
-from lhkit.traces.report.reproducer_folder import combined, interpreter_options, shorten, trace_command
+from lhkit.traces.report.markdown_report import (
+    LONGEST_URL,
+    combined,
+    compiler_explorer_url,
+    interpreter_options,
+    shorten,
+    trace_command,
+)
 
 PAYLOAD = "#map = affine_map<(d0) -> (d0)>\nfunc.func @f() { return }\n"
 SCHEDULE = """#map = affine_map<(d0,

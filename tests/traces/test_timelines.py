@@ -10,7 +10,7 @@ from tutorial_cases import CASES, traced
 import lhkit
 from lhkit.model.errors import LhkitError
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html, timeline_svg, timeline_text
-from lhkit.traces.timeline.timeline_layout import TimelineLayout
+from lhkit.traces.timeline.timeline_svg import TimelineLayout
 
 LOOP = "scf.for %i = %c0 to %c8 step %c1 {\n%x = memref.load %a[%i] : memref<8xf32>\n}\n"
 

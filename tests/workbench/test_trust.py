@@ -16,7 +16,7 @@ from lhkit.load import trust
 from lhkit.model.errors import UsageError
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.workbench_exports import WorkbenchState, exported, read_state
-from lhkit.worker.user_folders import state_folder
+from lhkit.worker.folders import state_folder
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from lhkit.model.errors import CrashError
-from lhkit.worker import temp_folders as folders_module
+from lhkit.worker import folders as folders_module
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import collect_abandoned, temporary_folder, temporary_place
 from lhkit.worker.limits import Limits
 from lhkit.worker.process_groups import end_group, still_running
 from lhkit.worker.requests import Ping
-from lhkit.worker.temp_folders import collect_abandoned, temporary_folder, temporary_place
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and signals of POSIX")
 
@@ -37,7 +37,7 @@ sys.stdin.read()
 """
 FOLDERS = """
 import os, sys
-from lhkit.worker.temp_folders import temporary_folder
+from lhkit.worker.folders import temporary_folder
 kept = [temporary_folder(sys, prefix)[0] for prefix in ("lhkit-worker-", "lhkit-arrays-", "lhkit-lab-")]
 (kept[0] / "file").touch()
 (kept[1] / "link").symlink_to(sys.argv[1], target_is_directory=True)

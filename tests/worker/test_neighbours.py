@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
+from lhkit.worker.folders import machine_folder
 from lhkit.worker.limits import process_environment
 from lhkit.worker.timing_conditions import timing_sign
-from lhkit.worker.user_folders import machine_folder
 
 HOLD = """
 import sys

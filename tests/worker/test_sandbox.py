@@ -17,8 +17,14 @@ from lhkit.worker.client import Worker
 from lhkit.worker.framing import CompileC
 from lhkit.worker.kernel_requests import RunReference
 from lhkit.worker.requests import Ping, TryDefences
-from lhkit.worker.sandbox import Folders, close_sandbox, explain_refusal, find_defences
-from lhkit.worker.syscall_filter import filter_program, install_filter
+from lhkit.worker.sandbox import (
+    Folders,
+    close_sandbox,
+    explain_refusal,
+    filter_program,
+    find_defences,
+    install_filter,
+)
 from lhkit.worker.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's")

@@ -10,8 +10,8 @@ import pytest
 from lhkit.compose.session_history import RecoveryFile, Version
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.worker import user_folders
-from lhkit.worker.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
+from lhkit.worker import folders
+from lhkit.worker.folders import home_folder, machine_folder, open_private, private_folder, state_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
 
@@ -84,10 +84,10 @@ def test_files_are_not_opened_through_links(tmp_path):
 def test_without_a_home_folder_the_temporary_folder_has_one_for_this_user(homeless):
     own = homeless / f"lhkit-{os.geteuid()}"
     assert state_folder("sessions") == own / "state" / "sessions"
-    assert user_folders.cache_folder("crashes") == own / "cache" / "crashes"
+    assert folders.cache_folder("crashes") == own / "cache" / "crashes"
     assert home_folder() == own / "home"
     assert mode_of(own) == 0o700
-    assert str(own) in user_folders.homeless_note() and "LHKIT_STATE_DIR" in user_folders.homeless_note()
+    assert str(own) in folders.homeless_note() and "LHKIT_STATE_DIR" in folders.homeless_note()
 
 
 def test_a_home_folder_that_cannot_be_written_is_as_none(monkeypatch, homeless):
@@ -99,7 +99,7 @@ def test_a_home_folder_that_cannot_be_written_is_as_none(monkeypatch, homeless):
 def test_with_a_home_folder_there_is_nothing_to_say(monkeypatch, homeless):
     monkeypatch.setenv("HOME", str(homeless / "anna"))
     assert state_folder("sessions").is_relative_to(homeless / "anna")
-    assert home_folder() == homeless / "anna" and user_folders.homeless_note() is None
+    assert home_folder() == homeless / "anna" and folders.homeless_note() is None
 
 
 def test_the_place_of_a_user_without_home_is_refused_where_another_has_taken_it(homeless):
@@ -131,7 +131,7 @@ def test_the_command_line_works_without_home_and_passwd_entry(tmp_path, lhkit_co
     (tmp_path / "tiny.mlir").write_text(TINY)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    path = os.pathsep.join([str(tmp_path), str(Path(user_folders.__file__).parents[1])])
+    path = os.pathsep.join([str(tmp_path), str(Path(folders.__file__).parents[1])])
     # Those of the test's own environment are empty, which is as if they were not there.
     gone = dict.fromkeys(("LHKIT_STATE_DIR", "LHKIT_CRASH_DIR", "LHKIT_CATALOGUE_DIR", "HOME"), "")
     environment = {**gone, "PYTHONPATH": path, "TMPDIR": str(temporary)}

@@ -158,7 +158,7 @@ def _place_attribute(
 
 
 def _place(parts: list[str | Piece], value: str, piece: Piece, *, last: bool = False, within: str = "") -> bool:
-    """Put a piece in the place of the text that it stands for; False if that is nowhere."""
+    """Replace the text that a piece represents by the piece; False if the text does not occur."""
     order = range(len(parts) - 1, -1, -1) if last else range(len(parts))
     for i in order:
         part = parts[i]
@@ -173,7 +173,7 @@ def _place(parts: list[str | Piece], value: str, piece: Piece, *, last: bool = F
 
 
 def _taught(assembly: Assembly, op: CatalogueOp, name: str, example: Example) -> Assembly | None:
-    """Return an assembly that also knows one more thing, or None if where it stands is not seen."""
+    """Return an assembly that also knows one more thing, or None if its position is not found."""
     if not present(example.form) <= {*assembly.known, name, *_companions(op, name)}:
         return None
     known = tuple(sorted({*assembly.known, name, *_companions(op, name)} & _names(op)))

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.catalogue.corrections import ASSEMBLIES, correction_of
@@ -28,72 +27,16 @@ from lhkit.compiler.catalogue.op_trials import (
     with_examples,
 )
 from lhkit.compiler.extension.own_op_registry import known_ops
-from lhkit.compiler.ir.bindings import HOST, host_module, ir, new_context, passmanager
+from lhkit.compiler.ir.bindings import HOST, ir, new_context
+from lhkit.model import op_catalogue
 from lhkit.model.bindings_host import host_version
-from lhkit.model.op_catalogue import (
-    AttributeKind,
-    AttributeSpec,
-    Catalogue,
-    CatalogueOp,
-    EnumCase,
-    OperandSpec,
-    PassOption,
-    RegionKind,
-    RegionSpec,
-    RegisteredPass,
-    ResultSpec,
-    Role,
-    catalogue_op,
-)
-from lhkit.model.op_words import group_of, sentence_for
-
-_LIBRARIES = ("*.so", "*.dylib", "*.dll", "*.pyd")
-_NAME = re.compile(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?=\0)")
-_MOST_LETTERS = 70
-# Names that a linker may keep as the end of words that are no names, so that looking for words misses them.
-_HIDDEN = ("canonicalize",)
-_PRINTED = re.compile(r"any\((?P<name>[\w-]+)(?:\{(?P<options>.*)\})?\)\Z", re.DOTALL)
-_OPTION = re.compile(r"([\w-]+)=(\{[^{}]*\}|\S*)")
-
-
-def registered_passes() -> tuple[RegisteredPass, ...]:
-    """Return the passes and pipelines that may be run by name, with the options the pass manager prints.
-
-    The bindings have no list of passes, so every word of their libraries is tried as a pass's name. Options
-    without a default are not printed.
-    """
-    found = (_registered(word) for word in sorted(_library_words()))
-    return tuple(p for p in found if p is not None)
-
-
-def _library_words() -> set[str]:
-    words = set(_HIDDEN)
-    folder = Path(host_module("_mlir_libs").__path__[0])
-    for library in (path for pattern in _LIBRARIES for path in folder.glob(pattern)):
-        # A linker may keep a word only as the end of a longer one.
-        for match in set(_NAME.findall(library.read_bytes())):
-            if len(match) <= _MOST_LETTERS:
-                parts = match.decode().split("-")
-                words |= {"-".join(parts[i:]) for i in range(len(parts))}
-    return words
-
-
-def _registered(name: str) -> RegisteredPass | None:
-    try:
-        printed = str(passmanager.PassManager.parse(f"any({name})"))
-    except ValueError:
-        return None
-    match = _PRINTED.fullmatch(printed)
-    if match is None or match["name"] != name:
-        return RegisteredPass(name, is_pipeline=True)
-    return RegisteredPass(name, tuple(PassOption(n, d) for n, d in _OPTION.findall(match["options"] or "")))
-
+from lhkit.model.op_catalogue import group_of, sentence_for
 
 _MOST_CASES = 16
 _WORD = re.compile(r"[\w-]+|\S")
 
 # Kind and storage by the class of attribute.
-_BY_CLASS: Mapping[str, tuple[AttributeKind, str]] = {
+_BY_CLASS: Mapping[str, tuple[op_catalogue.AttributeKind, str]] = {
     "flag": ("flag", ""),
     "BoolAttr": ("bool", ""),
     "StringAttr": ("string", ""),
@@ -105,7 +48,7 @@ _BY_CLASS: Mapping[str, tuple[AttributeKind, str]] = {
     "DenseBoolArrayAttr": ("bools", "array<i1>"),
 }
 # Kind and storage of arrays by the compiler's words.
-_ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
+_ARRAYS: tuple[tuple[str, op_catalogue.AttributeKind, str], ...] = (
     ("64-bit integer array", "ints", "[i64]"),
     ("1-bit boolean array", "bools", "[i1]"),
     ("string array", "strings", ""),
@@ -115,10 +58,10 @@ _ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
 )
 
 
-def _attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
+def _attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> op_catalogue.AttributeSpec:
     """Return what an attribute is, from its class, the compiler's words, and trials of enumerations."""
     kind, storage = _BY_CLASS.get(cls, ("any", ""))
-    cases: tuple[EnumCase, ...] = ()
+    cases: tuple[op_catalogue.EnumCase, ...] = ()
     if cls == "IntegerAttr":
         kind, storage = "int", _integer_type(constraint)
     elif cls == "ArrayAttr":
@@ -127,7 +70,7 @@ def _attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> Attri
         kind, cases, constraint = "enum", _enum_cases(trial, name), ""
     dynamic = dynamic_of(trial.skeleton, name) if kind in ("ints", "int") else None
     default = () if is_always_written(trial.skeleton, name, cls) else None
-    return AttributeSpec(name, kind, storage, False, default, cases, dynamic, constraint)
+    return op_catalogue.AttributeSpec(name, kind, storage, False, default, cases, dynamic, constraint)
 
 
 def _integer_type(constraint: str) -> str:
@@ -138,7 +81,7 @@ def _integer_type(constraint: str) -> str:
     return {"unsigned": "ui", "signed": "si"}.get(match[2], "i") + match[1]
 
 
-def _enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
+def _enum_cases(trial: Trial, name: str) -> tuple[op_catalogue.EnumCase, ...]:
     """Return the values that an enumeration accepts, with the words by which MLIR prints them."""
     printed: dict[int, list[str]] = {}
     for number in range(_MOST_CASES):
@@ -148,7 +91,7 @@ def _enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
         except ir.MLIRError:
             continue
         printed[number] = _WORD.findall(_printed(module, trial))
-    return tuple(EnumCase(word, f"{number} : i32") for number, word in _words(printed).items())
+    return tuple(op_catalogue.EnumCase(word, f"{number} : i32") for number, word in _words(printed).items())
 
 
 def _words(printed: Mapping[int, list[str]]) -> dict[int, str]:
@@ -180,32 +123,31 @@ def _printed(module: Any, trial: Trial) -> str:
 
 
 @functools.cache
-def introspect(lhkit_version: str) -> Catalogue:
+def introspect(lhkit_version: str) -> op_catalogue.Catalogue:
     """Return the catalogue of the bindings that are installed."""
     found, specs = _described_ops(), op_specs()
     with new_context():
         ops = tuple(with_examples(op, trial, specs) for op, trial in found.values())
-        passes = registered_passes()
-    return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
+    return op_catalogue.Catalogue((HOST, host_version(HOST), lhkit_version), ops)
 
 
-def op_specs() -> Mapping[str, CatalogueOp]:
+def op_specs() -> Mapping[str, op_catalogue.CatalogueOp]:
     """Return the catalogue's ops by name, without examples, and those that are defined in Python."""
-    own = {op.name: catalogue_op(op) for op in known_ops()}
+    own = {op.name: op_catalogue.catalogue_op(op) for op in known_ops()}
     return {name: op for name, (op, _) in _described_ops().items()} | own
 
 
 @functools.cache
-def _described_ops() -> Mapping[str, tuple[CatalogueOp, Trial | None]]:
+def _described_ops() -> Mapping[str, tuple[op_catalogue.CatalogueOp, Trial | None]]:
     with new_context():
         all_ops = sorted([*skeletons(), *classless_skeletons()], key=lambda s: s.name)
         return {s.name: _introspect_op(s) for s in {s.name: s for s in all_ops}.values()}
 
 
-def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
+def _introspect_op(skeleton: Skeleton) -> tuple[op_catalogue.CatalogueOp, Trial | None]:
     """Return an op without examples, and the smallest instance that is valid, if it may stand as a step."""
     correction = correction_of(skeleton.name)
-    role: Role = "structural" if correction.structural else role_of(skeleton.name)
+    role: op_catalogue.Role = "structural" if correction.structural else role_of(skeleton.name)
     types = {group: list(given) for group, given in correction.start_types.items()}
     trial = first_trial(skeleton, correction.regions)
     trial = trial.with_changes(types=types, attributes=correction.start_attributes)
@@ -227,10 +169,12 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     return dataclasses.replace(op, attributes=attributes), trial
 
 
-def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
-    body: RegionKind = "body"
+def _described(
+    skeleton: Skeleton, role: op_catalogue.Role, asked: Mapping[str, str], trial: Trial
+) -> op_catalogue.CatalogueOp:
+    body: op_catalogue.RegionKind = "body"
     kinds = correction_of(skeleton.name).region_kinds or (body,) * len(skeleton.regions)
-    return CatalogueOp(
+    return op_catalogue.CatalogueOp(
         name=skeleton.name,
         extension=skeleton.extension,
         group=group_of(skeleton.name, role),
@@ -238,24 +182,25 @@ def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: 
         sentence=sentence_for(skeleton.name, skeleton.documentation),
         documentation=skeleton.documentation,
         operands=tuple(
-            OperandSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, None, c)
+            op_catalogue.OperandSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, None, c)
             for a in skeleton.operands
             for c in [asked.get(a.name, "")]
         ),
         attributes=tuple(_attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
         results=tuple(
-            ResultSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, c)
+            op_catalogue.ResultSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, c)
             for a in skeleton.results
             for c in [asked.get(f"->{a.name}", "")]
         ),
         regions=tuple(
-            RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True)
+            op_catalogue.RegionSpec(r.name, kind, r.count)
+            for r, kind in zip(skeleton.regions, kinds, strict=True)
         ),
         segments=skeleton.segments,
     )
 
 
-def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> AttributeSpec:
+def _with_default(spec: op_catalogue.AttributeSpec, trial: Trial, instance: Any) -> op_catalogue.AttributeSpec:
     if spec.name in trial.attributes:
         return spec
     if spec.name in instance.attributes:

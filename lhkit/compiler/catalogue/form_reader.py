@@ -120,9 +120,7 @@ def _sizes(op: Any, side: str) -> list[int] | None:
 
 
 def _grouped(
-    values: Sequence[TypedName],
-    specs: Sequence[OperandSpec | ResultSpec],
-    sizes: Sequence[int] | None,
+    values: Sequence[TypedName], specs: Sequence[OperandSpec | ResultSpec], sizes: Sequence[int] | None
 ) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
     """Return values by what they are in the catalogue; groups that are empty are left out."""
     if sizes is None:

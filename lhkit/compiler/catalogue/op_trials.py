@@ -40,7 +40,7 @@ _COMPLAINT = re.compile(
 )
 _NARROW = re.compile(r"Transform IR handle to (\S+) operations")
 _PREFIX = re.compile(r"^(variadic of|optional) ")
-# What stands beside the scratch sequence, for ops that refer to named sequences.
+# Ops beside the scratch sequence, for ops that refer to named sequences.
 _NEIGHBOURS = """
   transform.named_sequence @matcher(%x: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.yield %x : !transform.any_op

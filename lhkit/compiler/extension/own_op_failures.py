@@ -90,9 +90,7 @@ def place_in(file: str, error: BaseException) -> Span | None:
     return None
 
 
-def blame_own_op(
-    diagnostics: tuple[Diagnostic, ...],
-) -> tuple[OwnFailure | None, tuple[Diagnostic, ...]]:
+def blame_own_op(diagnostics: tuple[Diagnostic, ...]) -> tuple[OwnFailure | None, tuple[Diagnostic, ...]]:
     """Return the own op's failure that made an application fail, or None, and the diagnostics with its own."""
     if not _failures:
         return None, diagnostics

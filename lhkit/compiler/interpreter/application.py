@@ -10,27 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import blame_own_op, forget_failures
+from lhkit.compiler.ir import parsing, schedule_modules
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.capabilities import match_attributes
 from lhkit.compiler.ir.functions import function_type, symbol_name
-from lhkit.compiler.ir.parsing import (
-    Places,
-    failure_in,
-    from_flattened,
-    from_structured,
-    kind_of_application,
-    parse_module,
-    span_of,
-    walk,
-)
-from lhkit.compiler.ir.schedule_modules import (
-    SEQUENCE_MARK,
-    find_entry,
-    home_of,
-    parse_schedule,
-    sequence_ops,
-    set_knobs,
-)
 from lhkit.model.errors import Diagnostic, FailureKind, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.pass_policy import (
     ALLOWED_PASSES,
@@ -64,8 +47,8 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
     types = list(function_type(entry).inputs)
 
     def refuse(location: Any, problem: str, advice: str) -> UsageError:
-        place = span_of(location)
-        at = None if place is None else Places([source]).known(place)
+        place = parsing.span_of(location)
+        at = None if place is None else parsing.Places([source]).known(place)
         message = f"@{symbol_name(entry)} of {source.name} {problem}"
         return usage_error(message, advice, at=at, text=source.content.decode(errors="replace"))
 
@@ -139,21 +122,21 @@ Prepared = tuple[Any, Any, Any]
 
 def parse_payload(source: Source) -> Any:
     """Return the module of a payload; named sequences that stand beside it are left out."""
-    module = parse_module(source)
+    module = parsing.parse_module(source)
     strip_sequences(module)
     return module
 
 
 def strip_sequences(module: Any) -> None:
     """Remove named sequences, and modules that hold nothing else, from a payload, in place."""
-    for op in sequence_ops(module):
+    for op in schedule_modules.sequence_ops(module):
         op.erase()
     for op in [o.operation for o in module.body.operations]:
         is_empty = op.name == "builtin.module" and not list(op.regions[0].blocks[0].operations)
-        if is_empty and SEQUENCE_MARK in op.attributes:
+        if is_empty and schedule_modules.SEQUENCE_MARK in op.attributes:
             op.erase()
-    if SEQUENCE_MARK in module.operation.attributes:
-        del module.operation.attributes[SEQUENCE_MARK]
+    if schedule_modules.SEQUENCE_MARK in module.operation.attributes:
+        del module.operation.attributes[schedule_modules.SEQUENCE_MARK]
 
 
 def apply_schedule(
@@ -181,16 +164,18 @@ def apply_schedule(
         payload.operation.verify()
     except ir.MLIRError as error:
         message = f"{application.sources[0].name} applies, and leaves a payload that does not verify"
-        diagnostics = from_structured(error)
-        raise error_for(failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")) from None
+        diagnostics = parsing.from_structured(error)
+        raise error_for(
+            parsing.failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")
+        ) from None
 
 
 def prepare_application(application: Application) -> Prepared:
     """Return a schedule with knobs and bindings in place."""
     module = prepare_module(application)
-    entry = find_entry(module, application.entry)
+    entry = schedule_modules.find_entry(module, application.entry)
     bind_trailing_arguments(entry, application.bind, application.sources[0])
-    return module, home_of(entry), entry
+    return module, schedule_modules.home_of(entry), entry
 
 
 def prepare_module(application: Application) -> Any:
@@ -199,17 +184,17 @@ def prepare_module(application: Application) -> Any:
     Raises:
         ScheduleError: It does not parse or verify, or runs a pass that is not allowed.
     """
-    module = parse_schedule(application.sources)
+    module = schedule_modules.parse_schedule(application.sources)
     check_passes(module, application.sources, application.allowed_passes)
-    set_knobs(module, application.knobs)
+    schedule_modules.set_knobs(module, application.knobs)
     return module
 
 
 def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
     """Return the typed error for what the interpreter raised."""
-    diagnostics = from_flattened(str(error))
+    diagnostics = parsing.from_flattened(str(error))
     sources = (payload_source, *application.sources)
-    kind = kind_of_application(diagnostics)
+    kind = parsing.kind_of_application(diagnostics)
     own, diagnostics = blame_own_op(diagnostics)
     if kind is None and own is not None:
         kind, sources = own.kind, (*sources, *own.sources)
@@ -218,7 +203,7 @@ def application_error(error: Exception, payload_source: Source, application: App
     message = f"{application.sources[0].name} does not apply to {payload_source.name}"
     if not diagnostics:
         message += "; the step that failed gave no reason"
-    return error_for(failure_in(sources, kind, message, diagnostics, stage="apply"))
+    return error_for(parsing.failure_in(sources, kind, message, diagnostics, stage="apply"))
 
 
 def _kind_by_suppressing(payload_source: Source, application: Application) -> FailureKind:
@@ -236,7 +221,7 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
     marks = str(entry.attributes["arg_attrs"]) if "arg_attrs" in entry.attributes else ""
     mark = _READ_ONLY if _READ_ONLY in marks else "transform.consumed"
     probe = ir.Module.parse(
-        f"module attributes {{{SEQUENCE_MARK}}} {{\n"
+        f"module attributes {{{schedule_modules.SEQUENCE_MARK}}} {{\n"
         f"transform.named_sequence private @{name}({root} {{{mark}}})\n"
         f"transform.named_sequence @{_PROBE_ENTRY}(%root: {root} {{{mark}}}) {{\n"
         f"transform.include @{name} failures(suppress) (%root) : ({root}) -> ()\n"
@@ -244,7 +229,7 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
     )
     try:
         interpreter.copy_symbols_and_merge_into(home, probe.operation)
-        suppressing = next(op for op in sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY)
+        suppressing = next(op for op in schedule_modules.sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY)
         interpreter.apply_named_sequence(payload.operation, suppressing, home)
     except (ValueError, ir.MLIRError):
         return "definite"
@@ -282,7 +267,7 @@ def apply_by_pass(
         files = [Path(folder) / f"{source.label}.mlir" for source in schedules]
         for file, source in zip(files, schedules, strict=True):
             file.write_bytes(source.content)
-            check_passes(parse_module(source), [source], allowed_passes)
+            check_passes(parsing.parse_module(source), [source], allowed_passes)
         options = [f"entry-point={symbol}"]
         options += [f"debug-bind-trailing-args={','.join(bind)}"] if bind else []
         paths = ",".join(map(str, files))
@@ -294,11 +279,11 @@ def apply_by_pass(
         try:
             passmanager.PassManager.parse(pipeline).run(module.operation)
         except ir.MLIRError as error:
-            diagnostics = from_structured(error)
+            diagnostics = parsing.from_structured(error)
             labelled = [dataclasses.replace(s, label=str(f)) for s, f in zip(schedules, files, strict=True)]
-            kind = kind_of_application(diagnostics) or "definite"
+            kind = parsing.kind_of_application(diagnostics) or "definite"
             message = f"the pass transform-interpreter fails with {schedules[0].name} on {payload.name}"
-            failure = failure_in((payload, *labelled), kind, message, diagnostics, stage="apply")
+            failure = parsing.failure_in((payload, *labelled), kind, message, diagnostics, stage="apply")
             raise error_for(failure) from None
         return str(module)
 
@@ -327,7 +312,7 @@ def check_passes(module: Any, sources: Sequence[Source], allowed: Collection[str
         message = f"{sources[0].name} runs a pass that {flaw}"
         advice = how_to_allow(registered)
         raise error_for(
-            failure_in(sources, "schedule-verify", message, found, stage="verify", advice=advice)
+            parsing.failure_in(sources, "schedule-verify", message, found, stage="verify", advice=advice)
         ) from None
 
 
@@ -335,7 +320,7 @@ def refused_passes(
     module: Any, sources: Sequence[Source], allowed: Collection[str] = ()
 ) -> tuple[RefusedPass, ...]:
     """Return the steps of a module, in order, that run a pass which is not allowed."""
-    places = Places(sources)
+    places = parsing.Places(sources)
     return tuple(
         dataclasses.replace(r, source=r.source and places.known(r.source))
         for r in _refused(module.operation, allowed)
@@ -344,14 +329,14 @@ def refused_passes(
 
 def _refused(operation: Any, allowed: Collection[str]) -> Iterator[RefusedPass]:
     """Yield the refused steps with their places as the compiler says them."""
-    for op in walk(operation):
+    for op in parsing.walk(operation):
         if op.name == APPLY_PASS:
             name = ir.StringAttr(op.attributes["pass_name"]).value
             reason = refusal_of(name, _options(op), allowed)
             if reason is not None:
                 is_there = name in ALLOWED_PASSES or name in REFUSED_PASSES or _is_registered(name, op.context)
                 yield RefusedPass(
-                    name, span_of(op.location), reason if is_there else no_such_pass(name), is_there
+                    name, parsing.span_of(op.location), reason if is_there else no_such_pass(name), is_there
                 )
 
 

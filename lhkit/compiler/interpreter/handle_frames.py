@@ -8,19 +8,9 @@ from typing import Any
 
 from lhkit.compiler.interpreter.op_identity import Identities, address, addresses
 from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedOp, PlannedValue
+from lhkit.model import trace_record as record
 from lhkit.model.errors import Diagnostic
 from lhkit.model.invalidation import PointsTo, Verdict
-from lhkit.model.trace_record import (
-    ArgumentReference,
-    HandleChange,
-    HandleState,
-    Invalidation,
-    ParamReference,
-    PayloadDelta,
-    Reference,
-    ResultReference,
-    TraceWarning,
-)
 
 _NOTHING = PointsTo(())
 # They rewrite without the interpreter's listener.
@@ -33,9 +23,9 @@ class Handle:
 
     id: str
     planned: PlannedValue
-    state: HandleState = "empty"
+    state: record.HandleState = "empty"
     points_to: PointsTo = _NOTHING
-    payload: tuple[Reference, ...] = ()
+    payload: tuple[record.Reference, ...] = ()
     # A value handle whose values were erased may not be asked for them.
     is_lost: bool = False
     # ``iteration`` or ``step``: what has erased a payload op whose address the interpreter still has.
@@ -46,9 +36,9 @@ class Handle:
         """True if the interpreter has payload ops for it and may be asked for them."""
         return self.state == "live" and self.planned.kind == "op" and not self.is_lost
 
-    def change(self) -> HandleChange:
+    def change(self) -> record.HandleChange:
         """Return its state as the trace records it."""
-        return HandleChange(self.id, self.state, self.payload if self.state == "live" else ())
+        return record.HandleChange(self.id, self.state, self.payload if self.state == "live" else ())
 
 
 @dataclass(slots=True)
@@ -59,7 +49,7 @@ class Running:
     op: PlannedOp
     uses: list[tuple[Handle, bool]]
     verdict: Verdict
-    invalidated: tuple[Invalidation, ...]
+    invalidated: tuple[record.Invalidation, ...]
     started_ns: int = 0
     entered: int = 0
     iterations: int | None = None
@@ -67,10 +57,10 @@ class Running:
     yields_invalid: bool = False
     acts_on_nothing: bool = False
     results: list[Handle] = field(default_factory=list)
-    news: list[HandleChange] = field(default_factory=list)
-    changes: list[HandleChange] = field(default_factory=list)
-    deltas: list[PayloadDelta] = field(default_factory=list)
-    warnings: list[TraceWarning] = field(default_factory=list)
+    news: list[record.HandleChange] = field(default_factory=list)
+    changes: list[record.HandleChange] = field(default_factory=list)
+    deltas: list[record.PayloadDelta] = field(default_factory=list)
+    warnings: list[record.TraceWarning] = field(default_factory=list)
     diagnostics: tuple[Diagnostic, ...] = ()
     # Of a loop: what each operand pointed to when it began, as `identify` says it.
     targets: list[tuple[tuple[int, str | None], ...]] = field(default_factory=list)
@@ -85,7 +75,7 @@ class Running:
     # What it needs of its payload ops and they do not have, known once it has failed.
     unmet: tuple[Diagnostic, ...] = ()
 
-    def delta(self) -> PayloadDelta:
+    def delta(self) -> record.PayloadDelta:
         """Return what it did to the payload, from the first look to the last."""
         if len(self.deltas) == 1:
             return self.deltas[0]
@@ -93,7 +83,7 @@ class Running:
         def joined(name: str) -> tuple[str, ...]:
             return tuple(dict.fromkeys(i for d in self.deltas for i in getattr(d, name)))
 
-        return PayloadDelta(joined("created"), joined("erased"), joined("changed"), joined("moved"))
+        return record.PayloadDelta(joined("created"), joined("erased"), joined("changed"), joined("moved"))
 
 
 @dataclass(slots=True)
@@ -113,7 +103,7 @@ class Frame:
     at: int = 0
     running: Running | None = None
     clones: list[Handle] = field(default_factory=list)
-    news: list[HandleChange] = field(default_factory=list)
+    news: list[record.HandleChange] = field(default_factory=list)
     is_muted: bool = False
     goes_on: bool = False
 
@@ -146,7 +136,7 @@ def ask(state: Any, handle: Handle, identities: Identities) -> None:
         handle.state = "live" if ops else "empty"
     elif kind == "param":
         attributes = state.get_params(value)
-        handle.payload = tuple([ParamReference(str(a)) for a in attributes])
+        handle.payload = tuple([record.ParamReference(str(a)) for a in attributes])
         handle.state = "live" if attributes else "empty"
     else:
         values = [_value_reference(v, identities) for v in state.get_payload_values(value)]
@@ -160,18 +150,18 @@ def ask(state: Any, handle: Handle, identities: Identities) -> None:
         handle.state = "live" if values else "empty"
 
 
-def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int, tuple[int, ...]]:
+def _value_reference(value: Any, identities: Identities) -> tuple[record.Reference, int, tuple[int, ...]]:
     """Return (reference, address of the op that has the value, addresses of what consuming it consumes)."""
     owner = value.owner
     if hasattr(value, "result_number"):
         op = address(owner.operation)
-        return ResultReference(identities.id_at(op) or "", value.result_number), op, (op,)
+        return record.ResultReference(identities.id_at(op) or "", value.result_number), op, (op,)
     around = owner.owner.operation
     op = address(around)
     roots = tuple(address(o.operation) for o in owner.operations)
     blocks = ((r, b, block) for r, region in enumerate(around.regions) for b, block in enumerate(region.blocks))
     r, b = next((r, b) for r, b, block in blocks if block == owner)
-    return ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number), op, roots
+    return record.ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number), op, roots
 
 
 def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] = ()) -> list[Any]:

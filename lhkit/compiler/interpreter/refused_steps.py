@@ -10,11 +10,7 @@ from typing import Any, Literal
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.extents import operand_groups, static_shape
 from lhkit.compiler.ir.work_estimate import loop_extents
-from lhkit.model.fatal_attributes import (
-    MOST_VECTOR_ELEMENTS,
-    find_fatal_request,
-    may_be_fatal,
-)
+from lhkit.model.fatal_attributes import MOST_VECTOR_ELEMENTS, find_fatal_request, may_be_fatal
 from lhkit.model.trace_record import ParamReference, Reference, TraceWarning
 
 

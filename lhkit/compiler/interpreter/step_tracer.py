@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import forget_failures
+from lhkit.compiler.interpreter import rehearsal
 from lhkit.compiler.interpreter.application import (
     application_error,
     bind_trailing_arguments,
@@ -30,14 +31,6 @@ from lhkit.compiler.interpreter.op_identity import address
 from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
-from lhkit.compiler.interpreter.rehearsal import (
-    defect,
-    find_silent_failure,
-    rollback_note,
-    suspicions,
-    takes_repeated_handles,
-    with_alternatives,
-)
 from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
@@ -47,14 +40,7 @@ from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
 from lhkit.model.trace_json import handle_to_json, step_to_json
-from lhkit.model.trace_record import (
-    HandleChange,
-    HandleRecord,
-    Invalidation,
-    Operand,
-    StepStatus,
-    TraceStep,
-)
+from lhkit.model.trace_record import HandleChange, HandleRecord, Invalidation, Operand, StepStatus, TraceStep
 from lhkit.worker.requests import Application, Source
 
 # Of a longer loop only the first and last half as many iterations are recorded.
@@ -166,7 +152,7 @@ class Tracer:
         self._is_vague = not self._is_thorough
         lost = [h for h in left if h.state == "live" and h.planned.kind != "param"]
         failed.changes += [HandleChange(h.id, "empty") for h in lost]
-        frame.parent.rolled_back.append(rollback_note(frame, failed))
+        frame.parent.rolled_back.append(rehearsal.rollback_note(frame, failed))
 
     def _enter(self, block: PlannedBlock, state: Any) -> None:
         def leads_here(frame: Frame) -> bool:
@@ -256,7 +242,7 @@ class Tracer:
             self._steps += 1
             self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
             if frame.goes_on and verdict.invalid is None:
-                failure = find_silent_failure(self._frames, state, self._home, self._root)
+                failure = rehearsal.find_silent_failure(self._frames, state, self._home, self._root)
                 running.fails_silently = failure is not None
                 running.diagnostics = self._hearing.named(failure or ())
         message = None if verdict.is_refused else find_fatal_use(op, [h for h, _ in uses], state, self._root)
@@ -272,7 +258,7 @@ class Tracer:
 
     def _may_repeat(self, op: PlannedOp) -> bool:
         consumed = next((i for i, (v, c) in enumerate(op.operands) if c and v.kind == "op"), None)
-        return consumed is not None and takes_repeated_handles(op.op, consumed, self._home)
+        return consumed is not None and rehearsal.takes_repeated_handles(op.op, consumed, self._home)
 
     def _finish(self, state: Any, now: int) -> bool:
         """Record that the innermost running op has ended; False if it left an invalid payload."""
@@ -358,7 +344,7 @@ class Tracer:
                 heard: tuple[Diagnostic, ...] = ()  # what was said last is of the step that ends the run
                 if running is ends_it:
                     failed, heard = self._fail_innermost(frame, running, failure), said
-                    diagnostics = with_alternatives(running, failure.diagnostics, "failed")
+                    diagnostics = rehearsal.with_alternatives(running, failure.diagnostics, "failed")
                     failure = dataclasses.replace(failure, diagnostics=diagnostics)
                 elif failed is None:
                     self._roll_back(frame, running, left)
@@ -384,7 +370,7 @@ class Tracer:
         self._is_vague |= running.op.collects and running.entered > 0 and not self._is_thorough
         refused = failure.kind in ("invalidated-handle", "repeated-payload")
         if refused != running.verdict.is_refused:
-            running.warnings.append(defect(refused))
+            running.warnings.append(rehearsal.defect(refused))
         return running.index
 
     def _unmet(self, running: Running) -> tuple[Diagnostic, ...]:
@@ -400,15 +386,15 @@ class Tracer:
         self, frame: Frame, running: Running, status: StepStatus, now: int, said: tuple[Diagnostic, ...]
     ) -> None:
         """Write down a step that has ended, and what was said while it ran."""
-        heard = (*running.unmet, *with_alternatives(running, said or running.diagnostics, status))
+        heard = (*running.unmet, *rehearsal.with_alternatives(running, said or running.diagnostics, status))
         self._hearing.forget()
         if frame.is_muted:
             return
         delta = running.delta()
         if status == "ok":
             if running.verdict.is_refused:
-                running.warnings.append(defect(False))
-            running.warnings += suspicions(running, delta)
+                running.warnings.append(rehearsal.defect(False))
+            running.warnings += rehearsal.suspicions(running, delta)
             if running.op.loops and running.entered > MOST_ITERATIONS:
                 first = MOST_ITERATIONS if running.iterations is None else MOST_ITERATIONS // 2
                 left = 0 if running.iterations is None else first

@@ -169,7 +169,7 @@ def _layout(memref: Any) -> tuple[tuple[int | None, ...], int | None]:
 
 
 def unusable(type_: Any) -> str | None:
-    """Return why no NumPy array or scalar stands for a type, or None if one does."""
+    """Return why a type has no NumPy array or scalar, or None if it has."""
     if isinstance(type_, ir.UnrankedTensorType | ir.UnrankedMemRefType):
         return "its rank is not known; cast it to a ranked type in a function around it"
     if isinstance(type_, ir.VectorType):
@@ -300,7 +300,7 @@ def _is_reference(attribute: Any, mention: str) -> bool:
 
 
 def callees_first(functions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Return functions so that each stands after those it calls, and the recursive ones among them."""
+    """Return functions in topological order, callees first, and the recursive ones among them."""
     by_name = {symbol_name(f): f for f in functions}
     called = {n: dict.fromkeys(called_by(op) for op in walk(f)) for n, f in by_name.items()}
     calls = {n: [c for c in names if c in by_name] for n, names in called.items()}

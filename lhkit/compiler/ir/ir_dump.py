@@ -9,85 +9,68 @@ from typing import Any
 from lhkit.compiler.interpreter.application import bind_trailing_arguments, refused_passes
 from lhkit.compiler.interpreter.effects import Effects, effects_of
 from lhkit.compiler.interpreter.probes import kind_of, stepping_blocks, stepping_sequences, steps_in
+from lhkit.compiler.ir import schedule_modules
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.ir.functions import symbol_name
 from lhkit.compiler.ir.parsing import parse_module
-from lhkit.compiler.ir.schedule_modules import (
-    find_entry,
-    home_of,
-    parse_schedule,
-    referred_sequences,
-    sequence_ops,
-    sequence_path,
-    set_knobs,
-)
-from lhkit.model.ir_outline import (
-    Outline,
-    OutlineBlock,
-    OutlinedBlock,
-    OutlinedOp,
-    OutlineHandle,
-    OutlineOp,
-    OutlineSequence,
-    PayloadOutline,
-    WrittenOp,
-)
+from lhkit.model import ir_outline
 from lhkit.model.step_form import TypedName
 from lhkit.worker.requests import Application, Source
 
 
-def outline_schedule(application: Application) -> Outline:
+def outline_schedule(application: Application) -> ir_outline.Outline:
     """Return the outline of a schedule and its libraries.
 
     Knobs without values stay open; without names to bind, arguments of the entry stay arguments.
     """
     sources = application.sources
     with new_context():
-        module = parse_schedule(sources)
+        module = schedule_modules.parse_schedule(sources)
         refused = refused_passes(module, sources, application.allowed_passes)
-        set_knobs(module, application.knobs)
+        schedule_modules.set_knobs(module, application.knobs)
         names = Names(sources)
-        sequence = find_entry(module, application.entry)
+        sequence = schedule_modules.find_entry(module, application.entry)
         bound: dict[Any, str] = {}
         if bind := application.bind:
             written = [names.argument(a) for a in sequence.regions[0].blocks[0].arguments][1:]
             values = bind_trailing_arguments(sequence, bind, sources[0])
             bound = dict(zip(values, written, strict=True))
-        outline = _Outliner(home_of(sequence), names, bound).outline()
+        outline = _Outliner(schedule_modules.home_of(sequence), names, bound).outline()
         return dataclasses.replace(outline, refused=refused)
 
 
 class _Outliner:
     def __init__(self, home: Any, names: Names, bound: Mapping[Any, str]) -> None:
         self._names, self._bound = names, bound
-        self._sequences = [op for op in sequence_ops(home) if len(op.regions[0].blocks)]
+        self._sequences = [op for op in schedule_modules.sequence_ops(home) if len(op.regions[0].blocks)]
         ops = [op for sequence in self._sequences for op in steps_in(sequence)]
         self._effects: dict[Any, Effects] = dict(zip(ops, effects_of(home, ops), strict=True))
-        self._matchers = {m for op in ops for m in referred_sequences(op, ("matchers", "matcher"))}
         self._numbers: dict[Any, int] = {}
-        self._handles: list[OutlineHandle] = []
+        self._handles: list[ir_outline.OutlineHandle] = []
 
-    def outline(self) -> Outline:
+    def outline(self) -> ir_outline.Outline:
         sequences = []
         for op in self._sequences:
             block = self._block(0, op.regions[0].blocks[0])
-            name = sequence_path(op)
-            sequences.append(OutlineSequence(name, name in self._matchers, block))
-        return Outline(tuple(self._handles), tuple(sequences))
+            name = schedule_modules.sequence_path(op)
+            sequences.append(ir_outline.OutlineSequence(name, block))
+        return ir_outline.Outline(tuple(self._handles), tuple(sequences))
 
-    def _block(self, region: int, block: Any) -> OutlineBlock:
+    def _block(self, region: int, block: Any) -> ir_outline.OutlineBlock:
         arguments = tuple([self._define(a, self._names.argument(a)) for a in block.arguments])
         *ops, terminator = [o.operation for o in block.operations]
         steps = tuple([self._op(op) for op in ops])
-        return OutlineBlock(region, arguments, steps, tuple([self._numbers[v] for v in terminator.operands]))
+        return ir_outline.OutlineBlock(
+            region, arguments, steps, tuple([self._numbers[v] for v in terminator.operands])
+        )
 
-    def _op(self, op: Any) -> OutlineOp:
+    def _op(self, op: Any) -> ir_outline.OutlineOp:
         operands = tuple([self._numbers[v] for v in op.operands])
         names = [self._bound.get(r, n) for r, n in zip(op.results, self._names.results(op), strict=True)]
         results = tuple([self._define(r, n) for r, n in zip(op.results, names, strict=True)])
         effects = self._effects[op]
-        return OutlineOp(
+        return ir_outline.OutlineOp(
             name=op.name,
             source=self._names.place(op.location),
             operands=operands,
@@ -95,22 +78,22 @@ class _Outliner:
             results=results,
             only_reads=effects.only_reads,
             may_repeat="deduplicate" in op.attributes,
-            callees=tuple(referred_sequences(op, ("target", "actions"))),
-            matchers=tuple(referred_sequences(op, ("matchers", "matcher"))),
+            callees=tuple(schedule_modules.referred_sequences(op, ("target", "actions"))),
+            matchers=tuple(schedule_modules.referred_sequences(op, ("matchers", "matcher"))),
             attributes=tuple([(name, str(op.attributes[name])) for name in op.attributes]),
             blocks=tuple([self._block(i, block) for i, block in stepping_blocks(op)]),
         )
 
     def _define(self, value: Any, name: str) -> int:
         self._numbers[value] = len(self._handles)
-        self._handles.append(OutlineHandle(name, kind_of(value.type), str(value.type)))
+        self._handles.append(ir_outline.OutlineHandle(name, kind_of(value.type), str(value.type)))
         return self._numbers[value]
 
 
 # A payload's IR as an outline: plain data for those who draw what flows where.
 
 
-def outline_payload(source: Source) -> PayloadOutline:
+def outline_payload(source: Source) -> ir_outline.PayloadOutline:
     """Return the outline of a payload.
 
     Raises:
@@ -128,14 +111,14 @@ class _PayloadOutliner:
         self._values: list[TypedName] = []
         self._ops: list[Any] = []
 
-    def outline(self, root: Any) -> PayloadOutline:
+    def outline(self, root: Any) -> ir_outline.PayloadOutline:
         self._define(root, None, 0, 0)
-        # A value may be used in a block that stands before its own, so operands come last.
+        # A value may be used in a block before its own in the text, so operands come last.
         ops = [
             dataclasses.replace(outlined, operands=tuple([self._numbers[v] for v in op.operands]))
             for op, outlined in self._ops
         ]
-        return PayloadOutline(tuple(self._values), tuple(ops))
+        return ir_outline.PayloadOutline(tuple(self._values), tuple(ops))
 
     def _define(self, op: Any, parent: int | None, region: int, block: int) -> None:
         here = len(self._ops)
@@ -147,12 +130,12 @@ class _PayloadOutliner:
         for i, inner in enumerate(op.regions):
             for j, each in enumerate(inner.blocks):
                 arguments = tuple([self._add(a, self._argument_name(a)) for a in each.arguments])
-                blocks.append(OutlinedBlock(i, j, arguments))
+                blocks.append(ir_outline.OutlinedBlock(i, j, arguments))
                 for child in each.operations:
                     self._define(child.operation, here, i, j)
         line = place.line if place else None
         shown = f"@{symbol}" if symbol else ""
-        known = OutlinedOp(op.name, shown, parent, region, block, (), results, tuple(blocks), line)
+        known = ir_outline.OutlinedOp(op.name, shown, parent, region, block, (), results, tuple(blocks), line)
         self._ops[here] = (op, known)
 
     def _result_names(self, op: Any) -> tuple[str, ...]:
@@ -181,7 +164,7 @@ _PREFIX = "transform."
 _IMPLIED = "transform.yield"
 
 
-def written_ops(source: Source) -> tuple[WrittenOp, ...]:
+def written_ops(source: Source) -> tuple[ir_outline.WrittenOp, ...]:
     """Return the transform ops that a schedule's author wrote, outer before inner, in order.
 
     Raises:
@@ -190,7 +173,9 @@ def written_ops(source: Source) -> tuple[WrittenOp, ...]:
     module = parse_module(source)
     names = Names([source])
     consumed: dict[Any, tuple[bool, ...]] = {}
-    for home in dict.fromkeys(map(home_of, sequence_ops(module))):  # several modules may hold sequences
+    for home in dict.fromkeys(
+        map(schedule_modules.home_of, schedule_modules.sequence_ops(module))
+    ):  # several modules may hold sequences
         steps = [op for sequence in stepping_sequences(home) for op in steps_in(sequence)]
         consumed |= {op: e.consumed for op, e in zip(steps, effects_of(home, steps), strict=True)}
     written = []
@@ -201,13 +186,12 @@ def written_ops(source: Source) -> tuple[WrittenOp, ...]:
             continue
         line, column = place or (0, 0)
         written.append(
-            WrittenOp(
+            ir_outline.WrittenOp(
                 name=op.name,
                 line=line,
                 column=column,
                 results=names.results(op),
                 result_types=tuple(str(r.type) for r in op.results),
-                operand_types=tuple(str(v.type) for v in op.operands),
                 consumed=consumed.get(op, (False,) * len(op.operands)),
             )
         )

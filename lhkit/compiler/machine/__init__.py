@@ -3,14 +3,10 @@
 - ``compiled_kernel``: Compiled kernels: the whole way from text to a function that can be called.
 - ``memref_arguments``: NumPy arrays as the arguments of compiled functions, prepared once and called many
   times.
-- ``timing_loops``: Loops in machine code for timing: calls repeated without Python, the FMA peak, and a large
-  copy.
-- ``object_code``: Machine code of a kernel, as a disassembler reads it from the object file.
-- ``aarch64_code``: AArch64 machine code of a module, by the LLVM that llvmlite brings; it is read and never
-  run.
-- ``disassembly``: Bytes to instructions, with what each accesses, where it goes, and the symbols it names.
+- ``object_code``: Machine code of a kernel, read from the object file: instructions, what each accesses, where
+  it goes, and the symbols it names; AArch64's by the LLVM that llvmlite brings.
 - ``timing_runs``: Timing in the worker: calls with everything in place, calibrated, warmed up, sampled one
-  batch at a time.
+  batch at a time; loops in machine code that repeat calls and reach the limits of the core.
 - ``variant_trials``: Variants of a sweep: each one compiled, verified and timed on arguments that stay in
   place.
 - ``python_references``: Reference functions by ``FILE.py:FUNCTION``, loaded where they run.

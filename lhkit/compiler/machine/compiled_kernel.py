@@ -20,15 +20,9 @@ from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.ir.parsing import failure_in, span_of, walk
 from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
+from lhkit.compiler.lowering import microkernel_calls
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
-from lhkit.compiler.lowering.microkernel_calls import (
-    CompileC,
-    LinkedMicrokernels,
-    Slot,
-    no_compiler,
-    open_slots,
-)
 from lhkit.compiler.lowering.partial_evaluation import MOVES, bind_arguments, bound_data, split_constant_part
 from lhkit.compiler.lowering.pipeline import (
     Progress,
@@ -73,7 +67,7 @@ class Recipe:
     folded: dict[int, np.ndarray] = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
-    compile_c: CompileC = no_compiler
+    compile_c: microkernel_calls.CompileC = microkernel_calls.no_compiler
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -106,7 +100,7 @@ class CompiledKernel:
     function: Function
     recipe: Recipe
     code: tuple[Any, int]
-    linked: LinkedMicrokernels
+    linked: microkernel_calls.LinkedMicrokernels
     checks: Sequence[ExtentCheck]
     weights: Sequence[np.ndarray]
     compile_ns: int = 0
@@ -118,9 +112,7 @@ class CompiledKernel:
         return self.recipe.threads
 
     def prepare(
-        self,
-        arguments: Sequence[np.ndarray | np.generic],
-        results: Sequence[np.ndarray | np.dtype[Any]],
+        self, arguments: Sequence[np.ndarray | np.generic], results: Sequence[np.ndarray | np.dtype[Any]]
     ) -> PreparedCall:
         """Return a call with these arguments (scalars as NumPy scalars) that writes to these results.
 
@@ -239,7 +231,7 @@ def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progres
 
 def lowered_module(
     recipe: Recipe, stage: str, progress: Progress = ignore_progress
-) -> tuple[Any, tuple[Slot, ...]]:
+) -> tuple[Any, tuple[microkernel_calls.Slot, ...]]:
     """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
     module, function = _scheduled(recipe, progress)
     if stage == "scheduled":
@@ -255,7 +247,7 @@ def lowered_module(
 
 def module_with_lines(
     recipe: Recipe, progress: Progress = ignore_progress
-) -> tuple[Any, tuple[Slot, ...], str]:
+) -> tuple[Any, tuple[microkernel_calls.Slot, ...], str]:
     """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and the text.
 
     Lines are those of the bufferized IR's text, which is read again so that every op is where it is written.
@@ -269,20 +261,20 @@ def module_with_lines(
     return module, slots, text
 
 
-def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
+def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[microkernel_calls.Slot, ...]:
     check_data(module, recipe.data, recipe.sources)
     write_out_small(module, recipe.data)
     lower_to_buffers(module, recipe.function, recipe.sources, progress)
-    return open_slots(module, recipe.sources)
+    return microkernel_calls.open_slots(module, recipe.sources)
 
 
 def link(
     module: Any,
     recipe: Recipe,
-    slots: Sequence[Slot],
+    slots: Sequence[microkernel_calls.Slot],
     progress: Progress = ignore_progress,
     symbols: Mapping[str, int] | None = None,
-) -> tuple[tuple[Any, int], LinkedMicrokernels]:
+) -> tuple[tuple[Any, int], microkernel_calls.LinkedMicrokernels]:
     """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
 
     Raises:
@@ -291,7 +283,7 @@ def link(
     """
     progress("jit", module)
     put_under(module, recipe.data)
-    linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
+    linked = microkernel_calls.LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
     called = {**runtime_symbols(module), **linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
     code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)
@@ -310,7 +302,7 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
     """Return the module of a recipe's payload, in the current context, and the function of it.
 
     Raises:
-        PayloadError: No NumPy array stands for an argument or result.
+        PayloadError: An argument or result has no NumPy equivalent.
     """
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)

@@ -16,17 +16,9 @@ from msgspec import structs
 from lhkit.compiler.interpreter.application import apply_schedule, prepare_application
 from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_modules import set_knobs
+from lhkit.compiler.machine import timing_runs
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, unscheduled
 from lhkit.compiler.machine.memref_arguments import PreparedCall
-from lhkit.compiler.machine.timing_runs import (
-    Argument,
-    Batches,
-    Call,
-    Placement,
-    native_batches,
-    time_call,
-    without_garbage_collector,
-)
 from lhkit.model.knob import KnobValue
 from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
 from lhkit.worker.shared_arrays import Array
@@ -60,7 +52,7 @@ class VariantBench:
         self,
         request: PrepareSweep,
         recipe: Recipe,
-        arguments: Sequence[Argument],
+        arguments: Sequence[timing_runs.Argument],
         expected: Sequence[tuple[Array, Array | None]],
         places: Sequence[Array],
     ) -> None:
@@ -70,7 +62,7 @@ class VariantBench:
         self._left = 0
         self._rules = request.rules
         self._known = set(request.known)
-        self._placement = Placement(request.setup, (), arguments, {})
+        self._placement = timing_runs.Placement(request.setup, (), arguments, {})
         self._written = [i for i, is_written in enumerate(request.setup.written) if is_written]
         self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
         self._places = places
@@ -87,7 +79,7 @@ class VariantBench:
         spent_ns["compile"] = compile_ns - apply_ns
         # The threads of a kernel are on other cores than the first.
         core = self._core if kernel.threads == 1 else first_core()
-        with timing_sign(), pinned_to(core), without_garbage_collector():
+        with timing_sign(), pinned_to(core), timing_runs.without_garbage_collector():
             stage("call", sha256)
             answer = self._verify_and_time(kernel, request.best_ns, spent_ns)
         started = time.perf_counter_ns()
@@ -142,7 +134,7 @@ class VariantBench:
         for check, place in zip(self._checks, self._placement.results, strict=False):
             if isinstance(place, np.ndarray):
                 check.spoil(place)
-        first_ns = time_call(prepared)
+        first_ns = timing_runs.time_call(prepared)
         found = self._results(prepared)
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
         error = max((e for e in verdicts if e is not None), default=0.0)
@@ -153,7 +145,7 @@ class VariantBench:
                 if place.shape == result.shape:
                     place[...] = result
             return VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
-        timer = _Timer(self._placement, native_batches(prepared), self._rules)
+        timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
         status, time_ns = timer.time(prepared, first_ns, best_ns)
         spent_ns["time"] = time.perf_counter_ns() - verified
         return VariantAnswer(status=status, time_ns=time_ns, max_abs_error=error)
@@ -204,29 +196,31 @@ def _wide(array: Array) -> Array:
 class _Timer:
     """Times one kernel by the rules."""
 
-    def __init__(self, placement: Placement, batches: Batches, rules: TimingRules) -> None:
+    def __init__(
+        self, placement: timing_runs.Placement, batches: timing_runs.Batches, rules: TimingRules
+    ) -> None:
         self._restore, self._batches, self._rules = placement.restore, batches, rules
 
     def time(
-        self, call: Call, first_ns: int, best_ns: float | None
+        self, call: timing_runs.Call, first_ns: int, best_ns: float | None
     ) -> tuple[Literal["ok", "stopped-early"], dict[str, int]]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
         once: float = first_ns
         if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
             self._restore()
-            once = min(once, time_call(call))
+            once = min(once, timing_runs.time_call(call))
         # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
         batch, calls, once = self._calibrated(once)
         if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
             self._restore()
-            once = min(once, time_call(batch) / calls)
+            once = min(once, timing_runs.time_call(batch) / calls)
         if self._is_hopeless(once, best_ns):
             return "stopped-early", _summary([once])
         runs: list[float] = []
         spent = 0
         while not self._is_settled(runs, spent, best_ns):
             self._restore()
-            taken = time_call(batch)
+            taken = timing_runs.time_call(batch)
             runs.append(taken / calls)
             spent += taken
         return "ok", _summary(runs)
@@ -234,13 +228,13 @@ class _Timer:
     def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
         return best_ns is not None and once_ns > self._rules.hopeless * best_ns
 
-    def _calibrated(self, once_ns: float) -> tuple[Call, int, float]:
+    def _calibrated(self, once_ns: float) -> tuple[timing_runs.Call, int, float]:
         """Return a batch of calls that lasts long enough, how many calls it makes, and the time of one."""
         calls = max(1, math.ceil(self._rules.batch_ns / max(once_ns, 1)))
         batch = self._batches(calls)
         while calls > 1:
             self._restore()
-            taken = time_call(batch)
+            taken = timing_runs.time_call(batch)
             once_ns = taken / calls
             if taken > self._rules.batch_ns / 2:
                 break

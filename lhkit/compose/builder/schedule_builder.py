@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lhkit.compose.builder import op_functions, step_results
 from lhkit.compose.builder.blocks import (
     YIELDS,
     Block,
@@ -15,26 +16,6 @@ from lhkit.compose.builder.blocks import (
     Node,
     error_here,
     schedule_text,
-)
-from lhkit.compose.builder.op_functions import (
-    BODY_ARGUMENTS,
-    BUILT_REGIONS,
-    OpFamily,
-    documentation_of,
-    is_pattern,
-    member,
-    members,
-    signature_of,
-)
-from lhkit.compose.builder.step_results import (
-    asked_argument_names,
-    asked_names,
-    asked_types,
-    handle_name,
-    known_types,
-    named_results,
-    read_call,
-    type_text,
 )
 from lhkit.compose.form_text import form_problems
 from lhkit.load.loader import load_schedule
@@ -56,14 +37,14 @@ from lhkit.worker.client import Worker
 _MATCH = "transform.structured.match"
 
 
-class Match(OpFamily):
+class Match(op_functions.OpFamily):
     """``s.match``: ``structured.match`` with a target that need not be given, and the family of matchers."""
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder, "match")
         found = builder.catalogue.op(_MATCH)
-        self.__doc__ = documentation_of(found)
-        self.__signature__ = signature_of(found)
+        self.__doc__ = op_functions.documentation_of(found)
+        self.__signature__ = op_functions.signature_of(found)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return a handle to payload ops; looks in the first argument of the sequence unless told where."""
@@ -88,7 +69,7 @@ class Body:
         self._builder = builder
         self._node = Node(form)
         self._named = named
-        self._asked: tuple[str, ...] = tuple(named.get(BODY_ARGUMENTS) or ())
+        self._asked: tuple[str, ...] = tuple(named.get(op_functions.BODY_ARGUMENTS) or ())
         # Current block between the regions of alternatives, where no step is allowed.
         self._between = Block(set())
 
@@ -205,13 +186,13 @@ class Builder:
     def __str__(self) -> str:
         return self.text
 
-    def __getattr__(self, name: str) -> OpFamily:
+    def __getattr__(self, name: str) -> op_functions.OpFamily:
         if name.startswith("_"):
             raise AttributeError(name)
-        return member(self, "", name)
+        return op_functions.member(self, "", name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *members(self, "")} - _MACHINERY)
+        return sorted({*super().__dir__(), *op_functions.members(self, "")} - _MACHINERY)
 
     @property
     def match(self) -> Match:
@@ -294,27 +275,27 @@ class Builder:
     def call(self, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Add a step and return its handles; the form of a pattern; what ``with`` takes for a body."""
         ends = bool(self.block.nodes) and self.block.nodes[-1].form.op in YIELDS
-        if ends and not is_pattern(op):
+        if ends and not op_functions.is_pattern(op):
             raise error_here("nothing can follow a yield: it ends its block")
-        form = read_call(self, op, arguments, named)
-        if any(r.kind in BUILT_REGIONS for r in op.regions):
+        form = step_results.read_call(self, op, arguments, named)
+        if any(r.kind in op_functions.BUILT_REGIONS for r in op.regions):
             body = Body(self, op, form, dict(named))
             self._waiting[body] = error_here(
                 f"{op.name} has a body", f"Write it: with s.{op.short_name}(…) as …:"
             )
             return body
-        if is_pattern(op):
+        if op_functions.is_pattern(op):
             return self._checked(op, form)
-        return self.add(op, Node(form), named, known_types(form, op, self._sequences))
+        return self.add(op, Node(form), named, step_results.known_types(form, op, self._sequences))
 
     def add(
         self, op: CatalogueOp, node: Node, named: Mapping[str, Any], known: Mapping[str, tuple[str, ...] | None]
     ) -> Any:
         """Add a step with its results and return them: none, a handle, or a tuple of several."""
-        types = asked_types(op, node.form, named, known)
+        types = step_results.asked_types(op, node.form, named, known)
         wanted = named.get("names") if op.results else None
-        names = asked_names(op, node.form, types, wanted, self.block.taken)
-        results = named_results(op, names, types)
+        names = step_results.asked_names(op, node.form, types, wanted, self.block.taken)
+        results = step_results.named_results(op, names, types)
         node.form = dataclasses.replace(node.form, results=results)
         self._checked(op, node.as_form())
         self.block.taken.update(names)
@@ -329,7 +310,7 @@ class Builder:
         """Begin a block of a step with a body; ``asked`` names its arguments."""
         self._waiting.pop(body, None)
         outer = self.block
-        names = asked_argument_names(asked, len(arguments), outer.taken) if asked else []
+        names = step_results.asked_argument_names(asked, len(arguments), outer.taken) if asked else []
         for argument in arguments[len(names) :]:
             names.append(fresh_name(argument.name, {*outer.taken, *names}))
         outer.taken.update(names)
@@ -365,7 +346,9 @@ class Builder:
             raise error_here(f"there is a sequence @{name} already", argument=0)
         listed = arguments if isinstance(arguments, Mapping) else dict.fromkeys(arguments, "op")
         try:
-            typed = tuple(TypedName(handle_name(n), type_text(t)) for n, t in listed.items())
+            typed = tuple(
+                TypedName(step_results.handle_name(n), step_results.type_text(t)) for n, t in listed.items()
+            )
         except ValueError as error:
             raise error_here(str(error), argument="arguments") from None
         block = Block({a.name for a in typed}, None, typed)
@@ -448,8 +431,7 @@ def build(
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()``
-    ask it.
+    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()`` ask it.
 
     Args:
         payload: What ``s.trace()`` applies the schedule to.

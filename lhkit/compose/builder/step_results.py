@@ -7,17 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from lhkit.compose.builder import op_functions
 from lhkit.compose.builder.blocks import BuiltHandle, BuiltSequence, error_here
-from lhkit.compose.builder.op_functions import (
-    BODY_ARGUMENTS,
-    BUILT_REGIONS,
-    FAILURES,
-    RESERVED,
-    Caller,
-    Parameter,
-    parameters_of,
-    pattern_form,
-)
 from lhkit.model.op_catalogue import AttributeSpec, CatalogueOp, OperandSpec, ResultSpec
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, Items, Scalar, TypedName
 from lhkit.text.script import fresh_name, is_handle_name
@@ -300,13 +291,15 @@ def _checked_names(given: Sequence[str], taken: Collection[str], place: str) -> 
 Place = str | int | None
 
 
-def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
+def read_call(
+    builder: op_functions.Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]
+) -> Form:
     """Return the form of a step without results and without the regions that are built."""
     operands: dict[str, tuple[TypedName, ...]] = {}
     attributes: dict[str, AttributeValue] = {}
     regions: dict[str, FormBlock] = {}
 
-    def take(parameter: Parameter, value: Any) -> None:
+    def take(parameter: op_functions.Parameter, value: Any) -> None:
         operand, spec, region = parameter.operand, parameter.attribute, parameter.region
         if spec is not None:
             data, handles = attribute_data(value, spec)
@@ -330,11 +323,11 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
         except ValueError as error:
             message = f"{op.name}: {parameter.name!r} takes {parameter.describe()}; {error}"
             raise error_here(message, argument=place) from None
-    failures = op.attribute(FAILURES)
+    failures = op.attribute(op_functions.FAILURES)
     if failures is not None and failures.is_required:
-        attributes.setdefault(FAILURES, failures.cases[0].name)
+        attributes.setdefault(op_functions.FAILURES, failures.cases[0].name)
     # Groups are in the catalogue's order; regions that are built are added later.
-    is_built = any(r.kind in BUILT_REGIONS for r in op.regions)
+    is_built = any(r.kind in op_functions.BUILT_REGIONS for r in op.regions)
     given = [r for r in op.regions if not is_built and (r.name in regions or r.count == "one")]
     return Form(
         op.name,
@@ -346,11 +339,11 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
 
 def _assigned(
     op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]
-) -> list[tuple[Parameter, Any, Place]]:
+) -> list[tuple[op_functions.Parameter, Any, Place]]:
     """Return each given parameter, with its value and its position in the call."""
-    parameters = parameters_of(op)
+    parameters = op_functions.parameters_of(op)
     positional = [p for p in parameters if p.is_positional] or [p for p in parameters if p.is_required]
-    found: list[tuple[Parameter, Any, Place]] = []
+    found: list[tuple[op_functions.Parameter, Any, Place]] = []
     takes_rest = False
     for i, (parameter, value) in enumerate(zip(positional, arguments, strict=False)):
         is_last = parameter is positional[-1]
@@ -362,8 +355,8 @@ def _assigned(
         raise error_here(message, argument=len(positional))
     known = {p.name: p for p in parameters}
     for name, value in named.items():
-        is_body = name == BODY_ARGUMENTS and any(r.kind == "body" for r in op.regions)
-        if name not in known and ((name in RESERVED and op.results) or is_body):
+        is_body = name == op_functions.BODY_ARGUMENTS and any(r.kind == "body" for r in op.regions)
+        if name not in known and ((name in op_functions.RESERVED and op.results) or is_body):
             continue
         if name not in known:
             near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
@@ -380,7 +373,7 @@ def _assigned(
     return given
 
 
-def _region(builder: Caller, kind: str, value: Any) -> FormBlock:
+def _region(builder: op_functions.Caller, kind: str, value: Any) -> FormBlock:
     if isinstance(value, FormBlock):
         return value
     if kind == "payload":
@@ -388,10 +381,10 @@ def _region(builder: Caller, kind: str, value: Any) -> FormBlock:
             raise ValueError(f"{value!r} is not a string")
         return FormBlock(text=value)
     listed = value if isinstance(value, list | tuple) else (value,)
-    return FormBlock(steps=tuple(pattern_form(builder, kind, v) for v in listed))
+    return FormBlock(steps=tuple(op_functions.pattern_form(builder, kind, v) for v in listed))
 
 
-def _handles(builder: Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[TypedName, ...]:
+def _handles(builder: op_functions.Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[TypedName, ...]:
     for value in given:
         if isinstance(value, tuple | list):
             raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")

@@ -9,8 +9,7 @@ from random import Random
 from typing import Protocol
 
 from lhkit.model.errors import usage_error
-from lhkit.sweeps.axes import Point
-from lhkit.sweeps.space import Places, Space
+from lhkit.sweeps.space import Places, Point, Space
 
 # If constraints forbid the wanted point, the nearest of so many random points is taken.
 _POOL = 48

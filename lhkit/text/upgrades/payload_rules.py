@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
@@ -25,83 +26,20 @@ from lhkit.text.upgrades.rule_edits import (
     values_of,
 )
 
-# Payload ops that only changed their names: the old one, today's, and the first LLVM without the old one.
 
-# With the prefix "std." or without one, as the standard dialect's ops were written.
-_ARITH = """
-addf addi cmpf cmpi divf fptosi fptoui index_cast maxsi maxui minsi minui mulf muli negf remf sitofp subf
-subi trunci uitofp
-"""
-STANDARD: dict[str, tuple[str, int]] = {
-    **{op: (f"math.{op}", 14) for op in ("absf", "copysign")},
-    **{op: (f"arith.{op}", 14) for op in _ARITH.split()},
-    **{op: (f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")},
-    **{op: (f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")},
-    "and": ("arith.andi", 14),
-    "ceildivi_signed": ("arith.ceildivsi", 14),
-    "ceilf": ("math.ceil", 14),
-    "divi_signed": ("arith.divsi", 14),
-    "divi_unsigned": ("arith.divui", 14),
-    "extract_element": ("tensor.extract", 13),
-    "floordivi_signed": ("arith.floordivsi", 14),
-    "floorf": ("math.floor", 14),
-    "fmaf": ("math.fma", 14),
-    "fpext": ("arith.extf", 14),
-    "fptrunc": ("arith.truncf", 14),
-    "maxf": ("arith.maximumf", 14),
-    "minf": ("arith.minimumf", 14),
-    "or": ("arith.ori", 14),
-    "remi_signed": ("arith.remsi", 14),
-    "remi_unsigned": ("arith.remui", 14),
-    "sexti": ("arith.extsi", 14),
-    "shift_left": ("arith.shli", 14),
-    "shift_right_signed": ("arith.shrsi", 14),
-    "shift_right_unsigned": ("arith.shrui", 14),
-    "xor": ("arith.xori", 14),
-    "zexti": ("arith.extui", 14),
-    "memref_cast": ("memref.cast", 12),
-    "tensor_cast": ("tensor.cast", 12),
-    "tensor_from_elements": ("tensor.from_elements", 12),
-    "dynamic_tensor_from_elements": ("tensor.generate", 12),
-    "subtensor": ("tensor.extract_slice", 14),
-    "subtensor_insert": ("tensor.insert_slice", 14),
-    "atomic_rmw": ("memref.atomic_rmw", 14),
-    "call_indirect": ("func.call_indirect", 15),
-    "select": ("arith.select", 15),
-}
+def _read_renamed() -> dict[str, dict[str, tuple[str, int]]]:
+    """Return today's name, and the first LLVM without the old one, by table and old name."""
+    tables: dict[str, dict[str, tuple[str, int]]] = {}
+    for line in Path(__file__).with_name("renamed_ops.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            table = tables.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            old, new, until = line.split()
+            table[old] = (new, int(until))
+    return tables
 
-QUALIFIED: dict[str, tuple[str, int]] = {
-    "builtin.func": ("func.func", 15),
-    "std.return": ("func.return", 15),
-    "std.call": ("func.call", 15),
-    "arith.maxf": ("arith.maximumf", 18),
-    "arith.minf": ("arith.minimumf", 18),
-    "scf.foreach_thread": ("scf.forall", 17),
-    "scf.foreach_thread.perform_concurrently": ("scf.forall.in_parallel", 17),
-    "tensor.pack": ("linalg.pack", 21),
-    "tensor.unpack": ("linalg.unpack", 21),
-    "memref.clone": ("bufferization.clone", 14),
-    "linalg.tensor_collapse_shape": ("tensor.collapse_shape", 14),
-    "linalg.tensor_expand_shape": ("tensor.expand_shape", 14),
-    "linalg.pad_tensor": ("tensor.pad", 15),
-    "linalg.conv_1d_nwc": ("linalg.conv_1d_nwc_wcf", 14),
-    "linalg.conv_1d_ncw": ("linalg.conv_1d_ncw_fcw", 14),
-    "linalg.conv_2d_nhwc": ("linalg.conv_2d_nhwc_hwcf", 14),
-    "linalg.conv_2d_nchw": ("linalg.conv_2d_nchw_fchw", 14),
-    "linalg.conv_3d_ndhwc": ("linalg.conv_3d_ndhwc_dhwcf", 14),
-    "linalg.conv_1d_input_nwc_filter_wcf": ("linalg.conv_1d_nwc_wcf", 14),
-    "linalg.conv_2d_input_nhwc_filter_hwcf": ("linalg.conv_2d_nhwc_hwcf", 14),
-    "linalg.conv_2d_input_nhwc_filter_ohwi_poly": ("linalg.conv_2d_nhwc_fhwc", 14),
-    "linalg.conv_3d_input_ndhwc_filter_dhwcf": ("linalg.conv_3d_ndhwc_dhwcf", 14),
-    "linalg.depthwise_conv_2d_input_nhwc_filter_hwc": ("linalg.depthwise_conv_2d_nhwc_hwc", 14),
-    "linalg.depthwise_conv_2d_input_nhwc_filter_hwcf": ("linalg.depthwise_conv_2d_nhwc_hwcm", 14),
-    **{
-        f"linalg.{op}_{types}": (f"linalg.{op}", 14)
-        for op in ("matmul", "batch_matmul", "matvec", "vecmat", "dot")
-        for types in ("i8_i8_i32", "i16_i16_i32", "i32_i32_i32")
-    },
-}
 
+STANDARD, QUALIFIED, RENAMED = _read_renamed().values()
 
 _VIEW = "!hal.buffer_view"
 _IMPORT, _EXPORT = "hal.tensor.import", "hal.tensor.export"

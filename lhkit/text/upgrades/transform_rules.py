@@ -10,7 +10,7 @@ from lhkit.text.op_tree import BlockLabel, OpSyntax
 from lhkit.text.parser import brackets_behind, closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 from lhkit.text.upgrades.linalg_rules import TRANSPOSED
-from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
+from lhkit.text.upgrades.payload_rules import QUALIFIED, RENAMED, STANDARD
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     PARAM,
@@ -217,29 +217,6 @@ def cast_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     yield rewrite(op.at, f"{ANY_OP} for {kind}", f"transform.cast to {type_}", *edits)
 
 
-# Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
-# does the rest.
-RENAMED: dict[str, tuple[str, int]] = {
-    "get_closest_isolated_parent": ("get_parent_op", 17),
-    "loop.get_parent_for": ("get_parent_op", 18),
-    "split_handles": ("split_handle", 17),
-    "structured.tile": ("structured.tile_using_for", 18),
-    "structured.tile_to_scf_for": ("structured.tile_using_for", 18),
-    "structured.tile_to_foreach_thread_op": ("structured.tile_to_forall_op", 17),
-    "structured.tile_to_forall_op": ("structured.tile_using_forall", 18),
-    "structured.tile_reduction_using_scf": ("structured.tile_reduction_using_for", 18),
-    "structured.tile_reduction_using_foreach_thread": ("structured.tile_reduction_using_forall", 17),
-    "structured.masked_vectorize": ("structured.vectorize", 18),
-    "gpu.map_foreach_to_blocks": ("gpu.map_forall_to_blocks", 17),
-    "gpu.map_nested_foreach_to_threads": ("gpu.map_nested_forall_to_threads", 17),
-    "test_print_remark_at_operand": ("debug.emit_remark_at", 18),
-    "test_print_remark_at_operand_value": ("debug.emit_remark_at", 18),
-    "test_print_param": ("debug.emit_param_as_remark", 18),
-    "apply_patterns.vector.interleave_to_shuffle": (
-        "apply_patterns.vector.interleave_and_deinterleave_to_shuffle",
-        20,
-    ),
-}
 # Payload ops under names that they no longer have, in the types of handles and what is matched.
 _PAYLOAD_NAMES = {
     **{old: new for old, (new, _) in QUALIFIED.items()},

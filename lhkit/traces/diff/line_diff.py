@@ -78,17 +78,6 @@ class IrDiff:
     note: str = ""
 
     @property
-    def old_text(self) -> str:
-        """The old payload."""
-        numbered = [(i.old, i.text if i.old_text is None else i.old_text) for i in self.lines if i.old]
-        return "".join(f"{text}\n" for _, text in sorted(numbered))
-
-    @property
-    def new_text(self) -> str:
-        """The new payload."""
-        return "".join(f"{i.text}\n" for i in self.lines if i.new)
-
-    @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
         """The number of ops per sign; an op counts once."""
         ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}

@@ -14,29 +14,13 @@ from itertools import count
 
 from lhkit.load.source_texts import read_libraries, read_module
 from lhkit.load.target_choice import cpu_name
+from lhkit.model import trace_record as record
 from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.invalidation import Death, Verdict
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
 from lhkit.model.span import Span
 from lhkit.model.trace_json import find_edits, written_order
-from lhkit.model.trace_record import (
-    HandleChange,
-    HandleRecord,
-    Invalidation,
-    Operand,
-    Outcome,
-    ParamReference,
-    PayloadOp,
-    ScheduleRecord,
-    Snapshot,
-    SourceRecord,
-    StepStatus,
-    Toolchain,
-    Trace,
-    TraceStep,
-    TraceWarning,
-)
 from lhkit.traces.opt.opt_runs import (
     PAYLOAD,
     SCHEDULE,
@@ -46,12 +30,14 @@ from lhkit.traces.opt.opt_runs import (
     align,
     diagnostics,
     ended_steps,
+    find_sequences_by_name,
     printed_payloads,
+    read_entry,
     tree_of,
+    without_sequences,
 )
-from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry, without_sequences
+from lhkit.worker.folders import temporary_place
 from lhkit.worker.limits import Limits
-from lhkit.worker.temp_folders import temporary_place
 
 _ENDINGS: Mapping[str, FailureKind] = {"timeout": "timeout", "crashed": "crash"}
 
@@ -73,19 +59,19 @@ class _TraceAssembly:
         # Ids of the payload ops after each step.
         self._ids: dict[int, tuple[str, ...]] = {}
 
-    def trace(self) -> Trace:
+    def trace(self) -> record.Trace:
         """Return the trace."""
         payload, schedule, entry = self._payload, self._schedule, self._tracing.entry
         host, ops = self._tracing.host, self._op_records()
-        return Trace(
-            payload=SourceRecord(payload.source, payload.sha256),
-            schedule=ScheduleRecord(
+        return record.Trace(
+            payload=record.SourceRecord(payload.source, payload.sha256),
+            schedule=record.ScheduleRecord(
                 schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
             ),
-            toolchain=Toolchain(host.name, host.version, cpu_name()),
+            toolchain=record.Toolchain(host.name, host.version, cpu_name()),
             outcome=self._outcome(),
             handle_records=tuple(
-                HandleRecord(f"h{i}", h.name, h.kind, f"@{entry.name}", (), h.defined_by)
+                record.HandleRecord(f"h{i}", h.name, h.kind, f"@{entry.name}", (), h.defined_by)
                 for i, h in enumerate(entry.handles)
             ),
             step_records=tuple(self._step(index) for index in range(len(self._steps))),
@@ -94,40 +80,40 @@ class _TraceAssembly:
             snapshots=tuple(self._snapshot(step) for step in range(-1, self._last + 1)),
         )
 
-    def _op_records(self) -> tuple[PayloadOp, ...]:
+    def _op_records(self) -> tuple[record.PayloadOp, ...]:
         fresh = (f"o{i}" for i in count())
         trees = self._tracing.trees
-        records: dict[str, PayloadOp] = {}
+        records: dict[str, record.PayloadOp] = {}
         before: tuple[str, ...] = ()
         for step in range(-1, self._last + 1):
             now = align(trees.get(step - 1, ()), before, trees[step], fresh)
             for op, each in zip(trees[step], now, strict=True):
                 parent = None if op.parent is None else now[op.parent]
-                records.setdefault(each, PayloadOp(each, op.name, parent, (), step, None, None))
+                records.setdefault(each, record.PayloadOp(each, op.name, parent, (), step, None, None))
             for gone in set(before) - set(now):
                 records[gone] = dataclasses.replace(records[gone], died=step)
             self._ids[step] = before = now
         return tuple(records.values())
 
-    def _snapshot(self, step: int) -> Snapshot:
+    def _snapshot(self, step: int) -> record.Snapshot:
         order = written_order(self._ids[step])
         if step < 0:
-            return Snapshot(step, self._payloads[step], ops=order)
+            return record.Snapshot(step, self._payloads[step], ops=order)
         edits = find_edits(self._payloads[step - 1].split("\n"), self._payloads[step].split("\n"))
-        return Snapshot(step, None, step - 1, edits, order)
+        return record.Snapshot(step, None, step - 1, edits, order)
 
-    def _step(self, index: int) -> TraceStep:
+    def _step(self, index: int) -> record.TraceStep:
         step, consumed = self._steps[index], self._tracing.consumed[index]
         ran = index in self._ids
-        status: StepStatus = "ok" if ran else "failed" if index == self._failed else "not-run"
+        status: record.StepStatus = "ok" if ran else "failed" if index == self._failed else "not-run"
         verdict = self._tracing.verdicts.get(index, Verdict()) if ran else Verdict()
-        return TraceStep(
+        return record.TraceStep(
             index=index,
             op=step.op.name,
             source=Span(self._schedule.source, step.op.at.line, step.op.at.column),
             status=status,
             operands=tuple(
-                Operand(f"h{o}", "consume" if c else "read")
+                record.Operand(f"h{o}", "consume" if c else "read")
                 for o, c in zip(step.operands, consumed, strict=True)
             ),
             results=tuple(f"h{r}" for r in step.results) if ran else (),
@@ -137,31 +123,33 @@ class _TraceAssembly:
             diagnostics=self._said if index == self._failed else (),
         )
 
-    def _invalidation(self, index: int, death: Death) -> Invalidation:
+    def _invalidation(self, index: int, death: Death) -> record.Invalidation:
         ids = self._ids[index - 1]
         op, ancestor = (None if at is None else ids[at] for at in (death.payload_op, death.ancestor))
-        return Invalidation(f"h{death.handle}", death.cause, f"h{death.by}", op, ancestor)
+        return record.Invalidation(f"h{death.handle}", death.cause, f"h{death.by}", op, ancestor)
 
-    def _changes(self, index: int, verdict: Verdict) -> tuple[HandleChange, ...]:
+    def _changes(self, index: int, verdict: Verdict) -> tuple[record.HandleChange, ...]:
         before = self._states(index - 1) if index else {}
         now = self._states(index)
         changes = [change for handle, change in now.items() if before.get(handle) != change]
-        return (*changes, *(HandleChange(f"h{d.handle}", "invalid") for d in verdict.deaths))
+        return (*changes, *(record.HandleChange(f"h{d.handle}", "invalid") for d in verdict.deaths))
 
-    def _states(self, step: int) -> dict[int, HandleChange]:
+    def _states(self, step: int) -> dict[int, record.HandleChange]:
         tracing, states = self._tracing, {}
         for handle in tracing.valid.get(step, ()):
             kind, name = tracing.entry.handles[handle].kind, f"h{handle}"
             if kind == "param" and handle in tracing.parameters:
-                states[handle] = HandleChange(name, "live", (ParamReference(tracing.parameters[handle]),))
+                states[handle] = record.HandleChange(
+                    name, "live", (record.ParamReference(tracing.parameters[handle]),)
+                )
             elif kind != "op":
-                states[handle] = HandleChange(name, "live")
+                states[handle] = record.HandleChange(name, "live")
             elif step in tracing.points_to:
                 ops = tuple(self._ids[step][op] for op in tracing.points_to[step].get(handle, ()))
-                states[handle] = HandleChange(name, "live" if ops else "empty", ops)
+                states[handle] = record.HandleChange(name, "live" if ops else "empty", ops)
         return states
 
-    def _warnings(self, index: int) -> tuple[TraceWarning, ...]:
+    def _warnings(self, index: int) -> tuple[record.TraceWarning, ...]:
         host, op = self._tracing.host, self._steps[index].op
         warnings = []
         if index == 0:
@@ -169,20 +157,20 @@ class _TraceAssembly:
                 f"traced by running {host.name} {host.version}: no times, no changes of single payload ops, "
                 "payload ops matched by their text, targets of value handles unknown"
             )
-            warnings.append(TraceWarning("binary-host", message))
+            warnings.append(record.TraceWarning("binary-host", message))
         if op.regions or op.name == "transform.include":
             message = f"steps inside of it are not seen by {host.name} {host.version}"
-            warnings.append(TraceWarning("binary-host", message))
+            warnings.append(record.TraceWarning("binary-host", message))
         if self._tracing.differs_from == index:
             message = (
                 "the marks on payload ops changed the effect of this step; handles may be wrong from here on"
             )
-            warnings.append(TraceWarning("defect", message))
+            warnings.append(record.TraceWarning("defect", message))
         return tuple(warnings)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> record.Outcome:
         if self._run.status == "ok":
-            return Outcome()
+            return record.Outcome()
         kind = _ENDINGS.get(self._run.status) or self._kind()
         message = f"{self._schedule.source} does not apply to {self._payload.source}"
         return outcome_of(self._failure(kind, message), self._failed)
@@ -216,15 +204,15 @@ class _TraceAssembly:
         )
 
 
-def outcome_of(failure: Failure, failed_step: int | None) -> Outcome:
+def outcome_of(failure: Failure, failed_step: int | None) -> record.Outcome:
     """Return the outcome of a trace that ended with a failure; the trace has the last good IR itself."""
     shown = dataclasses.replace(failure, last_good_ir=None)
-    return Outcome(failure.reaction.outcome, failed_step, failure.kind, shown.describe())
+    return record.Outcome(failure.reaction.outcome, failed_step, failure.kind, shown.describe())
 
 
 def trace_with_opt(
     host: OptHost, payload: Payload, schedule: Schedule, *, limits: Limits | None = None
-) -> Trace:
+) -> record.Trace:
     """Apply a schedule with a compiler binary and record the handles after every step.
 
     Named sequences in the payload are ignored; knobs must be folded for compilers without them.

@@ -37,8 +37,7 @@ class PrintedOp:
 
     ``lines`` are its own, from 0: the first, those of its block labels, the last with its brace. For each of
     them, ``shapes`` has the text without names of values and with aliases expanded, ``values`` the values that
-    it
-    names in order, its own results included.
+    it names in order, its own results included.
     """
 
     name: str
@@ -172,8 +171,7 @@ class PlacedOps:
     """A printed payload with the ids of its ops.
 
     ``inside`` has the ids of nested ops that the text omits (terminators, bodies of named ops), by the number
-    of
-    the innermost printed op around them.
+    of the innermost printed op around them.
     """
 
     ir: PrintedIr

@@ -14,37 +14,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from lhkit.load.loader import (
-    application_of,
-    as_payload,
-    as_schedule,
-    payload_source,
-)
+from lhkit.load.loader import application_of, as_payload, as_schedule, payload_source
 from lhkit.load.target_choice import cpu_name
 from lhkit.load.user_code import own_op_texts
+from lhkit.model import trace_record as record
 from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
-from lhkit.model.trace_record import (
-    Elision,
-    HandleRecord,
-    Outcome,
-    PayloadOp,
-    Provenance,
-    ScheduleRecord,
-    Snapshot,
-    SourceRecord,
-    Toolchain,
-    Trace,
-    TraceStep,
-)
 from lhkit.traces.opt.opt_runs import opt_host
 from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
-from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
-from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
+from lhkit.traces.warnings.warning_list import (
+    check_kinds,
+    knobs_without_effect,
+    with_knob_warnings,
+    with_warnings,
+    without_warnings,
+)
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import TraceAnswer, TraceSchedule
@@ -105,14 +93,14 @@ class _Journal:
 
     toolchain: tuple[str, str] = ("unknown", "unknown")
     blocks: list[list[Any]] = field(default_factory=list)
-    handles: list[HandleRecord] = field(default_factory=list)
+    handles: list[record.HandleRecord] = field(default_factory=list)
     ops: list[list[Any]] = field(default_factory=list)
     died: dict[str, int] = field(default_factory=dict)
-    steps: dict[int, TraceStep] = field(default_factory=dict)
+    steps: dict[int, record.TraceStep] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
     pending: list[int] = field(default_factory=list)
-    elided: list[Elision] = field(default_factory=list)
-    snapshots: list[Snapshot] = field(default_factory=list)
+    elided: list[record.Elision] = field(default_factory=list)
+    snapshots: list[record.Snapshot] = field(default_factory=list)
     died_in: int | None = None
 
     def take(self, kind: str, *parts: Any) -> None:
@@ -137,7 +125,7 @@ class _Journal:
                 self.pending.remove(step.index)
                 self.died.update(dict.fromkeys(step.payload_delta.erased, step.index))
             case "elided":
-                self.elided.append(Elision(*parts))
+                self.elided.append(record.Elision(*parts))
             case "snapshot":
                 self.snapshots.append(snapshot_from_json(parts[0]))
             case _:
@@ -162,7 +150,7 @@ class _Journal:
                 span = Span(**source) if source else None
                 index = len(self.steps)
                 nesting = (step.depth, step.parent, step.iteration, step.alternative)
-                self.steps[index] = TraceStep(index, name, span, *nesting, status="not-run")
+                self.steps[index] = record.TraceStep(index, name, span, *nesting, status="not-run")
 
 
 def _read_journal(path: Path, *, died: bool) -> _Journal:
@@ -179,11 +167,11 @@ def _read_journal(path: Path, *, died: bool) -> _Journal:
     return journal
 
 
-def _ops(batches: list[list[Any]], died: dict[str, int]) -> Iterator[PayloadOp]:
+def _ops(batches: list[list[Any]], died: dict[str, int]) -> Iterator[record.PayloadOp]:
     for born, *columns in batches:
         for op_id, name, parent, origins, source in zip(*columns, strict=True):
             place = None if source is None else Span(*source)
-            yield PayloadOp(op_id, name, parent, tuple(origins), born, died.get(op_id), place)
+            yield record.PayloadOp(op_id, name, parent, tuple(origins), born, died.get(op_id), place)
 
 
 @public
@@ -196,7 +184,7 @@ def trace_schedule(
     check_knobs: bool = False,
     worker: Worker | None = None,
     limits: Limits | None = None,
-) -> Trace:
+) -> record.Trace:
     """Apply a schedule to a payload and record what every handle is after every step.
 
     A failing schedule, a crash of the compiler and an exceeded limit give a trace up to there: ``outcome`` has
@@ -228,7 +216,7 @@ def trace_schedule(
         # Without changes of single payload ops, warnings about them would be guesses.
         trace = trace_with_opt(host, payload, schedule, limits=limits)
         versions = _versions((host.name, host.version))
-        return dataclasses.replace(trace, provenance=Provenance(payload, schedule, versions))
+        return dataclasses.replace(trace, provenance=record.Provenance(payload, schedule, versions))
     trace = with_warnings(_run(payload, schedule, worker, limits))
     if check_knobs and trace.outcome.status == "ok":
 
@@ -240,7 +228,7 @@ def trace_schedule(
     return without_warnings(trace, switched_off)
 
 
-def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
+def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> record.Trace:
     source, application = payload_source(payload), application_of(schedule)
     worker = worker or shared_worker()
     with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
@@ -257,19 +245,21 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
         records = _read_journal(journal, died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
-    return Trace(
-        payload=SourceRecord(payload.source, payload.sha256),
-        schedule=ScheduleRecord(
+    return record.Trace(
+        payload=record.SourceRecord(payload.source, payload.sha256),
+        schedule=record.ScheduleRecord(
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
         ),
-        toolchain=Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
-        outcome=outcome_of(failure, failed_step) if failure else Outcome(),
+        toolchain=record.Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
+        outcome=outcome_of(failure, failed_step) if failure else record.Outcome(),
         handle_records=tuple(records.handles),
         step_records=tuple(step for _, step in sorted(records.steps.items())),
         elided=tuple(records.elided),
         op_records=LazyTuple(partial(_ops, records.ops, records.died)),
         snapshots=tuple(records.snapshots),
-        provenance=Provenance(payload, schedule, _versions(records.toolchain), own_op_texts(worker, schedule)),
+        provenance=record.Provenance(
+            payload, schedule, _versions(records.toolchain), own_op_texts(worker, schedule)
+        ),
     )
 
 
@@ -288,9 +278,9 @@ class TraceCache:
 
     def __init__(self, payload: Payload, worker: Worker | None, limits: Limits | None) -> None:
         self._payload, self._worker, self._limits = payload, worker, limits
-        self._traces: OrderedDict[Schedule, Trace] = OrderedDict()
+        self._traces: OrderedDict[Schedule, record.Trace] = OrderedDict()
 
-    def trace(self, schedule: Schedule) -> Trace:
+    def trace(self, schedule: Schedule) -> record.Trace:
         """Return the trace of a schedule; raises like `trace_schedule`."""
         kept = self._traces.get(schedule)
         if kept is not None:

@@ -10,30 +10,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.draw.tables import format_ns
+from lhkit.model import trace_record as record
 from lhkit.model.printable import counted
-from lhkit.model.trace_record import (
-    Elision,
-    HandleChange,
-    HandleState,
-    ParamReference,
-    PayloadDelta,
-    StepStatus,
-    Trace,
-    TraceStep,
-)
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.record.handle_history import (
-    death_in_words,
-    display_names,
-    rolled_back,
-    states_at_end,
-    turn_mark,
-)
+from lhkit.traces.record import handle_history
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
-MARKS: dict[HandleState, str] = {"live": "●", "empty": "○", "invalid": "✗"}
-STATUS: dict[StepStatus, tuple[str, Role]] = {
+MARKS: dict[record.HandleState, str] = {"live": "●", "empty": "○", "invalid": "✗"}
+STATUS: dict[record.StepStatus, tuple[str, Role]] = {
     "ok": ("", "plain"),
     "failed": ("✗ FAILED", "failed"),
     "suppressed": ("✗ failed, suppressed", "warning"),
@@ -61,12 +46,12 @@ def plain_text(lines: Sequence[Line]) -> str:
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines) + "\n"
 
 
-def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> tuple[Line, ...]:
+def trace_lines(trace: record.Trace, *, most_steps: int = 60, most_deaths: int = 6) -> tuple[Line, ...]:
     """Return a trace as lines; the middle of a long trace is folded, the failed step is not.
 
     ``most_deaths`` limits the deaths per step.
     """
-    names = display_names(trace)
+    names = handle_history.display_names(trace)
     shown = shown_steps(trace, most_steps)
     rows = {i: _cells(trace.step_records[i], names) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
@@ -89,7 +74,7 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
 
 
-def shown_steps(trace: Trace, most: int) -> list[int]:
+def shown_steps(trace: record.Trace, most: int) -> list[int]:
     """Return the steps to show of a trace: all, or its start, its end, and those before its failure."""
     count = len(trace.step_records)
     if count <= most:
@@ -100,7 +85,7 @@ def shown_steps(trace: Trace, most: int) -> list[int]:
     return sorted(chosen)
 
 
-def _last_before(trace: Trace, elision: Elision) -> int:
+def _last_before(trace: record.Trace, elision: record.Elision) -> int:
     """Return the index of the last recorded step before elided iterations."""
     steps, last = trace.step_records, elision.parent
     for step in steps[elision.parent + 1 :]:
@@ -112,17 +97,17 @@ def _last_before(trace: Trace, elision: Elision) -> int:
     return last
 
 
-def _cells(step: TraceStep, names: dict[str, str]) -> tuple[str, ...]:
+def _cells(step: record.TraceStep, names: dict[str, str]) -> tuple[str, ...]:
     states = {c.handle: c for c in step.changes}
     place = f"{step.source.line}:{step.source.column}" if step.source else ""
-    name = "  " * step.depth + step.op.removeprefix("transform.") + turn_mark(step)
+    name = "  " * step.depth + step.op.removeprefix("transform.") + handle_history.turn_mark(step)
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
     cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
     return tuple(c if len(c) <= _WIDEST_CELL else f"{c[: _WIDEST_CELL - 1]}…" for c in cells)
 
 
-def _uses(step: TraceStep, names: dict[str, str]) -> str:
+def _uses(step: record.TraceStep, names: dict[str, str]) -> str:
     parts = []
     for effect, verb in (("consume", "consumes"), ("read", "reads")):
         if used := [names[o.handle] for o in step.operands if o.effect == effect]:
@@ -130,15 +115,15 @@ def _uses(step: TraceStep, names: dict[str, str]) -> str:
     return "; ".join(parts)
 
 
-def _result(name: str, change: HandleChange | None) -> str:
+def _result(name: str, change: record.HandleChange | None) -> str:
     if change is None:
         return name
-    held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
+    held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, record.ParamReference)]
     what = f" = {', '.join(held)}" if held else f" {len(change.payload)}"
     return f"{MARKS[change.state]} {name}{what if change.state == 'live' else ''}"
 
 
-def delta_text(delta: PayloadDelta) -> str:
+def delta_text(delta: record.PayloadDelta) -> str:
     """Return how many payload ops a step created, erased, changed and moved, each with its sign."""
     counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
     return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
@@ -150,13 +135,13 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded)
 
 
-def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
+def _row(step: record.TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
     word, role = STATUS[step.status]
     line = (Piece(_aligned(cells, widths), role if step.status != "suppressed" else "plain"),)
     return (*line, Piece(f"  {word}", role)) if word else line
 
 
-def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
+def _below(trace: record.Trace, step: record.TraceStep, names: dict[str, str], most: int) -> list[Line]:
     """Return the lines below a step: deaths, failure, compiler messages, warnings."""
     said: list[tuple[str, Role]] = [
         (f"✗ {death}", "invalid") for death in deaths_in_words(trace, step, names, most)
@@ -168,14 +153,14 @@ def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> l
     return [(Piece(f"      {text}", role),) for text, role in said]
 
 
-def deaths_in_words(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[str]:
+def deaths_in_words(trace: record.Trace, step: record.TraceStep, names: dict[str, str], most: int) -> list[str]:
     """Return the deaths at a step as sentences; those after the first ``most`` are counted."""
-    said = [death_in_words(trace, step.index, each, names) for each in step.invalidated[:most]]
+    said = [handle_history.death_in_words(trace, step.index, each, names) for each in step.invalidated[:most]]
     more = len(step.invalidated) - most
     return [*said, f"… and {more} more handles died here"] if more > 0 else said
 
 
-def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
+def failure_reasons(trace: record.Trace, step: record.TraceStep) -> list[str]:
     """Return why a step failed: the handle at fault, else the first line of each error."""
     if (cause := explain_failure(trace)).handle is not None:
         return [cause.sentence]
@@ -183,7 +168,7 @@ def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
     return [message.partition("\n")[0] for message in errors if message]
 
 
-def _remarks(step: TraceStep, most: int) -> list[str]:
+def _remarks(step: record.TraceStep, most: int) -> list[str]:
     said = [d for d in step.diagnostics if d.severity != "error" or step.status == "suppressed"]
     lines = []
     for diagnostic in said[:most]:
@@ -193,7 +178,7 @@ def _remarks(step: TraceStep, most: int) -> list[str]:
     return lines + ([f"… and {len(said) - most} more messages"] if len(said) > most else [])
 
 
-def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:
+def _ending(trace: record.Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
     if outcome.status == "ok":
@@ -203,7 +188,7 @@ def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"
         of = counted(len(trace.step_records), "step")
         lines = [(Piece(f"{outcome.status}{at}{kind}: {ran} of {of} ran", "failed"),)]
-    states, gone = states_at_end(trace), rolled_back(trace)
+    states, gone = handle_history.states_at_end(trace), handle_history.rolled_back(trace)
     for state, mark in MARKS.items():
         these = [names[h] for h, change in states.items() if change.state == state and h not in gone]
         if these:

@@ -2,7 +2,6 @@
 
 - ``lifelines``: The events and states of every handle over the moments of a trace.
 - ``handle_timeline``: The handle timeline: folded columns and rows, arcs, and the timeline as text.
-- ``timeline_layout``: Pixel positions of columns, rows, marks and notes; shapes and legend.
 - ``timeline_records``: The records of a timeline drawing, and its rows.
-- ``timeline_svg``: A timeline as SVG and HTML.
+- ``timeline_svg``: A timeline as SVG and HTML: pixel positions, shapes and legend.
 """

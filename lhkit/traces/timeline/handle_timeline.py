@@ -459,7 +459,7 @@ class _Timeline:
             said = f"step {step} consumed {self._names[by]}, and {len(deaths)} other handles died with it"
             if len(deaths) == 1:
                 said = death_in_words(self._trace, step, deaths[0], self._names)
-            # In a folded column, the arc of the first step stands for all.
+            # In a folded column, the arc of the first step represents all.
             arc = arcs.setdefault((column, start), Arc(column, step, start, (), said))
             arcs[column, start] = dataclasses.replace(arc, to_rows=tuple(sorted(ends.union(arc.to_rows))))
         return tuple(arcs.values())

@@ -10,15 +10,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lhkit.model.trace_record import (
-    Elision,
-    HandleChange,
-    HandleRecord,
-    HandleState,
-    Invalidation,
-    Trace,
-    TraceStep,
-)
+from lhkit.model import trace_record as record
 
 MomentKind = Literal["start", "step", "turn", "end", "elided"]
 EventKind = Literal["made", "read", "consumed", "dead"]
@@ -31,8 +23,7 @@ class Moment:
     """A column of time.
 
     A turn is an iteration or alternative of ``step``; an ``elided`` moment has the first and last iteration
-    that
-    were not recorded. ``start`` (step -1) has the arguments of the entry.
+    that were not recorded. ``start`` (step -1) has the arguments of the entry.
     """
 
     kind: MomentKind
@@ -47,7 +38,7 @@ class Event:
     moment: int
     kind: EventKind
     step: int
-    death: Invalidation | None = None
+    death: record.Invalidation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +47,10 @@ class StateSpan:
 
     first: int
     last: int
-    change: HandleChange
+    change: record.HandleChange
 
     @property
-    def state(self) -> HandleState:
+    def state(self) -> record.HandleState:
         """The state."""
         return self.change.state
 
@@ -68,7 +59,7 @@ class StateSpan:
 class Lifeline:
     """The events and states of a handle; no ``spans`` if the defining step did not succeed."""
 
-    handle: HandleRecord
+    handle: record.HandleRecord
     events: tuple[Event, ...]
     spans: tuple[StateSpan, ...]
 
@@ -93,7 +84,7 @@ class Lifelines:
     lines: tuple[Lifeline, ...]
 
 
-def lifelines(trace: Trace) -> Lifelines:
+def lifelines(trace: record.Trace) -> Lifelines:
     """Return the lifeline of every handle of a trace.
 
     Moments follow the nesting of steps, which is the order of execution except for steps that never ran.
@@ -110,7 +101,7 @@ def lifelines(trace: Trace) -> Lifelines:
 class _Order:
     """Moments in the order of nesting, with the start, end and turns of each step."""
 
-    trace: Trace
+    trace: record.Trace
     moments: list[Moment] = field(default_factory=list)
     brackets: list[Bracket] = field(default_factory=list)
     begins: dict[int, int] = field(default_factory=dict)
@@ -119,7 +110,7 @@ class _Order:
     turns: dict[tuple[int, Turn], tuple[int, int]] = field(default_factory=dict)
 
     def place_all(self) -> None:
-        inside: dict[int | None, dict[Turn, list[TraceStep]]] = {}
+        inside: dict[int | None, dict[Turn, list[record.TraceStep]]] = {}
         for step in self.trace.step_records:
             turns = inside.setdefault(step.parent, {})
             turns.setdefault((step.iteration, step.alternative), []).append(step)
@@ -130,7 +121,9 @@ class _Order:
                 self._place(step, inside)
         self.turns[-1, _NO_TURN] = (0, len(self.moments) - 1)
 
-    def _place(self, step: TraceStep, inside: dict[int | None, dict[Turn, list[TraceStep]]]) -> None:
+    def _place(
+        self, step: record.TraceStep, inside: dict[int | None, dict[Turn, list[record.TraceStep]]]
+    ) -> None:
         first = self._add(Moment("step", step.index))
         self.begins[step.index] = self.ends[step.index] = first
         if step.index not in inside:
@@ -149,7 +142,7 @@ class _Order:
             self.ends[step.index] = self._add(Moment("end", step.index))
         self.brackets.append(Bracket(step.index, first, len(self.moments) - 1, step.depth, tuple(turns)))
 
-    def _elide(self, elisions: list[Elision], before: int | None) -> list[Elision]:
+    def _elide(self, elisions: list[record.Elision], before: int | None) -> list[record.Elision]:
         """Add the elided iterations before an iteration (None: all); return the rest."""
         now = [e for e in elisions if before is None or e.first < before]
         for each in now:
@@ -161,7 +154,7 @@ class _Order:
         return len(self.moments) - 1
 
 
-def _block_of(step: TraceStep) -> tuple[int, Turn]:
+def _block_of(step: record.TraceStep) -> tuple[int, Turn]:
     return -1 if step.parent is None else step.parent, (step.iteration, step.alternative)
 
 
@@ -169,10 +162,10 @@ def _block_of(step: TraceStep) -> tuple[int, Turn]:
 class _LifelineBuilder:
     """Events and states of each handle, collected in the order of moments."""
 
-    trace: Trace
+    trace: record.Trace
     order: _Order
     events: dict[str, list[Event]] = field(default_factory=dict)
-    states: dict[str, list[tuple[int, HandleChange]]] = field(default_factory=dict)
+    states: dict[str, list[tuple[int, record.HandleChange]]] = field(default_factory=dict)
     # Where a handle's scope ends.
     until: dict[str, int] = field(default_factory=dict)
 
@@ -193,7 +186,7 @@ class _LifelineBuilder:
     def _born(self, handle: str, moment: int, step: int) -> None:
         self.events.setdefault(handle, []).append(Event(moment, "made", step))
 
-    def _take_arguments(self, step: TraceStep) -> None:
+    def _take_arguments(self, step: record.TraceStep) -> None:
         for change in step.changes:
             if change.handle in step.results or self.states.get(change.handle):
                 continue
@@ -204,7 +197,7 @@ class _LifelineBuilder:
                 self._born(handle.id, at, handle.defined_by)
             self.states[handle.id] = [(at, change)]
 
-    def _use(self, step: TraceStep) -> None:
+    def _use(self, step: record.TraceStep) -> None:
         begin, end = self.order.begins[step.index], self.order.ends[step.index]
         fatal = {d.by for d in step.invalidated}
         seen = set()
@@ -216,7 +209,7 @@ class _LifelineBuilder:
                 at = end if operand.handle in fatal and kind == "consumed" else begin
                 self.events.setdefault(operand.handle, []).append(Event(at, kind, step.index))
 
-    def _have_effect(self, step: TraceStep) -> None:
+    def _have_effect(self, step: record.TraceStep) -> None:
         at = self.order.ends[step.index]
         changed = {c.handle for c in step.changes}
         for handle in step.results:
@@ -230,11 +223,11 @@ class _LifelineBuilder:
         for death in step.invalidated:
             self.events.setdefault(death.handle, []).append(Event(at, "dead", step.index, death))
 
-    def spans(self, handle: HandleRecord) -> tuple[StateSpan, ...]:
+    def spans(self, handle: record.HandleRecord) -> tuple[StateSpan, ...]:
         last = self.until.get(handle.id, len(self.order.moments) - 1)
         known = self.states.get(handle.id, [])
         if not known and handle.defined_by < 0 and not handle.path:
-            known = [(0, HandleChange(handle.id, "live"))]
+            known = [(0, record.HandleChange(handle.id, "live"))]
         groups = [list(group) for _, group in itertools.groupby(known, key=lambda pair: pair[1].state)]
         starts = [group[0][0] for group in groups]
         ends = [*starts[1:], *(max(start, last) for start in starts[-1:])]

@@ -1,4 +1,4 @@
-"""The kinds of warnings in their order; adding them to a trace, and switching them off.
+"""The kinds of warnings about silent mistakes in their order; adding them to a trace, and switching them off.
 
 Warnings are switched off by argument (``no_warnings=["zero-match"]``), by option (``--no-warning zero-match``),
 or in the text of the schedule: a comment ``// lhkit: allow zero-match`` on the line of an op's name or on the
@@ -8,34 +8,238 @@ line before it holds for that op, above the first line of code for the whole fil
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from lhkit.model.errors import usage_error
-from lhkit.model.fatal_attributes import INTERPRETER_WARNINGS
-from lhkit.model.trace_record import Trace, TraceWarning
-from lhkit.traces.record.handle_history import PayloadHistory
-from lhkit.traces.warnings import knob_without_effect
-from lhkit.traces.warnings.lost_contraction import LOST_CONTRACTION
-from lhkit.traces.warnings.repeated_payload import REPEATED_PAYLOAD
-from lhkit.traces.warnings.scalar_code_left import SCALAR_CODE_LEFT
-from lhkit.traces.warnings.unused_handle import UNUSED_HANDLE
-from lhkit.traces.warnings.vector_too_large import VECTOR_TOO_LARGE
-from lhkit.traces.warnings.warning_kind import WarningKind
+from lhkit.model.fatal_attributes import INTERPRETER_WARNINGS, MOST_VECTOR_ELEMENTS
+from lhkit.model.knob import Knob
+from lhkit.model.schedule import Schedule
+from lhkit.model.span import Span
+from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace, TraceStep, TraceWarning
+from lhkit.traces.explain.handle_explanation import repeated
+from lhkit.traces.record.handle_history import PayloadHistory, display_names
+from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.warnings.zero_match import with_near_misses
+
+VECTORIZE = "transform.structured.vectorize"
+VECTORIZE_CHILDREN = "transform.structured.vectorize_children_and_apply_patterns"
+
+# The index of a step and the message of a warning about it.
+Messages = Iterator[tuple[int, str]]
+
+
+class WarningKind(NamedTuple):
+    """A kind of warning; ``needs_success``: later steps might have corrected it, so the schedule must pass."""
+
+    name: str
+    description: str
+    find: Callable[[PayloadHistory], Messages]
+    needs_success: bool = True
+
+
+def vectorizing_steps(trace: Trace) -> list[TraceStep]:
+    """Return the steps that vectorized."""
+    return [s for s in trace.step_records if s.op in (VECTORIZE, VECTORIZE_CHILDREN) and s.status == "ok"]
+
+
+def _find_repeated_payload(history: PayloadHistory) -> Messages:
+    trace = history.trace
+    names = display_names(trace)
+    reported: set[str] = set()
+    for step in trace.steps_by_end():
+        for change in step.changes:
+            if change.handle in reported or not (again := repeated(change)):
+                continue
+            reported.add(change.handle)
+            what = op_in_words(trace, again[0]) if isinstance(again[0], str) else "a value"
+            yield (
+                step.index,
+                f"{names[change.handle]} lists one op twice ({what}); a step that consumes it will fail,"
+                " transform.merge_handles deduplicate takes the repetition out",
+            )
+
+
+def _find_unused_handle(history: PayloadHistory) -> Messages:
+    trace = history.trace
+    used = {o.handle for s in trace.step_records for o in s.operands}
+    reported: set[Span] = set()
+    for step in trace.step_records:
+        if step.source is None or step.source in reported or not _only_finds(trace, step):
+            continue
+        text = history.texts.get(step.source.file)
+        names = [trace.handle(r).name for r in step.results]
+        if text is None or used.intersection(step.results) or any(text.mentions(n) != 1 for n in names):
+            continue
+        reported.add(step.source)
+        yield step.index, f"nothing uses {', '.join(names)}"
+
+
+def _only_finds(trace: Trace, step: TraceStep) -> bool:
+    is_plain = not any(o.effect == "consume" for o in step.operands) and step.payload_delta == PayloadDelta()
+    kinds = {trace.handle(r).kind for r in step.results}
+    return step.status == "ok" and is_plain and bool(kinds) and "param" not in kinds
+
+
+_PRODUCTS = ("arith.mulf", "arith.muli")
+_SUMS = ("arith.addf", "arith.addi")
+_CONTRACTIONS = ("vector.contract", "vector.outerproduct", "vector.fma", "math.fma")
+
+
+def _find_lost_contraction(history: PayloadHistory) -> Messages:
+    trace = history.trace
+    for step in vectorizing_steps(trace):
+        erased = set(step.payload_delta.erased)
+        bodies: dict[str, list[PayloadOp]] = {}
+        for op in map(trace.op, step.payload_delta.erased):
+            if op.parent in erased and op.name in _PRODUCTS + _SUMS:
+                bodies.setdefault(op.parent or "", []).append(op)
+        for owner, body in bodies.items():
+            sums = [o.id for o in body if o.name in _SUMS]
+            if not sums or not any(o.name in _PRODUCTS for o in body):
+                continue
+            if (reduction := _reduction_left(history, step, sums)) is not None:
+                yield (
+                    step.index,
+                    f"the {op_in_words(trace, owner)} became {reduction.name} of a product, and nothing made a"
+                    " vector.contract of it: add create_named_contraction, or apply the pattern"
+                    " vector.reduction_to_contract before any canonicalization",
+                )
+
+
+def _reduction_left(history: PayloadHistory, step: TraceStep, sums: list[str]) -> PayloadOp | None:
+    """Return the reduction derived from the sums; patterns derive a later contraction from them too."""
+    made = history.descendants(sums)
+    if any(o.name in _CONTRACTIONS for o in made):
+        return None
+    return next((o for o in made if o.name == "vector.multi_reduction" and o.born == step.index), None)
+
+
+_LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while", "affine.for")
+_WITHOUT_LOOPS = ("linalg.yield", "linalg.index")
+
+
+def _find_scalar_code(history: PayloadHistory) -> Messages:
+    trace = history.trace
+    steps = vectorizing_steps(trace)
+    if not steps:
+        return
+    alive = history.alive_before(len(trace.step_records))
+    left = [o for o in alive if o.name.startswith("linalg.") and o.name not in _WITHOUT_LOOPS]
+    reported: set[str] = set()
+    for step in steps if left else ():
+        if step.op == VECTORIZE_CHILDREN:
+            payloads = [c.payload for c in step.changes if c.handle in step.results]
+            targets = {r for payload in payloads for r in payload if isinstance(r, str)}
+            where, these = "its target", [o for o in left if history.lies_in(o, targets)]
+        else:
+            vectorized = [p for p in map(trace.op, step.payload_delta.erased) if p.name.startswith("linalg.")]
+            loops = {p.parent for p in vectorized if p.parent and trace.op(p.parent).name in _LOOPS}
+            where, these = "the same loop", [o for o in left if o.parent in loops]
+        if new := [o.id for o in these if o.id not in reported]:
+            reported.update(new)
+            names = ", ".join(dict.fromkeys(op_in_words(trace, each) for each in new))
+            yield step.index, f"in {where} are left, and will run element by element: {names}"
+
+
+_VECTOR = re.compile(r"vector<((?:\[?\d+\]?x)+)")
+
+
+def _find_large_vector(history: PayloadHistory) -> Messages:
+    """Yield the step that made the largest vector of the last payload, if the vector is too large."""
+    trace = history.trace
+    largest = _largest_vector(trace.last_snapshot_text())
+    if largest is None or any(w.kind == "vector-too-large" for s in trace.step_records for w in s.warnings):
+        return
+    elements, written = largest
+    for step in trace.steps_by_end():
+        makes = any(trace.op(o).name.startswith("vector.") for o in step.payload_delta.created)
+        if makes and written in (trace.snapshot_text(step.index) or ""):
+            yield (
+                step.index,
+                f"the payload has {written.rstrip('x')}…>, a vector of {elements} elements, more than"
+                f" {MOST_VECTOR_ELEMENTS}; LLVM may take minutes: tile before vectorizing",
+            )
+            return
+
+
+def _largest_vector(text: str) -> tuple[int, str] | None:
+    shapes = {m[0]: math.prod(map(int, re.findall(r"\d+", m[1]))) for m in _VECTOR.finditer(text)}
+    return max(((n, shape) for shape, n in shapes.items() if n > MOST_VECTOR_ELEMENTS), default=None)
+
+
+KNOB_KIND = "knob-without-effect"
+_KNOB_DESCRIPTION = "Every option of a knob gives the same payload (looked for on request)."
+
+
+def knobs_without_effect(schedule: Schedule, apply: Callable[[Schedule], str | None]) -> tuple[Knob, ...]:
+    """Return the knobs whose options all give the same payload, the other knobs as they are set.
+
+    Two applications a knob usually decide. ``apply`` gives the payload that a schedule makes as text, None if
+    it fails, which counts as different.
+    """
+    found = []
+    for knob in schedule.knobs:
+        outcomes: set[str | None] = set()
+        for option in knob.options:
+            outcomes.add(apply(schedule.with_knobs({knob.name: option})))
+            if len(outcomes) > 1 or None in outcomes:
+                break
+        else:
+            if len(knob.options) > 1:
+                found.append(knob)
+    return tuple(found)
+
+
+def with_knob_warnings(trace: Trace, knobs: tuple[Knob, ...]) -> Trace:
+    """Return a trace with a warning at the step of each of these knobs without effect."""
+    steps = list(trace.step_records)
+    for knob in knobs:
+        listed = ", ".join(map(str, knob.options))
+        message = f"knob {knob.name!r} has no effect: each of its options {listed} gives the same payload"
+        for i, step in enumerate(steps):
+            if step.op.startswith("transform.tune.") and step.source and step.source.line == knob.line:
+                warnings = (*step.warnings, TraceWarning(KNOB_KIND, message))
+                steps[i] = dataclasses.replace(step, warnings=warnings)
+                break
+    return dataclasses.replace(trace, step_records=tuple(steps))
+
 
 # Warnings of a step are in this order.
 _KINDS: tuple[WarningKind, ...] = (
-    REPEATED_PAYLOAD,
-    VECTOR_TOO_LARGE,
-    UNUSED_HANDLE,
-    LOST_CONTRACTION,
-    SCALAR_CODE_LEFT,
+    WarningKind(
+        "repeated-payload",
+        "A handle lists one op twice; a step that consumes it will fail.",
+        _find_repeated_payload,
+        needs_success=False,
+    ),
+    WarningKind(
+        "vector-too-large",
+        "A vector has so many elements that LLVM may take minutes over it.",
+        _find_large_vector,
+        needs_success=False,
+    ),
+    WarningKind(
+        "unused-handle", "A step only finds something, and nothing uses what it found.", _find_unused_handle
+    ),
+    WarningKind(
+        "lost-contraction",
+        "Vectorization left a contraction as product and reduction, not as vector.contract.",
+        _find_lost_contraction,
+    ),
+    WarningKind(
+        "scalar-code-left",
+        "Beside vectorized ops, structured ops are left that will run element by element.",
+        _find_scalar_code,
+    ),
 )
 WARNING_KINDS: Mapping[str, str] = {
     **INTERPRETER_WARNINGS,
     **{kind.name: kind.description for kind in _KINDS},
-    knob_without_effect.KIND: knob_without_effect.DESCRIPTION,
+    KNOB_KIND: _KNOB_DESCRIPTION,
 }
 
 
