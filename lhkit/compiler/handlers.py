@@ -439,6 +439,8 @@ def _read_forms(request: ReadForms) -> Value[tuple[WrittenForm, ...]]:
 
 
 def _trace(request: TraceSchedule) -> TraceAnswer:
-    ending = trace_application(request.payload, request.application, Path(request.journal))
+    ending = trace_application(
+        request.payload, request.application, Path(request.journal), without_idle=request.without_idle
+    )
     failure = ending.failure and explain_refusal(ending.failure)
     return TraceAnswer(failure=failure, failed_step=ending.failed_step)

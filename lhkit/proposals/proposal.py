@@ -28,7 +28,7 @@ from lhkit.proposals.line_trials import smaller
 from lhkit.proposals.straight_line import Line, NotStraight, StraightLine, live_lines, written
 from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, with_knobs_set
 from lhkit.text.script import Script
-from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Apply
@@ -161,7 +161,7 @@ class _Search:
         self.applications = 1
         self.limits: Limits | None = None  # For steps and values that are tried
         self.requirements = requirements_of(general)
-        self.trace = trace_schedule(payload, general, worker=worker)
+        self.trace = trace_working_steps(payload, general, worker)
         self.notes: list[str] = []
         self.marks: set[str] = set()
 

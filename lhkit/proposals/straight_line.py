@@ -100,8 +100,9 @@ class StraightLine:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.lines: list[Line] = []
-        self._texts = {name: _read(text) for name, text in trace.texts[1:]}
-        self.marks = {m for t in self._texts.values() for m, _ in _MARK.findall(t.syntax.text)}
+        self._sources = dict(trace.texts[1:])
+        self._texts: dict[str, _Text] = {}  # Those that were asked for: to parse all takes long
+        self.marks = {m for text in self._sources.values() for m, _ in _MARK.findall(text)}
         self._children: dict[int | None, list[TraceStep]] = defaultdict(list)
         for step in trace.step_records:
             if step.status != "not-run":
@@ -125,6 +126,11 @@ class StraightLine:
         self._first_root = self.root.payload
         self._read_order(-1)
         self._steps(self._children[None])
+
+    def _text(self, name: str) -> _Text | None:
+        if name not in self._texts and name in self._sources:
+            self._texts[name] = _read(self._sources[name])
+        return self._texts.get(name)
 
     # What handles are.
 
@@ -232,7 +238,7 @@ class StraightLine:
             if step.parent is None:
                 self._group = step.index
             before = self._why
-            text = self._texts.get(step.source.file) if step.source else None
+            text = self._text(step.source.file) if step.source else None
             if text is None or step.source is None:
                 raise NotStraight(f"the text of {step.op} is not known")
             at = text.syntax.line_starts[step.source.line - 1] + step.source.column - 1
@@ -268,7 +274,7 @@ class StraightLine:
         for handle, operand in zip(arguments, step.operands, strict=False):
             self._handles[handle] = self._handle(operand.handle)
         if children and children[0].source is not None:
-            text = self._texts[children[0].source.file]
+            text = self._text(children[0].source.file) or text
             at = text.syntax.line_starts[children[0].source.line - 1] + children[0].source.column - 1
             callee = text.sequence_around(text.steps[at])
         else:
@@ -278,8 +284,9 @@ class StraightLine:
         self._yield(step, callee, {self.trace.handle(h).name: h for h in arguments}, children)
 
     def _callee(self, symbol: str, text: _Text) -> OpSyntax:
-        for each in (text, *self._texts.values()):
-            if symbol in each.sequences and each.sequences[symbol].regions:
+        there = (name for name, source in self._sources.items() if f"@{symbol}(" in source)
+        for each in (text, *map(self._text, there)):
+            if each is not None and symbol in each.sequences and each.sequences[symbol].regions:
                 return each.sequences[symbol]
         raise NotStraight(f"there is no {symbol}")
 

@@ -248,6 +248,7 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
     payload: Source
     application: Application
     journal: str
+    without_idle: bool = False  # Whether steps that do nothing to the payload are left out
 
 
 class StepOutcome(msgspec.Struct, frozen=True):

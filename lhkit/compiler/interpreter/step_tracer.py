@@ -26,6 +26,7 @@ from lhkit.compiler.interpreter.handle_frames import (
     keeping_addresses,
     lookup,
 )
+from lhkit.compiler.interpreter.idle_steps import erase_idle_steps
 from lhkit.compiler.interpreter.op_identity import address
 from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
@@ -454,20 +455,29 @@ class Tracer:
 # The one run in which a schedule is traced: probes call back between its steps.
 
 
-def trace_application(payload_source: Source, application: Application, journal_path: Path) -> Ending:
-    """Apply a schedule to a payload and record every step in a journal.
+def trace_application(
+    payload_source: Source, application: Application, journal_path: Path, *, without_idle: bool = False
+) -> Ending:
+    """Apply a schedule to a payload and record every step in a journal; on request without idle ones.
 
     Raises:
         PayloadError, ScheduleError, UsageError: There is nothing to trace.
     """
-    ending = _run(payload_source, application, journal_path, is_thorough=False)
+    ending = _run(payload_source, application, journal_path, is_thorough=False, without_idle=without_idle)
     if ending.is_vague:
         # Most runs do not fail, and looking closer takes time: only now is it worth it.
         ending = _run(payload_source, application, journal_path, is_thorough=True)
     return ending
 
 
-def _run(payload_source: Source, application: Application, journal_path: Path, *, is_thorough: bool) -> Ending:
+def _run(
+    payload_source: Source,
+    application: Application,
+    journal_path: Path,
+    *,
+    is_thorough: bool,
+    without_idle: bool = False,
+) -> Ending:
     sources = (payload_source, *application.sources)
     with new_context() as context:
         load_probe(context)
@@ -482,6 +492,8 @@ def _run(payload_source: Source, application: Application, journal_path: Path, *
         # The ops that bind come first and are not the author's steps.
         unseen = [o.operation for o in block.operations][: len(block.operations) - count]
         home = home_of(entry)
+        if without_idle:
+            erase_idle_steps(payload.operation.clone().operation, home, entry)
         plan = Plan(home, names, unseen, list(zip(values, written, strict=True)))
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
