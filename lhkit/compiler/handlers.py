@@ -16,6 +16,7 @@ from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
 from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
+from lhkit.compiler.interpreter.step_removal import removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
@@ -94,6 +95,7 @@ from lhkit.worker.requests import (
     TraceSchedule,
     TryDefences,
     TrySteps,
+    FindRemovable,
     Value,
 )
 from lhkit.worker.sandbox import explain_refusal, find_defences
@@ -160,6 +162,9 @@ class Handlers:
             OutlineSchedule: lambda r: Value(outline_schedule(r.application)),
             OutlinePayload: lambda r: Value(outline_payload(r.payload)),
             TraceSchedule: _trace,
+            FindRemovable: lambda r: Value(
+                tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
+            ),
             TrySteps: self._try_steps,
             Compile: self._compile,
             Lower: lambda r: Value(lowered_text(self._recipe(r.spec), r.stage, self._progress)),

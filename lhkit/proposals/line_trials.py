@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lhkit.proposals.straight_line import Handle, Line
+from lhkit.worker.requests import Removal
 
 _Live = Callable[[Sequence[Line]], list[Line]]  # What keeps the lines that have an effect or are read
 
@@ -17,7 +18,8 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
-_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate")
+_PATTERNS = "transform.apply_patterns"
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate", "transform.loop.peel", "transform.loop.unroll")
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -97,7 +99,7 @@ def smaller(
     live: _Live,
     root: Handle,
     is_same: Callable[[Sequence[Line]], bool],
-    most: int,
+    removable: Callable[[Sequence[Line], Sequence[Removal]], Sequence[int]],
 ) -> list[Line]:
     """Return the lines without what the payload does not need.
 
@@ -106,27 +108,27 @@ def smaller(
         live: What leaves out lines without effect that no other line reads.
         root: The handle that the entry is given.
         is_same: Applies lines and says whether the payload is the same.
-        most: How many applications to try at most.
+        removable: Tries removals from lines, and returns the numbers of those that leave the payload the same.
     """
-    tried = 0
     for those, removed in candidates(lines):
         kept = without(those, removed, live, root)
-        if kept is not None and tried < most:
-            tried += 1
-            if is_same(kept):
-                lines = kept
-                break
+        if kept is not None and is_same(kept):
+            lines = kept
+            break
     # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
     last = {line.text: line for line in lines}
-    early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
-    single = [{x} for x in reversed(lines) if x.op in _MAY_DO_NOTHING]
-    done: set[Line] = set()
-    for removed in [set(early), *single]:
-        if not removed or removed <= done or tried >= most:
-            continue
-        kept = without(lines, done | removed, live, root)
-        if kept is not None:
-            tried += 1
-            if is_same(kept):
-                done |= removed
-    return without(lines, done, live, root) or lines
+    removals: list[Removal] = [
+        tuple((n, -1) for n, x in enumerate(lines) if x.op in _CLEAN_UP and last[x.text] is not x)
+    ]
+    for n, line in reversed([*enumerate(lines)]):
+        if line.op in _MAY_DO_NOTHING:
+            removals.append(((n, -1),))
+            inner = line.text.count("\n") - 1 if line.op == _PATTERNS else 0
+            removals += [((n, i),) for i in reversed(range(inner if inner > 1 else 0))]
+    removals = [r for r in removals if r]
+    gone = {part for number in removable(lines, removals) for part in removals[number]}
+    for n, i in sorted(gone, reverse=True):
+        if i >= 0:
+            text = lines[n].text.splitlines()
+            lines[n] = dataclasses.replace(lines[n], text="\n".join(text[: i + 1] + text[i + 2 :]))
+    return without(lines, {lines[n] for n, i in gone if i < 0}, live, root) or lines

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from lhkit.kernels.verification import verify
 from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
 from lhkit.load.schedule_export import tunable_text
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.errors import LhkitError, UsageError, public, usage_error
+from lhkit.model.errors import LhkitError, UsageError, WorkerError, public, usage_error
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
@@ -30,16 +29,12 @@ from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, w
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.limits import Limits
-from lhkit.worker.requests import Apply
+from lhkit.worker.requests import Apply, FindRemovable, Removal
 
 if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
 
 _FOR_ANY = "cpu.mlir"
-# How long a trial may take: at least so many seconds, and so many times the one that is taken.
-_LEAST_SECONDS, _MOST_TIMES = 1.0, 20
-_MOST_TRIALS = 40  # Applications to find lines that are not needed
 _STRUCTURED = ("linalg.", "tensor.pad")
 _NO_WORK = (
     "arith.constant",
@@ -159,7 +154,6 @@ class _Search:
     def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
         self.payload, self.general, self.worker = payload, general, worker
         self.applications = 1
-        self.limits: Limits | None = None  # For steps and values that are tried
         self.requirements = requirements_of(general)
         self.trace = trace_working_steps(payload, general, worker)
         self.notes: list[str] = []
@@ -203,11 +197,9 @@ class _Search:
 
         for with_all_marks in (False, True):
             live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
-            lines, begin = live(straight.lines), time.perf_counter()
+            lines = live(straight.lines)
             if is_same(lines):
-                # Tiles that are no longer cut into vectors take minutes.
-                self.limits = Limits(max(_LEAST_SECONDS, _MOST_TIMES * (time.perf_counter() - begin)))
-                shorter = smaller(lines, live, straight.root, is_same, _MOST_TRIALS)
+                shorter = smaller(lines, live, straight.root, is_same, self._removable)
                 lines = shorter if is_same(shorter) else lines  # marks that are left out may be missed
                 return self._with_knobs(self._loadable(lines))
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
@@ -270,7 +262,17 @@ class _Search:
     def _applied(self, schedule: Schedule) -> str:
         self.applications += 1
         request = Apply(payload_source(self.payload), application_of(schedule))
-        return (self.worker or shared_worker()).ask(request, limits=self.limits).text or self.payload.text
+        return (self.worker or shared_worker()).ask(request).text or self.payload.text
+
+    def _removable(self, lines: Sequence[Line], removals: Sequence[Removal]) -> tuple[int, ...]:
+        self.applications += len(removals)
+        application = application_of(self._loadable(lines))
+        marks = tuple(sorted(self.marks))
+        request = FindRemovable(payload_source(self.payload), application, tuple(removals), marks)
+        try:
+            return (self.worker or shared_worker()).ask(request).value
+        except WorkerError:  # a step that went on and on, or ended the compiler, without one before it
+            return ()
 
     def _normal(self, text: str) -> str:
         """Return a payload's text without names of values and without marks, to be compared."""

@@ -251,6 +251,19 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
     without_idle: bool = False  # Whether steps that do nothing to the payload are left out
 
 
+# Steps of an entry by number, each with -1, or with the number of an op in its first block.
+Removal = tuple[tuple[int, int], ...]
+
+
+class FindRemovable(Request[Value[tuple[int, ...]]], frozen=True, tag="find_removable"):
+    """Say which removals, each tried with those before it that did, leave the scheduled payload as it is."""
+
+    payload: Source
+    application: Application
+    removals: tuple[Removal, ...]
+    ignored: tuple[str, ...]  # Attributes of payload ops that do not count
+
+
 class StepOutcome(msgspec.Struct, frozen=True):
     """The payload after the last step of a schedule."""
 
