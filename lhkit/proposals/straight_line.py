@@ -21,6 +21,8 @@ _MATCHERS = ("transform.foreach_match", "transform.collect_matching")
 _QUESTIONS = ("transform.match.", "transform.num_associations", "transform.debug.", "transform.assert")
 _MARK = re.compile(r'attributes \{(\w+)(?: = ("[^"]*"|[^,}]+))?')
 _KNOB = "transform.tune.knob"
+# Steps that do to several loops in a handle what they do to each.
+_OF_EACH = ("transform.loop.unroll",)
 _MOST_SPLIT = 32
 
 
@@ -95,10 +97,16 @@ class _Text:
 
 
 class StraightLine:
-    """Reads a trace step by step, and collects the lines that do the same without asking."""
+    """Reads a trace step by step, and collects the lines that do the same without asking.
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    Args:
+        trace: The trace.
+        by_place: Whether ops that were marked are found by the loop around them, where that is possible. Loops
+            that are looked into have to be there: so this is for when no more lines are left out.
+    """
+
+    def __init__(self, trace: Trace, *, by_place: bool = False) -> None:
+        self.trace, self._by_place = trace, by_place
         self.lines: list[Line] = []
         self._sources = dict(trace.texts[1:])
         self._texts: dict[str, _Text] = {}  # Those that were asked for: to parse all takes long
@@ -167,6 +175,8 @@ class StraightLine:
         ids = [p for p in payload if isinstance(p, str)]
         if len(ids) != len(payload):
             raise NotStraight("a matcher gives values, not ops")
+        if (named := self._named(payload, hint)) is not None:
+            return named
         parts: list[Handle] = []
         for name in dict.fromkeys(self._ops[i].name for i in ids):
             wanted = [i for i in ids if self._ops[i].name == name]
@@ -183,6 +193,17 @@ class StraightLine:
             parts += [s for s, i in zip(single, there, strict=True) if i in wanted and s is not None]
         return self._merged(parts, hint)
 
+    def _named(self, payload: Sequence[Reference], hint: str, scope: Handle | None = None) -> Handle | None:
+        """Return a match for all ops of these names in the payload or in one op, if it finds just these."""
+        ids = [p for p in payload if isinstance(p, str)]
+        names = dict.fromkeys(self._ops[i].name for i in ids)
+        around = (h for h in reversed(self._known) if h.is_usable and len(h.payload) == 1)
+        inside = (h for h in around if self._by_place and all(self._is_in(i, {*h.payload} - {*ids}) for i in ids))
+        for within in (None, *([scope] if scope else ()), *inside) if names else ():
+            if self._are_all(payload, names, within):
+                return self._match(names, tuple(payload), hint, within)
+        return None
+
     def _match(
         self, names: Iterable[str], ids: tuple[Reference, ...], hint: str, within: Handle | None = None
     ) -> Handle:
@@ -197,6 +218,9 @@ class StraightLine:
         return found
 
     def _split(self, handle: Handle, ids: Sequence[Reference], hint: str) -> list[Handle]:
+        known = [h for each in ids if (h := self._reusable((each,))) is not None]
+        if len(known) == len(ids):
+            return known
         stem = hint.partition("#")[0]
         parts = [Handle(f"{stem}_{i}", (each,)) for i, each in enumerate(ids)]
         types = ", ".join([ANY_OP] * len(parts))
@@ -209,7 +233,10 @@ class StraightLine:
         some = [h for h in dict.fromkeys(parts) if h is not EMPTY]
         if len(some) < 2:
             return some[0] if some else EMPTY
-        merged = Handle(hint.partition("#")[0], tuple(p for h in some for p in h.payload))
+        payload = tuple(p for h in some for p in h.payload)
+        if all(h.is_usable for h in some) and (found := self._reusable(payload) or self._named(payload, hint)):
+            return found
+        merged = Handle(hint.partition("#")[0], payload)
         text = f"= transform.merge_handles {', '.join(['%x'] * len(some))} : {ANY_OP}"
         self._known.append(merged)
         self._add(Line("transform.merge_handles", text, _uses(text, "%x", some), (merged,)))
@@ -246,7 +273,8 @@ class StraightLine:
             self._why = text.comment_above(syntax) or before
             self._step(step, syntax, text)
             self._settle(step)
-            self._why = before
+            if step.parent is not None:  # in the entry a comment is for the steps up to the next one
+                self._why = before
 
     def _step(self, step: TraceStep, syntax: OpSyntax, text: _Text) -> None:
         if step.op == _INCLUDE:
@@ -338,9 +366,9 @@ class StraightLine:
 
     def _roll(self, start: int, targets: list[Handle], pieces: list[list[Handle]], count: int) -> None:
         """Make a loop of iterations again that do the same to each op and give nothing."""
-        lines = self.lines[start + 1 :]
         is_split = len(self.lines) > start and self.lines[start].op == "transform.split_handle"
-        if count < 2 or not is_split or len(targets) > 1 or not lines or len(lines) % count:
+        lines = self.lines[start + is_split :]
+        if count < 2 or len(targets) > 1 or not pieces[0] or not lines or len(lines) % count:
             return
         size = len(lines) // count
         first = lines[:size]
@@ -353,13 +381,15 @@ class StraightLine:
                     pairs.get(x[2], x[2]) is not y[2] for x, y in zip(a.uses, b.uses, strict=True)
                 ):
                     return
-        element = Handle("%each", pieces[0][0].payload)
+        element = targets[0] if size == 1 and first[0].op in _OF_EACH else Handle("%each", pieces[0][0].payload)
         for line in first:
             line.uses = tuple((s, e, element if h is pieces[0][0] else h) for s, e, h in line.uses)
         text = f"transform.foreach %x : {ANY_OP} {{"
-        loop = Line(_FOREACH, text, _uses(text, "%x", targets), (), any(x.has_effect for x in lines))
-        loop.body, loop.arguments = tuple(first), (element,)
-        for handle in (*inside, *pieces[0]):
+        loop = first[0]
+        if element is not targets[0]:
+            loop = Line(_FOREACH, text, _uses(text, "%x", targets), (), any(x.has_effect for x in lines))
+            loop.body, loop.arguments = tuple(first), (element,)
+        for handle in (*inside, *(pieces[0] if is_split else ())):
             handle.is_usable = False
         del self.lines[start:]
         loop.why = first[0].why
@@ -381,11 +411,9 @@ class StraightLine:
             source = text.syntax.text[syntax.start : syntax.end]
             if step.op == "transform.structured.match" and "interface{" not in source:
                 scope = self._handle(step.operands[0].handle)
-                names = dict.fromkeys(self._ops[p].name for p in first if isinstance(p, str))
-                for within in (None, scope):
-                    if names and self._are_all(first, names, within):
-                        self._handles[step.results[0]] = self._match(names, first, syntax.values[0], within)
-                        return
+                if (named := self._named(first, syntax.values[0], scope)) is not None:
+                    self._handles[step.results[0]] = named
+                    return
         operands = {self.trace.handle(o.handle).name: self._handle(o.handle) for o in step.operands}
         of_ops = [h for h, kind in zip(operands.values(), kinds, strict=False) if kind != "param"]
         if of_ops and all(h is EMPTY for h in of_ops) and not has_effect:
