@@ -76,6 +76,7 @@ from lhkit.worker.requests import (
     CountWork,
     Describe,
     Description,
+    FindRemovable,
     ListOwnOps,
     LoadOps,
     LoadPayload,
@@ -95,7 +96,6 @@ from lhkit.worker.requests import (
     TraceSchedule,
     TryDefences,
     TrySteps,
-    FindRemovable,
     Value,
 )
 from lhkit.worker.sandbox import explain_refusal, find_defences

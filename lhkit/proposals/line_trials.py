@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lhkit.proposals.straight_line import Handle, Line
+from lhkit.proposals.straight_line import Handle, Line, step_on
 from lhkit.worker.requests import Removal
 
 _Live = Callable[[Sequence[Line]], list[Line]]  # What keeps the lines that have an effect or are read
@@ -20,6 +20,7 @@ _CLEAN_UP = (
 )
 _PATTERNS = "transform.apply_patterns"
 _MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate", "transform.loop.peel", "transform.loop.unroll")
+_MOST_TWINS = 8  # Applications of steps that are made one
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -94,6 +95,32 @@ def candidates(lines: Sequence[Line]) -> Iterator[tuple[list[Line], set[Line]]]:
                 yield all_lines, {line, back}
 
 
+def twins_merged(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Yield the lines with two steps as one that do the same to different ops."""
+    for i, a in enumerate(lines):
+        before = {h for line in lines[:i] for h in line.results}
+        for j in range(i + 1, len(lines) if a.has_effect and a.results and not a.body else 0):
+            b = lines[j]
+            if a.text != b.text or len(a.uses) != len(b.uses) or len(a.results) != len(b.results):
+                continue
+            pairs = {(x[2], y[2]) for x, y in zip(a.uses, b.uses, strict=True) if x[2] is not y[2]}
+            if len(pairs) != 1 or not before.issuperset(*pairs):
+                continue
+            ((one, other),) = pairs
+            both = next((x.uses[0][2] for x in lines[:i] if x.results == (one, other)), None)
+            added = [] if both else [step_on("transform.merge_handles", [one, other], [one.hint])]
+            both = both or added[0].results[0]
+            results = tuple(
+                Handle(r.hint, (*r.payload, *s.payload)) for r, s in zip(a.results, b.results, strict=True)
+            )
+            uses = tuple((s, e, both if h is one else h) for s, e, h in a.uses)
+            added.append(dataclasses.replace(a, uses=uses, results=results))
+            for whole, part, rest in zip(results, a.results, b.results, strict=True):
+                split = step_on("transform.split_handle", [whole], [part.hint, rest.hint])
+                added.append(dataclasses.replace(split, results=(part, rest)))
+            yield [*lines[:i], *added, *lines[i + 1 : j], *lines[j + 1 :]]
+
+
 def smaller(
     lines: list[Line],
     live: _Live,
@@ -131,4 +158,16 @@ def smaller(
         if i >= 0:
             text = lines[n].text.splitlines()
             lines[n] = dataclasses.replace(lines[n], text="\n".join(text[: i + 1] + text[i + 2 :]))
-    return without(lines, {lines[n] for n, i in gone if i < 0}, live, root) or lines
+    lines = without(lines, {lines[n] for n, i in gone if i < 0}, live, root) or lines
+    tried = 0
+    while tried < _MOST_TWINS:
+        for merged in twins_merged(lines):
+            tried += 1
+            if is_same(kept := live(merged)):
+                lines = kept
+                break
+            if tried == _MOST_TWINS:
+                return lines
+        else:
+            return lines
+    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _KNOB = "transform.tune.knob"
 # Steps that do to several loops in a handle what they do to each.
 _OF_EACH = ("transform.loop.unroll",)
 _MOST_SPLIT = 32
+_WIDTH = 144  # Steps that fit are on one line
 
 
 class NotStraight(Exception):  # noqa: N818 - says what keeps an application from being written so
@@ -93,7 +95,13 @@ class _Text:
     def comment_above(self, op: OpSyntax) -> str:
         """Return the comment above an op, without directives."""
         lines = [line.strip() for line in self.syntax.text[op.lead : op.start].splitlines()]
-        return "\n".join(line for line in lines if line.startswith("//") and not line.startswith("// lhkit:"))
+        said = [x for x in lines if x.startswith("//") and not x.startswith("// lhkit:")]
+        whole = " ".join(line.removeprefix("//").strip() for line in said)
+        # What a sequence gives is no longer given to anything.
+        kept = re.sub(r"; gives [^.]*\.|(?<=\.) Gives [^.]*\.", lambda m: "." * m[0].startswith(";"), whole)
+        return "\n".join(
+            said if kept == whole else textwrap.wrap(kept, 115, initial_indent="// ", subsequent_indent="// ")
+        )
 
 
 class StraightLine:
@@ -198,7 +206,9 @@ class StraightLine:
         ids = [p for p in payload if isinstance(p, str)]
         names = dict.fromkeys(self._ops[i].name for i in ids)
         around = (h for h in reversed(self._known) if h.is_usable and len(h.payload) == 1)
-        inside = (h for h in around if self._by_place and all(self._is_in(i, {*h.payload} - {*ids}) for i in ids))
+        inside = (
+            h for h in around if self._by_place and all(self._is_in(i, {*h.payload} - {*ids}) for i in ids)
+        )
         for within in (None, *([scope] if scope else ()), *inside) if names else ():
             if self._are_all(payload, names, within):
                 return self._match(names, tuple(payload), hint, within)
@@ -222,12 +232,12 @@ class StraightLine:
         if len(known) == len(ids):
             return known
         stem = hint.partition("#")[0]
-        parts = [Handle(f"{stem}_{i}", (each,)) for i, each in enumerate(ids)]
-        types = ", ".join([ANY_OP] * len(parts))
-        text = f"= transform.split_handle %x : ({ANY_OP}) -> ({types})"
-        self._known += parts
-        self._add(Line("transform.split_handle", text, _uses(text, "%x", [handle]), tuple(parts)))
-        return list(parts)
+        line = step_on("transform.split_handle", [handle], [f"{stem}_{i}" for i in range(len(ids))])
+        for part, each in zip(line.results, ids, strict=True):
+            part.payload = (each,)
+        self._known += line.results
+        self._add(line)
+        return list(line.results)
 
     def _merged(self, parts: Iterable[Handle], hint: str) -> Handle:
         some = [h for h in dict.fromkeys(parts) if h is not EMPTY]
@@ -236,11 +246,11 @@ class StraightLine:
         payload = tuple(p for h in some for p in h.payload)
         if all(h.is_usable for h in some) and (found := self._reusable(payload) or self._named(payload, hint)):
             return found
-        merged = Handle(hint.partition("#")[0], payload)
-        text = f"= transform.merge_handles {', '.join(['%x'] * len(some))} : {ANY_OP}"
-        self._known.append(merged)
-        self._add(Line("transform.merge_handles", text, _uses(text, "%x", some), (merged,)))
-        return merged
+        line = step_on("transform.merge_handles", some, [hint.partition("#")[0]])
+        line.results[0].payload = payload
+        self._known += line.results
+        self._add(line)
+        return line.results[0]
 
     def _constant(self, payload: tuple[Reference, ...], hint: str) -> Handle:
         value = payload[0].param if len(payload) == 1 and isinstance(payload[0], ParamReference) else ""
@@ -273,8 +283,8 @@ class StraightLine:
             self._why = text.comment_above(syntax) or before
             self._step(step, syntax, text)
             self._settle(step)
-            if step.parent is not None:  # in the entry a comment is for the steps up to the next one
-                self._why = before
+            if step.parent is not None or not self._by_place:
+                self._why = before  # what was written straight has a comment for all steps up to the next one
 
     def _step(self, step: TraceStep, syntax: OpSyntax, text: _Text) -> None:
         if step.op == _INCLUDE:
@@ -502,6 +512,14 @@ def _uses(text: str, name: str, handles: Sequence[Handle]) -> tuple[tuple[int, i
     return tuple((s, e, h) for (s, e), h in zip(places, handles, strict=True))
 
 
+def step_on(op: str, handles: Sequence[Handle], hints: Sequence[str]) -> Line:
+    """Return a step that merges handles, or splits one; results are named like the hints."""
+    given, found = (", ".join([ANY_OP] * len(hints)), ", ".join(["%x"] * len(handles)))
+    types = ANY_OP if len(hints) == 1 else f"({ANY_OP}) -> ({given})"
+    text = f"= {op} {found} : {types}"
+    return Line(op, text, _uses(text, "%x", handles), tuple(Handle(hint) for hint in hints))
+
+
 def live_lines(lines: Sequence[Line], marks: set[str], *, with_all_marks: bool = False) -> list[Line]:
     """Return the lines without those that have no effect and give what no other line reads.
 
@@ -529,13 +547,15 @@ def written(lines: Sequence[Line], indent: str = "    ") -> str:
     """Return lines as text; every handle gets a name of its own."""
     taken: set[str] = {"%root"}
     out: list[str] = []
+    words = {word for line in lines for word in re.findall(r"\w+", line.text)}
     said: set[str] = set()
     reasons = [line.why if line.has_effect else "" for line in lines]
     for i in reversed(range(len(lines) - 1)):
         # What only gives handles is there for the step that reads them.
         reasons[i] = reasons[i] or (reasons[i + 1] if lines[i].op != _KNOB else "")
     for line, why in zip(lines, reasons, strict=True):
-        if why and why not in said:
+        # A comment on a step or pattern that is left out would be a riddle.
+        if why and why not in said and {*re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", why)} <= words:
             out += [indent + each for each in why.splitlines()]
             said.add(why)
         out += _written(line, taken, indent)
@@ -549,6 +569,9 @@ def _written(line: Line, taken: set[str], indent: str) -> list[str]:
         handle.name = fresh_name(handle.hint, taken)
         taken.add(handle.name)
         names.append(handle.name)
+    joined = re.sub(r"\n\s*", " ", text)
+    if len(joined) + len(", ".join(names)) < _WIDTH and "{\n" not in text:
+        text = joined
     first, *rest = text.splitlines()
     margin = min((len(r) - len(r.lstrip()) for r in rest if r.strip()), default=0)
     closing = bool(rest) and rest[-1].lstrip().startswith("}")

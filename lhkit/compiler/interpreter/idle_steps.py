@@ -15,11 +15,11 @@ from lhkit.compiler.interpreter.probes import (
     stepping_blocks,
     stepping_sequences,
 )
-from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.bindings import interpreter
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ir.schedule_modules import referred_sequences, sequence_ops, sequence_path
 
-# Steps that change payload only through the steps in them, or not at all, and that let the steps behind them run.
+# Steps that change payload only through the steps in them, or not at all, and end no block.
 _CALLS = ("transform.include", "transform.foreach", "transform.foreach_match")
 _LOOKS = (
     "transform.structured.match",
@@ -138,7 +138,9 @@ class _Observed:
 
 
 def _has_payload(state: Any, value: Any) -> bool:
-    return bool(state.get_payload_ops(value) if kind_of(value.type) == "op" else state.get_payload_values(value))
+    return bool(
+        state.get_payload_ops(value) if kind_of(value.type) == "op" else state.get_payload_values(value)
+    )
 
 
 def _blocks_in(op: Any) -> Iterator[Any]:

@@ -39,12 +39,14 @@ def removable_steps(
         load_probe(context)
         root = parse_payload(payload).operation
         _module, home, entry = prepare_application(application)
-        return _Reduction(root, home, entry, {step for r in removals for step, _ in r}, ignored).try_all(removals)
+        return _Reduction(root, home, entry, {step for r in removals for step, _ in r}, ignored).try_all(
+            removals
+        )
 
 
 @dataclass(slots=True)
 class _State:
-    """The payload before a step, and what the values that are read later point to: ops by number, or attributes."""
+    """The payload before a step; what values that are read later point to: ops by number, or attributes."""
 
     payload: Any
     given: list[tuple[Any, list[Any]]]
@@ -55,7 +57,9 @@ class _Reduction:
         self._home, self._tried = home, tried
         block = entry.regions[0].blocks[0]
         self._steps = [o.operation for o in block.operations][:-1]
-        marks = (ir.StringAttr(s.attributes["name"]).value for s in self._steps if s.name == "transform.annotate")
+        marks = (
+            ir.StringAttr(s.attributes["name"]).value for s in self._steps if s.name == "transform.annotate"
+        )
         self._ignored = {*marks} & {*ignored}
         self._defined = {r: n for n, step in enumerate(self._steps) for r in step.results}
         self._gone: set[tuple[int, int]] = set()
@@ -80,7 +84,7 @@ class _Reduction:
         return accepted
 
     def _applied(self, gone: set[tuple[int, int]], step: int | None = None) -> str | None:
-        """Return the payload without some steps, None where that fails; states are recorded if no step is given."""
+        """Return the payload without some steps, None where that fails; without ``step`` states are recorded."""
         first = 0 if step is None else max(n for n in self._states if n <= step)
         root = self._states[first].payload.clone().operation
         ops = ops_under([root])

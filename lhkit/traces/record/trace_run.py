@@ -241,7 +241,7 @@ def trace_schedule(
 
 
 def trace_working_steps(payload: Payload, schedule: Schedule, worker: Worker | None = None) -> Trace:
-    """Return a trace without the steps that do nothing to the payload, and without warnings; it takes less long."""
+    """Return a trace of the steps that do something to the payload, without warnings; it takes less long."""
     return _run(payload, schedule, worker, None, without_idle=True)
 
 
