@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.interpreter.op_identity import address, addresses
 from lhkit.compiler.interpreter.probes import (
-    PROBE,
     insert_probe,
     kind_of,
     listening,
@@ -59,14 +58,13 @@ def erase_idle_steps(payload: Any, home: Any, entry: Any) -> None:
     Raises:
         ValueError, MLIRError: The schedule does not apply.
     """
-    observed = _Observed(payload, home)
-    try:
-        with listening(observed.listen):
-            interpreter.apply_named_sequence(payload, entry, home)
-    finally:
-        for op in [op for op in walk(home) if op.name == PROBE]:
-            op.erase()
-    for sequence in stepping_sequences(home):
+    sequences = stepping_sequences(home)
+    observed = _Observed(payload, sequences)
+    with listening(observed.listen):
+        interpreter.apply_named_sequence(payload, entry, home)
+    for probe in observed.probes:
+        probe.erase()
+    for sequence in sequences:
         for _, block in stepping_blocks(sequence):
             _erase_in(block, observed)
     reached, waiting = set(), [entry]
@@ -87,20 +85,22 @@ class _Observed:
     Attributes:
         worked: Addresses of the steps that changed the payload, or had others in them that did.
         ran: Addresses of all steps that ran on something.
+        probes: The probes that were put between the steps.
     """
 
-    def __init__(self, payload: Any, home: Any) -> None:
+    def __init__(self, payload: Any, sequences: Sequence[Any]) -> None:
         self.worked: set[int] = set()
         self.ran: set[int] = set()
         self._payload = payload
         self._gaps: list[tuple[_Block, int]] = []
         self._running: list[_Block] = []
         self._before: str | None = None
-        for block in [b for s in stepping_sequences(home) for b in _blocks_in(s)]:
+        self.probes: list[Any] = []
+        for block in [b for s in sequences for b in _blocks_in(s)]:
             ops = [o.operation for o in block.operations]
             planned = _Block(ops[:-1])
             for i, op in enumerate(ops):
-                insert_probe(op, len(self._gaps))
+                self.probes.append(insert_probe(op, len(self._gaps)))
                 self._gaps.append((planned, i))
 
     def listen(self, number: int, state: Any) -> bool:

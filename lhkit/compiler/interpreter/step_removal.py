@@ -84,7 +84,7 @@ class _Reduction:
         return accepted
 
     def _applied(self, gone: set[tuple[int, int]], step: int | None = None) -> str | None:
-        """Return the payload without some steps, None where that fails; without ``step`` states are recorded."""
+        """Return the payload without some steps, or None; without ``step`` states are recorded."""
         first = 0 if step is None else max(n for n in self._states if n <= step)
         root = self._states[first].payload.clone().operation
         ops = ops_under([root])

@@ -88,7 +88,10 @@ class Tracer:
         sources: tuple[Source, ...],
         *,
         is_thorough: bool = False,
+        is_brief: bool = False,
     ) -> None:
+        # Whether steps that fail, and whose block goes on, may be taken for steps that do nothing.
+        self._is_brief = is_brief
         self._context, self._root, self._home = context, root, home
         self._plan, self._journal, self._sources = plan, journal, sources
         # Whether to look also for failures that make an op around them fail later, not only for those that
@@ -190,7 +193,8 @@ class Tracer:
         frame.is_muted = self._mutes(outer, parent, iteration)
         if parent is not None:
             silent = self._is_thorough or any(f.goes_on for f in self._frames)
-            frame.goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
+            goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
+            frame.goes_on = goes_on and not self._is_brief
         self._frames.append(frame)
         defined_by = parent.index if parent else -1
         for number, argument in enumerate(block.arguments):
@@ -501,7 +505,8 @@ def _run(
         gc.disable()
         try:
             root = payload.operation
-            tracer = Tracer(context, root, home, plan, names, journal, sources, is_thorough=is_thorough)
+            how = {"is_thorough": is_thorough, "is_brief": without_idle}
+            tracer = Tracer(context, root, home, plan, names, journal, sources, **how)
             return tracer.run(entry, payload_source, application)
         finally:
             journal.close()
