@@ -316,6 +316,7 @@ class _Search:
                     text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
                 except LhkitError:  # a step that takes no literal
                     text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
+        text = _TYPES.sub(lambda m: f"{m[1]} {m[2]}" if len(m[1] + m[2]) < _WIDTH else m[0], text)
         left_open = _listed(k.name for k in draft.knobs if f'knob<"{k.name}">' in text)
         text = re.sub(r"(?m)^(// Knobs: +).*$", rf"\g<1>{left_open}", text, count=1)
         return load_schedule(text, name=self._name, target=target, worker=self.worker)
@@ -358,6 +359,8 @@ def _literal(required: re.Match[str], name: str, value: KnobValue) -> str:
 
 _UNVERIFIED = "not verified yet."
 _DOT_PRODUCT = re.compile(r"attrs = +\{[^\n]*\bdot_products\b")
+_TYPES = re.compile(r"^( +[^/\n]*[^/{\s])\n +(: \(.*)$", re.MULTILINE)  # of a step, in a line of their own
+_WIDTH = 140  # What fits is on one line
 _REQUIRED = re.compile(r"^(// lhkit: require ).*\n", re.MULTILINE)
 _NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 

@@ -25,7 +25,6 @@ _KNOB = "transform.tune.knob"
 # Steps that do to several loops in a handle what they do to each.
 _OF_EACH = ("transform.loop.unroll",)
 _MOST_SPLIT = 32
-_WIDTH = 144  # Steps that fit are on one line
 
 
 class NotStraight(Exception):  # noqa: N818 - says what keeps an application from being written so
@@ -569,9 +568,6 @@ def _written(line: Line, taken: set[str], indent: str) -> list[str]:
         handle.name = fresh_name(handle.hint, taken)
         taken.add(handle.name)
         names.append(handle.name)
-    joined = re.sub(r"\n\s*", " ", text)
-    if len(joined) + len(", ".join(names)) < _WIDTH and "{\n" not in text:
-        text = joined
     first, *rest = text.splitlines()
     margin = min((len(r) - len(r.lstrip()) for r in rest if r.strip()), default=0)
     closing = bool(rest) and rest[-1].lstrip().startswith("}")
