@@ -20,7 +20,7 @@ _CLEAN_UP = (
 )
 _PATTERNS = "transform.apply_patterns"
 _MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate", "transform.loop.peel", "transform.loop.unroll")
-_MOST_TWINS = 8  # Applications of steps that are made one
+_MOST_REMOVALS, _MOST_TWINS = 72, 4  # How many are tried at most
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -147,27 +147,20 @@ def smaller(
     removals: list[Removal] = [
         tuple((n, -1) for n, x in enumerate(lines) if x.op in _CLEAN_UP and last[x.text] is not x)
     ]
-    for n, line in reversed([*enumerate(lines)]):
-        if line.op in _MAY_DO_NOTHING:
-            removals.append(((n, -1),))
-            inner = line.text.count("\n") - 1 if line.op == _PATTERNS else 0
-            removals += [((n, i),) for i in reversed(range(inner if inner > 1 else 0))]
-    removals = [r for r in removals if r]
+    tried = [n for n, line in reversed([*enumerate(lines)]) if line.op in _MAY_DO_NOTHING]
+    removals += [((n, -1),) for n in tried]
+    patterns = {n: lines[n].text.count("\n") - 1 for n in tried if lines[n].op == _PATTERNS}
+    removals += [((n, i),) for n, count in patterns.items() if count > 1 for i in reversed(range(count))]
+    removals = [r for r in removals if r][:_MOST_REMOVALS]
     gone = {part for number in removable(lines, removals) for part in removals[number]}
     for n, i in sorted(gone, reverse=True):
         if i >= 0:
             text = lines[n].text.splitlines()
             lines[n] = dataclasses.replace(lines[n], text="\n".join(text[: i + 1] + text[i + 2 :]))
     lines = without(lines, {lines[n] for n, i in gone if i < 0}, live, root) or lines
-    tried = 0
-    while tried < _MOST_TWINS:
-        for merged in twins_merged(lines):
-            tried += 1
-            if is_same(kept := live(merged)):
-                lines = kept
-                break
-            if tried == _MOST_TWINS:
-                return lines
-        else:
-            return lines
+    for _ in range(_MOST_TWINS):
+        merged = next(map(live, twins_merged(lines)), None)
+        if merged is None or not is_same(merged):
+            break
+        lines = merged
     return lines

@@ -62,6 +62,8 @@ class _Reduction:
         )
         self._ignored = {*marks} & {*ignored}
         self._defined = {r: n for n, step in enumerate(self._steps) for r in step.results}
+        self._reads = [{v for op in (s, *walk(s)) for v in op.operands} for s in self._steps]
+        self._last_read = {v: n for n, read in enumerate(self._reads) for v in read}
         self._gone: set[tuple[int, int]] = set()
         self._largest = -1  # The elements of a vector; larger ones would be cut apart for minutes
         self._states = {0: _State(root, [(block.arguments[0], [0])])}
@@ -69,18 +71,20 @@ class _Reduction:
 
     def try_all(self, removals: Sequence[Removal]) -> list[int]:
         """Return the numbers of the removals that change nothing."""
-        accepted = []
+        accepted, before = [], -1
         for number, removal in enumerate(removals):
             gone = self._gone | {*removal}
-            if gone == self._gone or (step := min(step for step, _ in removal)) >= len(self._steps):
+            step = min(step for step, _ in removal)
+            if gone == self._gone or (step, -1) in self._gone:
                 continue
+            if step > before >= 0:  # the states behind a step that was left out are no longer those there
+                self._applied(self._gone)
+            before = step
             if self._applied(gone, step) == self._wanted:
                 self._gone = gone
                 accepted.append(number)
                 for behind in [n for n in self._states if n > step]:
                     del self._states[behind]
-                if len(removal) > 1:
-                    self._applied(gone)
         return accepted
 
     def _applied(self, gone: set[tuple[int, int]], step: int | None = None) -> str | None:
@@ -102,7 +106,7 @@ class _Reduction:
             def listen(number: int, state: Any) -> bool:
                 if number < 0:
                     return self._has_fitting_vectors(root, records=step is None)
-                self._record(number, root, state, values, gone)
+                self._record(number, root, state, values)
                 return True
 
             with listening(listen), giving(payloads):
@@ -123,8 +127,7 @@ class _Reduction:
         """Add copies of the steps that are left; False if one reads what is gone."""
         lost: set[Any] = set()
         for number, step in list(enumerate(self._steps))[first:]:
-            inner = [step, *walk(step)]
-            read = {v for op in inner for v in op.operands}
+            read = self._reads[number]
             if (number, -1) in gone or read & lost:
                 if (number, -1) not in gone and step.name not in _MAY_READ_NOTHING:
                     return False
@@ -141,26 +144,25 @@ class _Reduction:
             values.update(zip(step.results, copy.results, strict=True))
             if records and number in self._tried:
                 insert_probe(copy, number)
-            if any(op.name.endswith(".vectorize") for op in inner):
+            if any(op.name.endswith(".vectorize") for op in (step, *walk(step))):
                 insert_probe(probe := ir.Operation.create("transform.yield", ip=end), -1)
                 probe.erase()
         ir.Operation.create("transform.yield", ip=end)
         return True
 
-    def _record(
-        self, number: int, root: Any, state: Any, values: dict[Any, Any], gone: set[tuple[int, int]]
-    ) -> None:
+    def _record(self, number: int, root: Any, state: Any, values: dict[Any, Any]) -> None:
         """Record the payload before a step; not where values of payload are read later."""
-        later = (s for n, s in enumerate(self._steps) if n >= number and (n, -1) not in gone)
-        read = {v for s in later for op in (s, *walk(s)) for v in op.operands}
         numbers = {address(op): n for n, op in enumerate(ops_under([root]))}
         given = []
-        for value in [v for v in values if v in read and self._defined.get(v, -1) < number]:
+        for value in [v for v in values if self._defined.get(v, -1) < number <= self._last_read.get(v, -1)]:
             kind, here = kind_of(value.type), values[value]
             if kind == "value":
                 return
             refers = state.get_params(here) if kind == "param" else state.get_payload_ops(here)
-            given.append((value, [r if kind == "param" else numbers[address(r)] for r in refers]))
+            known = [r if kind == "param" else numbers.get(address(r)) for r in refers]
+            if None in known:
+                return
+            given.append((value, known))
         self._states[number] = _State(root.clone().operation, given)
 
     def _has_fitting_vectors(self, root: Any, *, records: bool) -> bool:
