@@ -160,7 +160,7 @@ class _Reduction:
                 return
             refers = state.get_params(here) if kind == "param" else state.get_payload_ops(here)
             known = [r if kind == "param" else numbers.get(address(r)) for r in refers]
-            if None in known:
+            if any(k is None for k in known):
                 return
             given.append((value, known))
         self._states[number] = _State(root.clone().operation, given)
