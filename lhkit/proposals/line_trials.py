@@ -19,7 +19,7 @@ _CLEAN_UP = (
     "transform.apply_licm",
 )
 _PATTERNS = "transform.apply_patterns"
-_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate", "transform.loop.peel", "transform.loop.unroll")
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.peel", "transform.loop.unroll")
 _MOST_REMOVALS, _MOST_TWINS = 72, 4  # How many are tried at most
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
@@ -147,6 +147,10 @@ def smaller(
     removals: list[Removal] = [
         tuple((n, -1) for n, x in enumerate(lines) if x.op in _CLEAN_UP and last[x.text] is not x)
     ]
+    marks: dict[str, list[int]] = {}
+    for n, line in enumerate(lines):
+        marks.setdefault(line.mark_set[0], []).append(n)
+    removals += [tuple((n, -1) for n in ns) for mark, ns in marks.items() if mark]
     tried = [n for n, line in reversed([*enumerate(lines)]) if line.op in _MAY_DO_NOTHING]
     removals += [((n, -1),) for n in tried]
     patterns = {n: lines[n].text.count("\n") - 1 for n in tried if lines[n].op == _PATTERNS}

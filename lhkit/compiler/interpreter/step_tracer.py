@@ -129,6 +129,8 @@ class Tracer:
             return self._fail(failure)
         finally:
             self._hearing.stop()
+        if self._is_brief:
+            self._watch.snapshot(self._steps)
         return Ending(is_vague=self._is_vague)
 
     # Called by probes.
@@ -286,7 +288,9 @@ class Tracer:
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
         # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
-        reads = running.op.only_reads
+        # Of a brief trace also those do whose inner steps were looked at, to the end.
+        has_steps = running.entered > 0 and not running.last_was_left
+        reads = running.op.only_reads or (self._is_brief and has_steps)
         has_results = not running.yields_invalid and running.verdict.repeated is None
         given = running.op.results if has_results else ()
         delta = None if reads else self._watch.look(running.index, state, self._frames, given)
@@ -312,7 +316,7 @@ class Tracer:
         self._end(frame, running, "suppressed" if failed else "ok", now, self._hearing.said())
         frame.running = None
         if not frame.is_muted:
-            self._watch.snapshot(running.index)
+            self._watch.snapshot(running.index, prints=not self._is_brief)
         return True
 
     def _define(self, frame: Frame, planned: PlannedValue, defined_by: int) -> Handle:
