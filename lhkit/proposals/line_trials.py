@@ -20,7 +20,7 @@ _CLEAN_UP = (
 )
 _PATTERNS = "transform.apply_patterns"
 _MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.peel", "transform.loop.unroll")
-_MOST_REMOVALS, _MOST_TWINS = 72, 4  # How many are tried at most
+_MOST_REMOVALS, _MOST_TWINS = 96, 4  # How many are tried at most
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -151,10 +151,11 @@ def smaller(
     for n, line in enumerate(lines):
         marks.setdefault(line.mark_set[0], []).append(n)
     removals += [tuple((n, -1) for n in ns) for mark, ns in marks.items() if mark]
-    tried = [n for n, line in reversed([*enumerate(lines)]) if line.op in _MAY_DO_NOTHING]
-    removals += [((n, -1),) for n in tried]
-    patterns = {n: lines[n].text.count("\n") - 1 for n in tried if lines[n].op == _PATTERNS}
-    removals += [((n, i),) for n, count in patterns.items() if count > 1 for i in reversed(range(count))]
+    for n, line in reversed([*enumerate(lines)]):
+        if line.op in _MAY_DO_NOTHING:
+            removals.append(((n, -1),))
+            count = line.text.count("\n") - 1 if line.op == _PATTERNS else 0
+            removals += [((n, i),) for i in reversed(range(count)) if count > 1]
     removals = [r for r in removals if r][:_MOST_REMOVALS]
     gone = {part for number in removable(lines, removals) for part in removals[number]}
     for n, i in sorted(gone, reverse=True):
