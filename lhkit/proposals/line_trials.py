@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lhkit.proposals.straight_line import Handle, Line, step_on
-from lhkit.worker.requests import Removal
+from lhkit.worker.requests import LEFT_OUT_TOO, Removal
 
 _Live = Callable[[Sequence[Line]], list[Line]]  # What keeps the lines that have an effect or are read
 
@@ -162,7 +162,13 @@ def smaller(
         if i >= 0:
             text = lines[n].text.splitlines()
             lines[n] = dataclasses.replace(lines[n], text="\n".join(text[: i + 1] + text[i + 2 :]))
-    lines = without(lines, {lines[n] for n, i in gone if i < 0}, live, root) or lines
+    removed = {lines[n] for n, i in gone if i < 0}
+    lost = {r for line in removed for r in line.results}
+    for line in lines:
+        if line.op in LEFT_OUT_TOO and not lost.isdisjoint(line.reads):
+            removed.add(line)
+            lost.update(line.results)
+    lines = without(lines, removed, live, root) or lines
     for _ in range(_MOST_TWINS):
         merged = next(map(live, twins_merged(lines)), None)
         if merged is None or not is_same(merged):

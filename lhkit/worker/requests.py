@@ -253,6 +253,8 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
 
 # Steps of an entry by number, each with -1, or with the number of an op in its first block.
 Removal = tuple[tuple[int, int], ...]
+# Steps that are left out with what gives the handle that they read.
+LEFT_OUT_TOO = ("transform.structured.match", "transform.cast", "transform.merge_handles", "transform.annotate")
 
 
 class FindRemovable(Request[Value[tuple[int, ...]]], frozen=True, tag="find_removable"):

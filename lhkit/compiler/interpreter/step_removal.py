@@ -14,10 +14,9 @@ from lhkit.compiler.interpreter.op_identity import address, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
 from lhkit.compiler.ir.parsing import walk
-from lhkit.worker.requests import Application, Removal, Source
+from lhkit.worker.requests import LEFT_OUT_TOO, Application, Removal, Source
 
 _NAME = "__lhkit_removal"
-_MAY_READ_NOTHING = ("transform.structured.match", "transform.cast", "transform.merge_handles")
 
 
 def removable_steps(
@@ -129,7 +128,7 @@ class _Reduction:
         for number, step in list(enumerate(self._steps))[first:]:
             read = self._reads[number]
             if (number, -1) in gone or read & lost:
-                if (number, -1) not in gone and step.name not in _MAY_READ_NOTHING:
+                if (number, -1) not in gone and step.name not in LEFT_OUT_TOO:
                     return False
                 lost.update(step.results)
                 continue
