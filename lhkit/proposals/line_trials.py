@@ -20,7 +20,7 @@ _CLEAN_UP = (
 )
 _PATTERNS = "transform.apply_patterns"
 _MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.peel", "transform.loop.unroll")
-_MOST_REMOVALS, _MOST_TWINS = 96, 4  # How many are tried at most
+_MOST_STEPS, _MOST_TWINS = 9000, 4  # What is tried at most: steps applied for removals, steps made one
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -156,7 +156,7 @@ def smaller(
             removals.append(((n, -1),))
             count = line.text.count("\n") - 1 if line.op == _PATTERNS else 0
             removals += [((n, i),) for i in reversed(range(count)) if count > 1]
-    removals = [r for r in removals if r][:_MOST_REMOVALS]
+    removals = [r for r in removals if r][: _MOST_STEPS // len(lines)]
     gone = {part for number in removable(lines, removals) for part in removals[number]}
     for n, i in sorted(gone, reverse=True):
         if i >= 0:

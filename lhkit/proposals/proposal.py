@@ -200,7 +200,8 @@ class _Search:
             if is_same(lines):
                 shorter = smaller(lines, live, straight.root, is_same, self._removable)
                 # What was marked for steps that are left out may have handles without marks now.
-                for found in (self._again(shorter), shorter):
+                again = self._again(shorter)
+                for found in sorted((again, shorter), key=lambda each: written(each).count("\n")):
                     if is_same(found):
                         lines = found
                         break
