@@ -16,6 +16,7 @@ from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
 from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
+from lhkit.compiler.interpreter.step_removal import removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
@@ -105,6 +106,9 @@ class Handlers:
             requests.OutlineSchedule: lambda r: requests.Value(outline_schedule(r.application)),
             requests.OutlinePayload: lambda r: requests.Value(outline_payload(r.payload)),
             requests.TraceSchedule: _trace,
+            requests.FindRemovable: lambda r: requests.Value(
+                tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
+            ),
             requests.TrySteps: self._try_steps,
             kernel_requests.Compile: self._compile,
             kernel_requests.Lower: lambda r: requests.Value(
@@ -388,6 +392,8 @@ def _read_forms(request: requests.ReadForms) -> requests.Value[tuple[WrittenForm
 
 
 def _trace(request: requests.TraceSchedule) -> requests.TraceAnswer:
-    ending = trace_application(request.payload, request.application, Path(request.journal))
+    ending = trace_application(
+        request.payload, request.application, Path(request.journal), without_idle=request.without_idle
+    )
     failure = ending.failure and explain_refusal(ending.failure)
     return requests.TraceAnswer(failure=failure, failed_step=ending.failed_step)

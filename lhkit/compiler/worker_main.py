@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lhkit.model.bindings_host import find_host
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.worker.c_compiler import CompiledC, compile_c
 from lhkit.worker.folders import temporary_place
@@ -67,7 +68,9 @@ def _cache_bytecode() -> None:
     """Import what is imported on demand if its bytecode is not there: later it could not be written."""
     if sys.dont_write_bytecode:
         return
-    for name in _ON_DEMAND:
+    host = find_host()
+    # The bindings load the classes of a dialect's ops when they meet the first one.
+    for name in (*_ON_DEMAND, f"{host}.dialects.llvm", f"{host}.execution_engine"):
         spec = importlib.util.find_spec(name)
         if spec is None or spec.cached is None or Path(spec.cached).exists():
             continue

@@ -6,7 +6,8 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lhkit.proposals.straight_line import Handle, Line
+from lhkit.proposals.straight_line import Handle, Line, step_on
+from lhkit.worker.requests import LEFT_OUT_TOO, Removal
 
 _Live = Callable[[Sequence[Line]], list[Line]]  # What keeps the lines that have an effect or are read
 
@@ -17,7 +18,9 @@ _CLEAN_UP = (
     "transform.apply_dce",
     "transform.apply_licm",
 )
-_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.annotate")
+_PATTERNS = "transform.apply_patterns"
+_MAY_DO_NOTHING = (*_CLEAN_UP, "transform.loop.peel", "transform.loop.unroll")
+_MOST_STEPS, _MOST_TWINS = 9000, 4  # What is tried at most: steps applied for removals, steps made one
 _OWN = "lhkit."
 _NAMED_PRODUCT = '"linalg.matmul"'
 
@@ -92,12 +95,38 @@ def candidates(lines: Sequence[Line]) -> Iterator[tuple[list[Line], set[Line]]]:
                 yield all_lines, {line, back}
 
 
+def twins_merged(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Yield the lines with two steps as one that do the same to different ops."""
+    for i, a in enumerate(lines):
+        before = {h for line in lines[:i] for h in line.results}
+        for j in range(i + 1, len(lines) if a.has_effect and a.results and not a.body else 0):
+            b = lines[j]
+            if a.text != b.text or len(a.uses) != len(b.uses) or len(a.results) != len(b.results):
+                continue
+            pairs = {(x[2], y[2]) for x, y in zip(a.uses, b.uses, strict=True) if x[2] is not y[2]}
+            if len(pairs) != 1 or not before.issuperset(*pairs):
+                continue
+            ((one, other),) = pairs
+            both = next((x.uses[0][2] for x in lines[:i] if x.results == (one, other)), None)
+            added = [] if both else [step_on("transform.merge_handles", [one, other], [one.hint])]
+            both = both or added[0].results[0]
+            results = tuple(
+                Handle(r.hint, (*r.payload, *s.payload)) for r, s in zip(a.results, b.results, strict=True)
+            )
+            uses = tuple((s, e, both if h is one else h) for s, e, h in a.uses)
+            added.append(dataclasses.replace(a, uses=uses, results=results))
+            for whole, part, rest in zip(results, a.results, b.results, strict=True):
+                split = step_on("transform.split_handle", [whole], [part.hint, rest.hint])
+                added.append(dataclasses.replace(split, results=(part, rest)))
+            yield [*lines[:i], *added, *lines[i + 1 : j], *lines[j + 1 :]]
+
+
 def smaller(
     lines: list[Line],
     live: _Live,
     root: Handle,
     is_same: Callable[[Sequence[Line]], bool],
-    most: int,
+    removable: Callable[[Sequence[Line], Sequence[Removal]], Sequence[int]],
 ) -> list[Line]:
     """Return the lines without what the payload does not need.
 
@@ -106,27 +135,43 @@ def smaller(
         live: What leaves out lines without effect that no other line reads.
         root: The handle that the entry is given.
         is_same: Applies lines and says whether the payload is the same.
-        most: How many applications to try at most.
+        removable: Tries removals from lines, and returns the numbers of those that leave the payload the same.
     """
-    tried = 0
     for those, removed in candidates(lines):
         kept = without(those, removed, live, root)
-        if kept is not None and tried < most:
-            tried += 1
-            if is_same(kept):
-                lines = kept
-                break
+        if kept is not None and is_same(kept):
+            lines = kept
+            break
     # What is cleaned up once more later need not be cleaned up before: all at once, or else one by one.
     last = {line.text: line for line in lines}
-    early = [x for x in lines if x.op in _CLEAN_UP and last[x.text] is not x]
-    single = [{x} for x in reversed(lines) if x.op in _MAY_DO_NOTHING]
-    done: set[Line] = set()
-    for removed in [set(early), *single]:
-        if not removed or removed <= done or tried >= most:
-            continue
-        kept = without(lines, done | removed, live, root)
-        if kept is not None:
-            tried += 1
-            if is_same(kept):
-                done |= removed
-    return without(lines, done, live, root) or lines
+    removals: list[Removal] = [
+        tuple((n, -1) for n, x in enumerate(lines) if x.op in _CLEAN_UP and last[x.text] is not x)
+    ]
+    marks: dict[str, list[int]] = {}
+    for n, line in enumerate(lines):
+        marks.setdefault(line.mark_set[0], []).append(n)
+    removals += [tuple((n, -1) for n in ns) for mark, ns in marks.items() if mark]
+    for n, line in reversed([*enumerate(lines)]):
+        if line.op in _MAY_DO_NOTHING:
+            removals.append(((n, -1),))
+            count = line.text.count("\n") - 1 if line.op == _PATTERNS else 0
+            removals += [((n, i),) for i in reversed(range(count)) if count > 1]
+    removals = [r for r in removals if r][: _MOST_STEPS // len(lines)]
+    gone = {part for number in removable(lines, removals) for part in removals[number]}
+    for n, i in sorted(gone, reverse=True):
+        if i >= 0:
+            text = lines[n].text.splitlines()
+            lines[n] = dataclasses.replace(lines[n], text="\n".join(text[: i + 1] + text[i + 2 :]))
+    removed = {lines[n] for n, i in gone if i < 0}
+    lost = {r for line in removed for r in line.results}
+    for line in lines:
+        if line.op in LEFT_OUT_TOO and not lost.isdisjoint(line.reads):
+            removed.add(line)
+            lost.update(line.results)
+    lines = without(lines, removed, live, root) or lines
+    for _ in range(_MOST_TWINS):
+        merged = next(map(live, twins_merged(lines)), None)
+        if merged is None or not is_same(merged):
+            break
+        lines = merged
+    return lines

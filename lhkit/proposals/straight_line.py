@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _MATCHERS = ("transform.foreach_match", "transform.collect_matching")
 _QUESTIONS = ("transform.match.", "transform.num_associations", "transform.debug.", "transform.assert")
 _MARK = re.compile(r'attributes \{(\w+)(?: = ("[^"]*"|[^,}]+))?')
 _KNOB = "transform.tune.knob"
+# Steps that do to several loops in a handle what they do to each.
+_OF_EACH = ("transform.loop.unroll",)
 _MOST_SPLIT = 32
 
 
@@ -91,17 +94,30 @@ class _Text:
     def comment_above(self, op: OpSyntax) -> str:
         """Return the comment above an op, without directives."""
         lines = [line.strip() for line in self.syntax.text[op.lead : op.start].splitlines()]
-        return "\n".join(line for line in lines if line.startswith("//") and not line.startswith("// lhkit:"))
+        said = [x for x in lines if x.startswith("//") and not x.startswith("// lhkit:")]
+        whole = " ".join(line.removeprefix("//").strip() for line in said)
+        # What a sequence gives is no longer given to anything.
+        kept = re.sub(r"; gives [^.]*\.|(?<=\.) Gives [^.]*\.", lambda m: "." * m[0].startswith(";"), whole)
+        return "\n".join(
+            said if kept == whole else textwrap.wrap(kept, 115, initial_indent="// ", subsequent_indent="// ")
+        )
 
 
 class StraightLine:
-    """Reads a trace step by step, and collects the lines that do the same without asking."""
+    """Reads a trace step by step, and collects the lines that do the same without asking.
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    Args:
+        trace: The trace.
+        by_place: Whether ops that were marked are found by the loop around them, where that is possible. Loops
+            that are looked into have to be there: so this is for when no more lines are left out.
+    """
+
+    def __init__(self, trace: Trace, *, by_place: bool = False) -> None:
+        self.trace, self._by_place = trace, by_place
         self.lines: list[Line] = []
-        self._texts = {name: _read(text) for name, text in trace.texts[1:]}
-        self.marks = {m for t in self._texts.values() for m, _ in _MARK.findall(t.syntax.text)}
+        self._sources = dict(trace.texts[1:])
+        self._texts: dict[str, _Text] = {}  # Those that were asked for: to parse all takes long
+        self.marks = {m for text in self._sources.values() for m, _ in _MARK.findall(text)}
         self._children: dict[int | None, list[TraceStep]] = defaultdict(list)
         for step in trace.step_records:
             if step.status != "not-run":
@@ -125,6 +141,11 @@ class StraightLine:
         self._first_root = self.root.payload
         self._read_order(-1)
         self._steps(self._children[None])
+
+    def _text(self, name: str) -> _Text | None:
+        if name not in self._texts and name in self._sources:
+            self._texts[name] = _read(self._sources[name])
+        return self._texts.get(name)
 
     # What handles are.
 
@@ -161,6 +182,8 @@ class StraightLine:
         ids = [p for p in payload if isinstance(p, str)]
         if len(ids) != len(payload):
             raise NotStraight("a matcher gives values, not ops")
+        if (named := self._named(payload, hint)) is not None:
+            return named
         parts: list[Handle] = []
         for name in dict.fromkeys(self._ops[i].name for i in ids):
             wanted = [i for i in ids if self._ops[i].name == name]
@@ -177,6 +200,19 @@ class StraightLine:
             parts += [s for s, i in zip(single, there, strict=True) if i in wanted and s is not None]
         return self._merged(parts, hint)
 
+    def _named(self, payload: Sequence[Reference], hint: str, scope: Handle | None = None) -> Handle | None:
+        """Return a match for all ops of these names in the payload or in one op, if it finds just these."""
+        ids = [p for p in payload if isinstance(p, str)]
+        names = dict.fromkeys(self._ops[i].name for i in ids)
+        around = (h for h in reversed(self._known) if h.is_usable and len(h.payload) == 1)
+        inside = (
+            h for h in around if self._by_place and all(self._is_in(i, {*h.payload} - {*ids}) for i in ids)
+        )
+        for within in (None, *([scope] if scope else ()), *inside) if names else ():
+            if self._are_all(payload, names, within):
+                return self._match(names, tuple(payload), hint, within)
+        return None
+
     def _match(
         self, names: Iterable[str], ids: tuple[Reference, ...], hint: str, within: Handle | None = None
     ) -> Handle:
@@ -191,23 +227,29 @@ class StraightLine:
         return found
 
     def _split(self, handle: Handle, ids: Sequence[Reference], hint: str) -> list[Handle]:
+        known = [h for each in ids if (h := self._reusable((each,))) is not None]
+        if len(known) == len(ids):
+            return known
         stem = hint.partition("#")[0]
-        parts = [Handle(f"{stem}_{i}", (each,)) for i, each in enumerate(ids)]
-        types = ", ".join([ANY_OP] * len(parts))
-        text = f"= transform.split_handle %x : ({ANY_OP}) -> ({types})"
-        self._known += parts
-        self._add(Line("transform.split_handle", text, _uses(text, "%x", [handle]), tuple(parts)))
-        return list(parts)
+        line = step_on("transform.split_handle", [handle], [f"{stem}_{i}" for i in range(len(ids))])
+        for part, each in zip(line.results, ids, strict=True):
+            part.payload = (each,)
+        self._known += line.results
+        self._add(line)
+        return list(line.results)
 
     def _merged(self, parts: Iterable[Handle], hint: str) -> Handle:
         some = [h for h in dict.fromkeys(parts) if h is not EMPTY]
         if len(some) < 2:
             return some[0] if some else EMPTY
-        merged = Handle(hint.partition("#")[0], tuple(p for h in some for p in h.payload))
-        text = f"= transform.merge_handles {', '.join(['%x'] * len(some))} : {ANY_OP}"
-        self._known.append(merged)
-        self._add(Line("transform.merge_handles", text, _uses(text, "%x", some), (merged,)))
-        return merged
+        payload = tuple(p for h in some for p in h.payload)
+        if all(h.is_usable for h in some) and (found := self._reusable(payload) or self._named(payload, hint)):
+            return found
+        line = step_on("transform.merge_handles", some, [hint.partition("#")[0]])
+        line.results[0].payload = payload
+        self._known += line.results
+        self._add(line)
+        return line.results[0]
 
     def _constant(self, payload: tuple[Reference, ...], hint: str) -> Handle:
         value = payload[0].param if len(payload) == 1 and isinstance(payload[0], ParamReference) else ""
@@ -232,7 +274,7 @@ class StraightLine:
             if step.parent is None:
                 self._group = step.index
             before = self._why
-            text = self._texts.get(step.source.file) if step.source else None
+            text = self._text(step.source.file) if step.source else None
             if text is None or step.source is None:
                 raise NotStraight(f"the text of {step.op} is not known")
             at = text.syntax.line_starts[step.source.line - 1] + step.source.column - 1
@@ -240,7 +282,8 @@ class StraightLine:
             self._why = text.comment_above(syntax) or before
             self._step(step, syntax, text)
             self._settle(step)
-            self._why = before
+            if step.parent is not None or not self._by_place:
+                self._why = before  # what was written straight has a comment for all steps up to the next one
 
     def _step(self, step: TraceStep, syntax: OpSyntax, text: _Text) -> None:
         if step.op == _INCLUDE:
@@ -268,7 +311,7 @@ class StraightLine:
         for handle, operand in zip(arguments, step.operands, strict=False):
             self._handles[handle] = self._handle(operand.handle)
         if children and children[0].source is not None:
-            text = self._texts[children[0].source.file]
+            text = self._text(children[0].source.file) or text
             at = text.syntax.line_starts[children[0].source.line - 1] + children[0].source.column - 1
             callee = text.sequence_around(text.steps[at])
         else:
@@ -278,8 +321,9 @@ class StraightLine:
         self._yield(step, callee, {self.trace.handle(h).name: h for h in arguments}, children)
 
     def _callee(self, symbol: str, text: _Text) -> OpSyntax:
-        for each in (text, *self._texts.values()):
-            if symbol in each.sequences and each.sequences[symbol].regions:
+        there = (name for name, source in self._sources.items() if f"@{symbol}(" in source)
+        for each in (text, *map(self._text, there)):
+            if each is not None and symbol in each.sequences and each.sequences[symbol].regions:
                 return each.sequences[symbol]
         raise NotStraight(f"there is no {symbol}")
 
@@ -331,9 +375,9 @@ class StraightLine:
 
     def _roll(self, start: int, targets: list[Handle], pieces: list[list[Handle]], count: int) -> None:
         """Make a loop of iterations again that do the same to each op and give nothing."""
-        lines = self.lines[start + 1 :]
         is_split = len(self.lines) > start and self.lines[start].op == "transform.split_handle"
-        if count < 2 or not is_split or len(targets) > 1 or not lines or len(lines) % count:
+        lines = self.lines[start + is_split :]
+        if count < 2 or len(targets) > 1 or not pieces[0] or not lines or len(lines) % count:
             return
         size = len(lines) // count
         first = lines[:size]
@@ -346,13 +390,15 @@ class StraightLine:
                     pairs.get(x[2], x[2]) is not y[2] for x, y in zip(a.uses, b.uses, strict=True)
                 ):
                     return
-        element = Handle("%each", pieces[0][0].payload)
+        element = targets[0] if size == 1 and first[0].op in _OF_EACH else Handle("%each", pieces[0][0].payload)
         for line in first:
             line.uses = tuple((s, e, element if h is pieces[0][0] else h) for s, e, h in line.uses)
         text = f"transform.foreach %x : {ANY_OP} {{"
-        loop = Line(_FOREACH, text, _uses(text, "%x", targets), (), any(x.has_effect for x in lines))
-        loop.body, loop.arguments = tuple(first), (element,)
-        for handle in (*inside, *pieces[0]):
+        loop = first[0]
+        if element is not targets[0]:
+            loop = Line(_FOREACH, text, _uses(text, "%x", targets), (), any(x.has_effect for x in lines))
+            loop.body, loop.arguments = tuple(first), (element,)
+        for handle in (*inside, *(pieces[0] if is_split else ())):
             handle.is_usable = False
         del self.lines[start:]
         loop.why = first[0].why
@@ -374,11 +420,9 @@ class StraightLine:
             source = text.syntax.text[syntax.start : syntax.end]
             if step.op == "transform.structured.match" and "interface{" not in source:
                 scope = self._handle(step.operands[0].handle)
-                names = dict.fromkeys(self._ops[p].name for p in first if isinstance(p, str))
-                for within in (None, scope):
-                    if names and self._are_all(first, names, within):
-                        self._handles[step.results[0]] = self._match(names, first, syntax.values[0], within)
-                        return
+                if (named := self._named(first, syntax.values[0], scope)) is not None:
+                    self._handles[step.results[0]] = named
+                    return
         operands = {self.trace.handle(o.handle).name: self._handle(o.handle) for o in step.operands}
         of_ops = [h for h, kind in zip(operands.values(), kinds, strict=False) if kind != "param"]
         if of_ops and all(h is EMPTY for h in of_ops) and not has_effect:
@@ -467,6 +511,14 @@ def _uses(text: str, name: str, handles: Sequence[Handle]) -> tuple[tuple[int, i
     return tuple((s, e, h) for (s, e), h in zip(places, handles, strict=True))
 
 
+def step_on(op: str, handles: Sequence[Handle], hints: Sequence[str]) -> Line:
+    """Return a step that merges handles, or splits one; results are named like the hints."""
+    given, found = (", ".join([ANY_OP] * len(hints)), ", ".join(["%x"] * len(handles)))
+    types = ANY_OP if len(hints) == 1 else f"({ANY_OP}) -> ({given})"
+    text = f"= {op} {found} : {types}"
+    return Line(op, text, _uses(text, "%x", handles), tuple(Handle(hint) for hint in hints))
+
+
 def live_lines(lines: Sequence[Line], marks: set[str], *, with_all_marks: bool = False) -> list[Line]:
     """Return the lines without those that have no effect and give what no other line reads.
 
@@ -494,13 +546,15 @@ def written(lines: Sequence[Line], indent: str = "    ") -> str:
     """Return lines as text; every handle gets a name of its own."""
     taken: set[str] = {"%root"}
     out: list[str] = []
+    words = {word for line in lines for word in re.findall(r"\w+", line.text)}
     said: set[str] = set()
     reasons = [line.why if line.has_effect else "" for line in lines]
     for i in reversed(range(len(lines) - 1)):
         # What only gives handles is there for the step that reads them.
         reasons[i] = reasons[i] or (reasons[i + 1] if lines[i].op != _KNOB else "")
     for line, why in zip(lines, reasons, strict=True):
-        if why and why not in said:
+        # A comment on a step or pattern that is left out would be a riddle.
+        if why and why not in said and {*re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", why)} <= words:
             out += [indent + each for each in why.splitlines()]
             said.add(why)
         out += _written(line, taken, indent)

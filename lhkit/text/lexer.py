@@ -65,6 +65,8 @@ _PATTERNS: tuple[tuple[TokenKind, str], ...] = (
     ("unknown", r'"[^\n]*|.'),
 )
 _TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS), re.ASCII | re.DOTALL)
+# Comments, and the strings in which "//" begins none.
+_COMMENT = re.compile(rf'//[^\n]*|{_STRING}|"[^\n]*')
 # A section of resources to its end. Blobs are strings in it, and may hold what looks like an end.
 _RESOURCES = re.compile(rf'\{{-#(?:[^"/#]++|{_STRING}|//[^\n]*+|/(?!/)|#(?!-\}}))*+#-\}}')
 
@@ -103,10 +105,12 @@ def matching_comments(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Tok
     """Yield the comments ``// lhkit: …`` of a text that match a pattern, with what matches."""
     if "lhkit:" not in text:
         return
-    for token in lex(text):
-        match = pattern.match(token.text) if token.kind == "comment" else None
+    for found in _COMMENT.finditer(text):
+        match = pattern.match(found[0]) if found[0].startswith("//") else None
         if match is not None:
-            yield token, match
+            start = found.start()
+            column = start - text.rfind("\n", 0, start)
+            yield Token("comment", found[0], start, text.count("\n", 0, start) + 1, column), match
 
 
 def without_trivia(tokens: tuple[Token, ...]) -> tuple[Token, ...]:

@@ -248,6 +248,22 @@ class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
     payload: Source
     application: Application
     journal: str
+    without_idle: bool = False  # Whether steps that do nothing to the payload are left out
+
+
+# Steps of an entry by number, each with -1, or with the number of an op in its first block.
+Removal = tuple[tuple[int, int], ...]
+# Steps that are left out with what gives the handle that they read.
+LEFT_OUT_TOO = ("transform.structured.match", "transform.cast", "transform.merge_handles", "transform.annotate")
+
+
+class FindRemovable(Request[Value[tuple[int, ...]]], frozen=True, tag="find_removable"):
+    """Say which removals, each tried with those before it that did, leave the scheduled payload as it is."""
+
+    payload: Source
+    application: Application
+    removals: tuple[Removal, ...]
+    ignored: tuple[str, ...]  # Attributes of payload ops that do not count
 
 
 class StepOutcome(msgspec.Struct, frozen=True):

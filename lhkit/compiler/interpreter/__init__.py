@@ -1,5 +1,7 @@
 """Applying transform IR step by step: probes, effects, op identity, and the trace that comes of it.
 
+- ``idle_steps``: Steps of a schedule that do nothing to a payload, erased before what is left is traced.
+- ``step_removal``: Steps that may be left out of a schedule: what is left gives the same payload.
 - ``application``: Applying a schedule to a payload, and saying what kind of failure it was.
 - ``effects``: What a transform op does, asked of the compiler itself: which operands it consumes, whether it
   only reads.

@@ -81,10 +81,10 @@ def load_probe(context: Any) -> None:
             _Effects.attach(name, context=context)
 
 
-def insert_probe(before: Any, number: int) -> None:
-    """Insert a probe before a transform op, in place."""
+def insert_probe(before: Any, number: int) -> Any:
+    """Insert a probe before a transform op, in place, and return it."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
-    ir.Operation.create(
+    return ir.Operation.create(
         PROBE, attributes={"number": attribute}, loc=ir.Location.unknown(), ip=ir.InsertionPoint(before)
     )
 

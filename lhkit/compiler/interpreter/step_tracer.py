@@ -27,6 +27,7 @@ from lhkit.compiler.interpreter.handle_frames import (
     keeping_addresses,
     lookup,
 )
+from lhkit.compiler.interpreter.idle_steps import erase_idle_steps
 from lhkit.compiler.interpreter.op_identity import address
 from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
@@ -73,7 +74,10 @@ class Tracer:
         sources: tuple[Source, ...],
         *,
         is_thorough: bool = False,
+        is_brief: bool = False,
     ) -> None:
+        # Whether steps that fail, and whose block goes on, may be taken for steps that do nothing.
+        self._is_brief = is_brief
         self._context, self._root, self._home = context, root, home
         self._plan, self._journal, self._sources = plan, journal, sources
         # Whether to look also for failures that make an op around them fail later, not only for those that
@@ -111,6 +115,8 @@ class Tracer:
             return self._fail(failure)
         finally:
             self._hearing.stop()
+        if self._is_brief:
+            self._watch.snapshot(self._steps)
         return Ending(is_vague=self._is_vague)
 
     # Called by probes.
@@ -175,7 +181,8 @@ class Tracer:
         frame.is_muted = self._mutes(outer, parent, iteration)
         if parent is not None:
             silent = self._is_thorough or any(f.goes_on for f in self._frames)
-            frame.goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
+            goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
+            frame.goes_on = goes_on and not self._is_brief
         self._frames.append(frame)
         defined_by = parent.index if parent else -1
         for number, argument in enumerate(block.arguments):
@@ -267,7 +274,9 @@ class Tracer:
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
         # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
-        reads = running.op.only_reads
+        # Of a brief trace also those do whose inner steps were looked at, to the end.
+        has_steps = running.entered > 0 and not running.last_was_left
+        reads = running.op.only_reads or (self._is_brief and has_steps)
         has_results = not running.yields_invalid and running.verdict.repeated is None
         given = running.op.results if has_results else ()
         delta = None if reads else self._watch.look(running.index, state, self._frames, given)
@@ -293,7 +302,7 @@ class Tracer:
         self._end(frame, running, "suppressed" if failed else "ok", now, self._hearing.said())
         frame.running = None
         if not frame.is_muted:
-            self._watch.snapshot(running.index)
+            self._watch.snapshot(running.index, prints=not self._is_brief)
         return True
 
     def _define(self, frame: Frame, planned: PlannedValue, defined_by: int) -> Handle:
@@ -440,20 +449,29 @@ class Tracer:
 # The one run in which a schedule is traced: probes call back between its steps.
 
 
-def trace_application(payload_source: Source, application: Application, journal_path: Path) -> Ending:
-    """Apply a schedule to a payload and record every step in a journal.
+def trace_application(
+    payload_source: Source, application: Application, journal_path: Path, *, without_idle: bool = False
+) -> Ending:
+    """Apply a schedule to a payload and record every step in a journal; on request without idle ones.
 
     Raises:
         PayloadError, ScheduleError, UsageError: There is nothing to trace.
     """
-    ending = _run(payload_source, application, journal_path, is_thorough=False)
+    ending = _run(payload_source, application, journal_path, is_thorough=False, without_idle=without_idle)
     if ending.is_vague:
         # Most runs do not fail, and looking closer takes time: only now is it worth it.
         ending = _run(payload_source, application, journal_path, is_thorough=True)
     return ending
 
 
-def _run(payload_source: Source, application: Application, journal_path: Path, *, is_thorough: bool) -> Ending:
+def _run(
+    payload_source: Source,
+    application: Application,
+    journal_path: Path,
+    *,
+    is_thorough: bool,
+    without_idle: bool = False,
+) -> Ending:
     sources = (payload_source, *application.sources)
     with new_context() as context:
         load_probe(context)
@@ -468,6 +486,8 @@ def _run(payload_source: Source, application: Application, journal_path: Path, *
         # The ops that bind come first and are not the author's steps.
         unseen = [o.operation for o in block.operations][: len(block.operations) - count]
         home = home_of(entry)
+        if without_idle:
+            erase_idle_steps(payload.operation.clone().operation, home, entry)
         plan = Plan(home, names, unseen, list(zip(values, written, strict=True)))
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
@@ -475,7 +495,8 @@ def _run(payload_source: Source, application: Application, journal_path: Path, *
         gc.disable()
         try:
             root = payload.operation
-            tracer = Tracer(context, root, home, plan, names, journal, sources, is_thorough=is_thorough)
+            how = {"is_thorough": is_thorough, "is_brief": without_idle}
+            tracer = Tracer(context, root, home, plan, names, journal, sources, **how)
             return tracer.run(entry, payload_source, application)
         finally:
             journal.close()

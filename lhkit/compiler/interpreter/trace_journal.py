@@ -56,7 +56,7 @@ class Journal:
         """Record the payload after a step, and its ops in order; None if it is as before."""
         before, lines = self._last
         if text is None:
-            snapshot = Snapshot(step, None, before, ())
+            snapshot = Snapshot(step, None, before, (), ops)
         else:
             known, lines = lines, text.split("\n")
             edits = find_edits(known, lines)
@@ -84,7 +84,7 @@ class Watch:
         self._root = root
         self._journal = journal
         self._clones: list[Any] = []
-        self._unprinted = True
+        self._unprinted = self._unordered = True
 
     def look(
         self,
@@ -110,7 +110,7 @@ class Watch:
             ids, op_names, parents, origins, sources = zip(*made, strict=True)
             places = [None if p is None else (p.file, p.line, p.column) for p in sources]
             self._journal.write("ops", step, ids, op_names, parents, origins, places)
-        self._unprinted = True
+        self._unprinted = self._unordered = True
         return delta
 
     def find_problem(self) -> tuple[Diagnostic, ...] | None:
@@ -122,16 +122,16 @@ class Watch:
             return from_structured(error)
         return None
 
-    def snapshot(self, step: int) -> None:
-        """Write the verified payload to the journal."""
+    def snapshot(self, step: int, *, prints: bool = True) -> None:
+        """Write the verified payload to the journal, or only the order of its ops."""
         text = order = None
-        if self._unprinted:
+        if self._unordered or (prints and self._unprinted):
             shown = self._clones or [self._root]
             order = written_order(self.identities.in_order(shown[0]))
             is_long = self.identities.count > _MANY_OPS
-            text = "\n".join(_printed(op, is_long) for op in shown)
+            text = "\n".join(_printed(op, is_long) for op in shown) if prints else None
         self._journal.snapshot(step, text, order)
-        self._unprinted = False
+        self._unprinted, self._unordered = self._unprinted and not prints, False
 
 
 def _printed(op: Any, is_long: bool) -> str:

@@ -228,12 +228,24 @@ def trace_schedule(
     return without_warnings(trace, switched_off)
 
 
-def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> record.Trace:
+def trace_working_steps(payload: Payload, schedule: Schedule, worker: Worker | None = None) -> record.Trace:
+    """Return a trace of the steps that do something to the payload, without warnings; it takes less long."""
+    return _run(payload, schedule, worker, None, without_idle=True)
+
+
+def _run(
+    payload: Payload,
+    schedule: Schedule,
+    worker: Worker | None,
+    limits: Limits | None,
+    *,
+    without_idle: bool = False,
+) -> record.Trace:
     source, application = payload_source(payload), application_of(schedule)
     worker = worker or shared_worker()
     with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
         journal = Path(folder) / "journal"
-        request = TraceSchedule(source, application, str(journal))
+        request = TraceSchedule(source, application, str(journal), without_idle)
         death: Failure | None = None
         answer = TraceAnswer(failure=None, failed_step=None)
         try:

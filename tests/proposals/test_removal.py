@@ -1,0 +1,58 @@
+"""Steps that a payload does not need: what is left out gives the same payload, and nothing else is left out."""
+
+import re
+
+from lhkit.load.loader import application_of, load_payload, load_schedule, payload_source
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.proposals.straight_line import StraightLine, live_lines, written
+from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
+from lhkit.worker.requests import FindRemovable
+
+SCHEDULE = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops:3 = transform.structured.tile_using_for %op tile_sizes [4, 8, 1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %function "mine" : !transform.any_op
+    transform.apply_cse to %function : !transform.any_op
+    transform.structured.vectorize %tile : !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.linalg.tiling_canonicalization
+    } : !transform.any_op
+    transform.apply_cse to %function : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_what_can_be_left_out_is_found_by_applying_the_rest(worker):
+    payload = load_payload("matmul.mlir", worker=worker)
+    application = application_of(load_schedule(SCHEDULE, worker=worker))
+    # A pattern that finds nothing, the early clean-up, the mark, and steps that are needed: the tiling, without
+    # which vectors would be of 512x512x512, and the vectors themselves.
+    removals = (((6, 1),), ((4, -1),), ((3, -1),), ((5, -1),), ((1, -1),))
+    source = payload_source(payload)
+    found = worker.ask(FindRemovable(source, application, removals, ("mine",))).value
+    assert found == (0, 1, 2)
+    assert 2 not in worker.ask(FindRemovable(source, application, removals, ())).value
+
+
+def test_a_trace_without_idle_steps_is_written_out_the_same(worker):
+    payload = load_payload("row_sum.mlir", worker=worker)
+    general = load_schedule(shipped_folder("schedules") / "cpu.mlir", worker=worker)
+    whole, brief = (
+        trace_schedule(payload, general, worker=worker),
+        trace_working_steps(payload, general, worker),
+    )
+    assert brief.last_snapshot_text() == whole.last_snapshot_text()
+    assert len(brief.step_records) < len(whole.step_records)
+
+    def ops(trace):
+        straight = StraightLine(trace)
+        return re.findall(r"transform\.[\w.]+|lhkit\.\w+", written(live_lines(straight.lines, straight.marks)))
+
+    assert sorted(ops(brief)) == sorted(ops(whole))
