@@ -65,7 +65,9 @@ def reduction(what: str, m: int, n: int) -> Payload:
     %place = arith.select %more, %here, %at : i64
     linalg.yield %next, %place : f32, i64
   }} -> ({result}, {places})"""
-        return _payload("reduction", what, {"source": source}, places, body, start="0xFF800000", from_type=result)
+        return _payload(
+            "reduction", what, {"source": source}, places, body, start="0xFF800000", from_type=result
+        )
     op, start = ("maximumf", "0xFF800000") if what == "row_maxima" else ("addf", "0.0")
     dimensions = list(reduced) if isinstance(reduced, tuple) else [reduced]
     body = f"%value = linalg.reduce {{ arith.{op} }} ins(%source : {source}) outs(%start : {result})"
@@ -73,8 +75,7 @@ def reduction(what: str, m: int, n: int) -> Payload:
     return _payload("reduction", what, {"source": source}, result, body, start=start)
 
 
-# Word → the op, then image, filters and result with their extents by letter: H and W are those of the image, which
-# comes with its border.
+# Word → the op, then extents of image, filters and result by letter; H, W: of the image with its border.
 _CONVOLUTIONS = {
     "nchw": ("conv_2d_nchw_fchw", "ncHW", "fckk", "nfhw"),
     "depthwise_nchw": ("depthwise_conv_2d_nchw_chw", "ncHW", "ckk", "nchw"),

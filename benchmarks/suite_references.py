@@ -1,17 +1,18 @@
 """NumPy references of the payloads in ``suite_payloads``, each as one would spell it for speed.
 
-The worker loads this file by itself, so it imports nothing but NumPy. The reference of an einsum is called by its
-specification: ``suite_references.py:mk,nk->mn``.
+The worker loads this file by itself, so it imports nothing but NumPy. The reference of an einsum has its
+specification as its name: ``suite_references.py:mk,nk->mn``.
 """
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
 def __getattr__(name: str) -> Callable[[Array, Array], Array]:
@@ -22,27 +23,27 @@ def __getattr__(name: str) -> Callable[[Array, Array], Array]:
 
 def row_sums(source: Array) -> Array:
     """Return the sum of each row."""
-    return source.sum(axis=1)
+    return np.asarray(source.sum(axis=1))
 
 
 def column_sums(source: Array) -> Array:
     """Return the sum of each column."""
-    return source.sum(axis=0)
+    return np.asarray(source.sum(axis=0))
 
 
 def sum_of_all(source: Array) -> Array:
     """Return the sum of all elements."""
-    return source.sum(keepdims=True)[0, 0]
+    return np.asarray(source.sum())
 
 
 def row_maxima(source: Array) -> Array:
     """Return the maximum of each row."""
-    return source.max(axis=1)
+    return np.asarray(source.max(axis=1))
 
 
 def row_argmax(source: Array) -> Array:
     """Return the column of the maximum of each row."""
-    return source.argmax(axis=1)
+    return np.asarray(source.argmax(axis=1))
 
 
 def nchw(image: Array, filters: Array) -> Array:
@@ -90,4 +91,4 @@ def _einsum(spec: str, image: Array, filters: Array, axes: tuple[int, int], stri
     every = [slice(None)] * image.ndim
     every[axes[0]] = every[axes[1]] = slice(None, None, stride)
     windows = sliding_window_view(image, (3, 3), axes)[tuple(every)]
-    return np.einsum(spec, windows, filters, optimize=True)
+    return np.asarray(np.einsum(spec, windows, filters, optimize=True))

@@ -47,7 +47,9 @@ def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
 def find_generator(family: SuiteFamily) -> Callable[..., Payload]:
     """Return the generator of a family's payloads, one of lhkit or else one of the suite."""
     places = (lhkit.payloads, suite_payloads)
-    found = next((f for place in places if (f := getattr(place, family.payload, None))), None)
+    found: Callable[..., Payload] | None = next(
+        (f for place in places if (f := getattr(place, family.payload, None))), None
+    )
     if found is None:
         raise usage_error(f"there is no generator {family.payload!r} of payloads")
     return found

@@ -37,7 +37,7 @@ def batch_matmul(lhs: Array, rhs: Array) -> Callable[[], Array]:
 
 def matmul_i8_i32(lhs: Array, rhs: Array) -> Callable[[], Array]:
     """Return a call of the product of integers in f32, which is exact for such small ones."""
-    out, result = np.empty((lhs.shape[0], rhs.shape[1]), np.float32), np.empty((lhs.shape[0], rhs.shape[1]), np.int32)
+    out, result = (np.empty((lhs.shape[0], rhs.shape[1]), dtype) for dtype in (np.float32, np.int32))
 
     def call() -> Array:
         np.matmul(lhs.astype(np.float32), rhs.astype(np.float32), out)
@@ -55,7 +55,7 @@ def einsum(spec: str, lhs: Array, rhs: Array) -> Callable[[], Array]:
         "mk,nk->mn": (lhs, rhs.T),
         "km,kn->mn": (lhs.T, rhs),
         "mk,kn->nm": (rhs.T, lhs.T),
-        "bhnd,bhmd->bhnm": (lhs, rhs.swapaxes(-1, -2)),
+        "bhnd,bhmd->bhnm": (lhs, rhs.mT if rhs.ndim > 1 else rhs),
     }.get(spec, (lhs, rhs))
     return functools.partial(np.matmul, left, right, np.matmul(left, right))
 

@@ -152,7 +152,7 @@ def reduction(what: str, source: torch.Tensor) -> Callable[[], Any]:
     calls: dict[str, Callable[[], Any]] = {
         "row_sums": lambda: source.sum(1),
         "column_sums": lambda: source.sum(0),
-        "sum_of_all": lambda: source.sum(),
+        "sum_of_all": source.sum,
         "row_maxima": lambda: source.amax(1),
         "row_argmax": lambda: source.argmax(1),
     }
@@ -194,7 +194,7 @@ def batch_matmul_into(lhs: torch.Tensor, rhs: torch.Tensor) -> Callable[[], Any]
 
 def matmul_into(lhs: torch.Tensor, rhs: torch.Tensor) -> Callable[[], Any]:
     """Return a call of the product, to a result that is there."""
-    out = torch.empty(lhs.shape[0], rhs.shape[1])
+    out = torch.empty(lhs.shape[0], rhs.shape[1], dtype=lhs.dtype)
     return lambda: torch.mm(lhs, rhs, out=out)
 
 
