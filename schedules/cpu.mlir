@@ -47,6 +47,7 @@
 // lhkit: library parts/vector_tiles.mlir
 // lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
+// lhkit: library parts/four_rows.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a

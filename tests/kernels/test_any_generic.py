@@ -18,6 +18,7 @@ SCHEDULE = """
 // lhkit: library parts/vector_tiles.mlir
 // lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
+// lhkit: library parts/four_rows.mlir
 // lhkit: library parts/elementwise.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: default lanes = vector_bits / 32
