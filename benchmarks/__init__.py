@@ -2,6 +2,8 @@
 
 - ``suite``: Values of the suite: rivals, families, shapes, goals, and results.
 - ``suite_table``: The table of the suite, ``benchmarks/table.toml`` or another file of the same form.
+- ``suite_payloads``: Payloads that `lhkit.payloads` has no generator for: einsums, reductions, convolutions.
+- ``suite_references``: Their NumPy references.
 - ``rivals_client``: Rivals from the client's side: processes, prepared tasks, and the fastest setting.
 - ``rival_process``: ``python -m benchmarks.rival_process``: the process of a rival, which prepares a task,
   runs and times it.

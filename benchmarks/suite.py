@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.errors import FailureKind
 from lhkit.model.measurement import Comparison, TimedBy
 
-Shape = tuple[int | tuple[int, ...], ...]
+Shape = tuple[int | str | tuple[int, ...], ...]
 Limit = Literal["fma", "copy"]
 
 # What the kernel of a family is called in its comparisons.
@@ -28,6 +27,7 @@ class RivalTask:
         cpu: LLVM's name of the CPU whose instructions it may use; ``host`` for all of this one.
         setting: Which of the rival's settings to take; empty where it has none.
         bound: Positions of the arguments that stay the same in every call, such as weights.
+        shape: What the generator of the payload was given.
     """
 
     family: str
@@ -37,6 +37,7 @@ class RivalTask:
     cpu: str = "host"
     setting: str = ""
     bound: tuple[int, ...] = ()
+    shape: Shape = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class Goal:
             are several of a name (``NumPy`` and ``NumPy, out=``), the fastest of them, shape by shape.
         shape: The only shape that it is about; empty for all.
         target: The only target that it is about; empty for all.
+        knob: A knob that is 0 where the CPU lacks the instructions that the goal is about; empty for none.
     """
 
     of: Literal["each", "mean"]
@@ -123,6 +125,7 @@ class Goal:
     against: str = ""
     shape: Shape = ()
     target: str = ""
+    knob: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class SuiteFamily:
     Attributes:
         name: Its name, unique in the suite.
         title: What it is called in headings.
-        payload: The generator in `lhkit.payloads`.
+        payload: The generator in `lhkit.payloads` or `benchmarks.suite_payloads`.
         schedule: The schedule's file.
         limit: The limit of the core that it is nearer to.
         seconds: How long to sample a shape.
@@ -269,7 +272,8 @@ class SuiteResult:
     missing: tuple[Missing, ...] = ()
 
 
-def shape_text(shape: Sequence[int | tuple[int, ...]]) -> str:
-    """Return a shape as it is shown: ``1024x1024``."""
-    flat = (n for part in shape for n in (part if isinstance(part, tuple) else (part,)))
-    return "x".join(map(str, flat))
+def shape_text(shape: Shape) -> str:
+    """Return a shape as it is shown: ``1024x1024``, after its words: ``mk,nk->mn 64x64x32``."""
+    words = [part for part in shape if isinstance(part, str)]
+    extents = (part if isinstance(part, tuple) else (part,) for part in shape if not isinstance(part, str))
+    return " ".join([*words, "x".join(str(n) for each in extents for n in each)])

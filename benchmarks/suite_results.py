@@ -152,12 +152,19 @@ def family_means(rows: Sequence[SuiteRow]) -> tuple[FamilyMean, ...]:
 
 def judge_goals(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple[JudgedGoal, ...]:
     """Return which goals of families a run reaches."""
+    rows = {family.name: [r for r in result.rows if r.family == family.name] for family in families}
     return tuple(
-        _judged(family, goal, [r for r in result.rows if r.family == family.name])
+        _judged(family, goal, rows[family.name])
         for family in families
         for goal in family.goals
-        if goal.target in ("", result.target)
+        if goal.target in ("", result.target) and not _is_without(rows[family.name], goal.knob)
     )
+
+
+def _is_without(rows: Sequence[SuiteRow], knob: str) -> bool:
+    """Return whether a knob of the kernels is 0, as it is where the CPU lacks its instructions."""
+    kernels = [row.comparison.measurement(OURS) for row in rows if row.comparison is not None]
+    return any(dict(kernel.knobs).get(knob) == 0 for kernel in kernels)
 
 
 def goal_text(goal: Goal) -> str:

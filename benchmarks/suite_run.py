@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import lhkit.payloads
 from benchmarks.rivals_client import PreparedRival, RivalProcess, is_installed, prepare_fastest, version_of
 from benchmarks.suite import (
     OURS,
@@ -26,7 +25,7 @@ from benchmarks.suite import (
     SuiteTable,
 )
 from benchmarks.suite_results import pooled_rows
-from benchmarks.suite_table import find_schedule
+from benchmarks.suite_table import find_generator, find_schedule
 from lhkit.bench.side_by_side import REFERENCE_NAME, Progress, measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import compare_results, expected_results, payload_work
@@ -151,7 +150,7 @@ class _FamilyRun:
         settings: list[ChosenSetting] = []
         comparison = None
         try:
-            payload = getattr(lhkit.payloads, family.payload)(*row.shape)
+            payload = find_generator(family)(*row.shape)
             found = find_schedule(self._table, family)
             knobs = {"threads": family.threads} if family.threads > 1 else {}
             schedule = load_schedule(found, target=self._options.target, worker=self._worker).with_knobs(knobs)
@@ -163,7 +162,7 @@ class _FamilyRun:
                 # How long the first time takes is how long the compiler loads what it needs.
                 kernel.forget()
                 kernel.build()
-            comparison = self._compared(kernel, progress, left_out, settings, known)
+            comparison = self._compared(shape, kernel, progress, left_out, settings, known)
         except LhkitError as error:
             left_out.append(LeftOut(OURS, error.failure.kind, _in_a_line(error)))
         return dataclasses.replace(
@@ -172,6 +171,7 @@ class _FamilyRun:
 
     def _compared(
         self,
+        shape: Shape,
         kernel: Kernel,
         progress: Progress | None,
         left_out: list[LeftOut],
@@ -181,7 +181,7 @@ class _FamilyRun:
         """Return the comparison of what is right; what is not goes to a list, settings of rivals to another."""
         options, family = self._options, self._family
         inputs = default_arguments(kernel.payload, kernel.function, options.seed)
-        prepared = self._prepared(kernel, inputs, left_out, settings, known)
+        prepared = self._prepared(shape, kernel, inputs, left_out, settings, known)
         seconds = (family.seconds if options.seconds is None else options.seconds) / options.processes
         comparison = measure(
             {OURS: kernel},
@@ -210,6 +210,7 @@ class _FamilyRun:
 
     def _prepared(
         self,
+        shape: Shape,
         kernel: Kernel,
         inputs: Sequence[Array],
         left_out: list[LeftOut],
@@ -223,9 +224,8 @@ class _FamilyRun:
         payload, function = kernel.payload, kernel.function.name
         code = code_target(self._options.target)
         cpu = INSTRUCTION_SETS[code].cpu if code else "host"
-        task = RivalTask(
-            family.payload, self._plain_text(payload), function, family.threads, cpu, bound=family.bound
-        )
+        text = self._plain_text(payload)
+        task = RivalTask(family.payload, text, function, family.threads, cpu, bound=family.bound, shape=shape)
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         rounding = payload_work(payload, function, shapes, self._worker).rounding

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import lhkit.payloads
+from benchmarks import suite_payloads
 from benchmarks.suite import SuiteFamily, SuiteTable
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
 
 FOLDER = Path(__file__).parent
 
@@ -38,6 +41,17 @@ def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
     found = next((f for folder in folders if (f := folder / family.schedule).is_file()), None)
     if found is None:
         raise usage_error(f"there is no schedule {family.schedule} yet")
+    return found
+
+
+def find_generator(family: SuiteFamily) -> Callable[..., Payload]:
+    """Return the generator of a family's payloads, one of lhkit or else one of the suite."""
+    places = (lhkit.payloads, suite_payloads)
+    found: Callable[..., Payload] | None = next(
+        (f for place in places if (f := getattr(place, family.payload, None))), None
+    )
+    if found is None:
+        raise usage_error(f"there is no generator {family.payload!r} of payloads")
     return found
 
 

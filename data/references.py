@@ -37,7 +37,8 @@ def matmul_dynamic(lhs: Array, rhs: Array) -> Array:
 
 def matmul_i8_i32(lhs: Array, rhs: Array) -> Array:
     """Return ``lhs @ rhs`` of 8-bit integers, exact in 32 bits."""
-    return lhs.astype(np.int32) @ rhs.astype(np.int32)
+    # Exact in float64, whose product is BLAS's.
+    return (lhs.astype(np.float64) @ rhs.astype(np.float64)).astype(np.int32)
 
 
 def matmul_bf16_f32(lhs: Array, rhs: Array) -> Array:

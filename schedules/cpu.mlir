@@ -50,6 +50,7 @@
 // lhkit: library parts/vector_tiles.mlir
 // lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
+// lhkit: library parts/four_rows.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
@@ -202,7 +203,6 @@ module attributes {transform.with_named_sequence} {
     transform.include @make_tiles_if_put_off failures(suppress) (%payload_1, %tile_m, %tile_n_64, %narrow_tile_m, %lanes_64)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%payload_1) : (!transform.any_op) -> ()
-    transform.include @prefetch_panels failures(propagate) (%payload_1) : (!transform.any_op) -> ()
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
     transform.apply_cse to %done : !transform.any_op
@@ -607,7 +607,6 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
   transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
-  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
   transform.named_sequence private @ends_of(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @vectorize_layer_tiles(!transform.any_op {transform.readonly})

@@ -62,7 +62,6 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.include @prefetch_panels failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -73,7 +72,6 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
-  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   // In parts/threads.mlir:
   transform.named_sequence private @share_layers_among_threads(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly})

@@ -184,9 +184,6 @@ module attributes {transform.with_named_sequence} {
     %found = transform.num_associations %contractions : (!transform.any_op) -> !transform.param<i64>
     transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
     transform.include @lower_contractions failures(propagate) (%all) : (!transform.any_op) -> ()
-    // In blocks, all panels lie in memory: the last tiles of a strip prefetch the next one.
-    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %all : (!transform.any_op) -> !transform.any_op
-    transform.annotate %reductions "prefetch" : !transform.any_op
     transform.yield
   }
 

@@ -46,7 +46,6 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.include @prefetch_panels failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -57,7 +56,6 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
-  transform.named_sequence private @prefetch_panels(!transform.any_op {transform.readonly})
   // In parts/cpu.mlir:
   transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})

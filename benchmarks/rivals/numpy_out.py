@@ -15,7 +15,8 @@ Array = np.ndarray
 def prepare(task: Any) -> Callable[[Sequence[Array]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call."""
     make = matmul_by_dot if task.setting == "dot" else FAMILIES[task.family]
-    return lambda arrays: make(*arrays)
+    words = [part for part in task.shape if isinstance(part, str)]
+    return lambda arrays: make(*words, *arrays)
 
 
 def matmul(lhs: Array, rhs: Array) -> Callable[[], Array]:
@@ -27,6 +28,49 @@ def matmul(lhs: Array, rhs: Array) -> Callable[[], Array]:
 def matmul_by_dot(lhs: Array, rhs: Array) -> Callable[[], Array]:
     """Return a call of the product by the method of the left-hand side."""
     return functools.partial(lhs.dot, rhs, np.empty((lhs.shape[0], rhs.shape[1]), lhs.dtype))
+
+
+def batch_matmul(lhs: Array, rhs: Array) -> Callable[[], Array]:
+    """Return a call of the products."""
+    return functools.partial(np.matmul, lhs, rhs, np.empty((*lhs.shape[:2], rhs.shape[2]), lhs.dtype))
+
+
+def matmul_i8_i32(lhs: Array, rhs: Array) -> Callable[[], Array]:
+    """Return a call of the product of integers in f32, which is exact for such small ones."""
+    out, result = (np.empty((lhs.shape[0], rhs.shape[1]), dtype) for dtype in (np.float32, np.int32))
+
+    def call() -> Array:
+        np.matmul(lhs.astype(np.float32), rhs.astype(np.float32), out)
+        np.copyto(result, out, casting="unsafe")
+        return result
+
+    return call
+
+
+def einsum(spec: str, lhs: Array, rhs: Array) -> Callable[[], Array]:
+    """Return a call of the einsum by the products that it consists of."""
+    if spec == "abcd,dbe->ace":
+        return lambda: np.tensordot(lhs, rhs, ((3, 1), (0, 1)))
+    left, right = {
+        "mk,nk->mn": (lhs, rhs.T),
+        "km,kn->mn": (lhs.T, rhs),
+        "mk,kn->nm": (rhs.T, lhs.T),
+        "bhnd,bhmd->bhnm": (lhs, rhs.mT if rhs.ndim > 1 else rhs),
+    }.get(spec, (lhs, rhs))
+    return functools.partial(np.matmul, left, right, np.matmul(left, right))
+
+
+def reduction(what: str, source: Array) -> Callable[[], Array]:
+    """Return a call of the reduction."""
+    method, axis = {
+        "row_sums": ("sum", 1),
+        "column_sums": ("sum", 0),
+        "sum_of_all": ("sum", (0, 1)),
+        "row_maxima": ("max", 1),
+        "row_argmax": ("argmax", 1),
+    }[what]
+    call = getattr(source, method)
+    return functools.partial(call, axis, out=np.empty_like(call(axis)))
 
 
 def fc_relu(lhs: Array, rhs: Array, bias: Array) -> Callable[[], Array]:
@@ -114,4 +158,8 @@ FAMILIES = {
     "softmax": softmax,
     "layernorm": layernorm,
     "elementwise_chain": elementwise_chain,
+    "batch_matmul": batch_matmul,
+    "matmul_i8_i32": matmul_i8_i32,
+    "einsum": einsum,
+    "reduction": reduction,
 }

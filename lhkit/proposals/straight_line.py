@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.trace_json import read_order
@@ -464,7 +464,7 @@ class StraightLine:
             if handle.is_usable and any(self._is_in(p, gone) for p in handle.payload):
                 handle.is_usable = False
 
-    def _is_in(self, reference: Reference, ops: set[str]) -> bool:
+    def _is_in(self, reference: Reference, ops: Collection[Reference]) -> bool:
         op = reference if isinstance(reference, str) else getattr(reference, "op", None)
         while op is not None:
             if op in ops:

@@ -19,6 +19,7 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @add_four_rows failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %ops "to_cut" : !transform.any_op
     // A mark for lhkit's lowering, which other programs leave alone.
@@ -30,6 +31,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // In parts/four_rows.mlir:
+  transform.named_sequence private @add_four_rows(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/loop_order.mlir:
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
   transform.named_sequence private @try_generalize(!transform.any_op {transform.consumed})

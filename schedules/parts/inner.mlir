@@ -405,7 +405,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // Peeling fails where tiles come out even; then there is no end.
-  transform.named_sequence private @peel_end(%loop: !transform.any_op {transform.consumed}) -> !transform.any_op {
+  transform.named_sequence @peel_end(%loop: !transform.any_op {transform.consumed}) -> !transform.any_op {
     %for = transform.cast %loop : !transform.any_op to !transform.op<"scf.for">
     %main, %end = transform.loop.peel %for : (!transform.op<"scf.for">) -> (!transform.any_op, !transform.any_op)
     transform.yield %end : !transform.any_op

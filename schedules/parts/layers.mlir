@@ -235,14 +235,6 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Ask for the panel of the next strip while a strip is computed: panels that were packed beforehand come from the
-  // third-level cache or from memory.
-  transform.named_sequence @prefetch_panels(%root: !transform.any_op {transform.readonly}) {
-    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root : (!transform.any_op) -> !transform.any_op
-    transform.annotate %reductions "prefetch" : !transform.any_op
-    transform.yield
-  }
-
   // Let maxima with a constant give a zero of either sign: the instruction for such a maximum is one, and passes NaNs
   // on; to tell -0.0 from 0.0 as well takes three.
   transform.named_sequence private @relax_maxima(%root: !transform.any_op {transform.readonly}) {

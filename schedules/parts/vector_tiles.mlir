@@ -55,7 +55,7 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @try_vectorize(%op: !transform.any_op {transform.consumed}) {
+  transform.named_sequence @try_vectorize(%op: !transform.any_op {transform.consumed}) {
     transform.include @vectorize_part failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }

@@ -111,6 +111,19 @@ def test_goals_are_of_their_target_and_against_the_fastest_of_a_name():
     assert goal_text(goals[1]) == "each shape: aim 1 of the speed of NumPy"
 
 
+@pytest.mark.parametrize(("value", "judged"), [(0, 0), (1, 1)])
+def test_goals_about_instructions_are_for_cpus_that_have_them(value, judged):
+    found = row((8, 8), NumPy=300.0, lhkit=100.0)
+    numpy, ours = found.comparison.measurements
+    ours = dataclasses.replace(ours, knobs=(("bf16_dots", value),))
+    comparison = dataclasses.replace(found.comparison, measurements=(numpy, ours))
+    found = dataclasses.replace(found, comparison=comparison)
+    family = dataclasses.replace(
+        FAMILIES[0], shapes=((8, 8),), goals=(Goal("each", 1.0, 1.5, "NumPy", knob="bf16_dots"),)
+    )
+    assert len(judge_goals(dataclasses.replace(RESULT, rows=(found,)), [family])) == judged
+
+
 def test_means_are_geometric_and_say_how_many_shapes():
     numpy, torch = family_means(RESULT.rows[:2])
     assert (round(numpy.mean, 6), numpy.low, numpy.high, numpy.shapes) == (1.414214, 1.0, 2.0, 2)
@@ -168,3 +181,5 @@ def test_runs_that_cannot_be_compared_are_refused():
 
 def test_a_shape_is_shown_flat():
     assert shape_text((256, (512, 64))) == "256x512x64"
+    assert shape_text(("mk,k->m", 40, 72)) == "mk,k->m 40x72"
+    assert shape_text((8, 9, "bfloat16")) == "bfloat16 8x9"

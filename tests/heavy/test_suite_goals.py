@@ -17,7 +17,8 @@ from lhkit.load.target_choice import find_target
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
 
 TABLE = load_table()
-MOST_COMPILE_NS = 500_000_000
+# The schedule for any payload looks for everything.
+MOST_COMPILE_NS = {"cpu.mlir": 2_000_000_000}
 
 
 @pytest.mark.parametrize("family", TABLE.families, ids=lambda family: family.name)
@@ -30,4 +31,6 @@ def test_a_family_reaches_what_it_must(family):
     print("\n".join(line for row in rows for line in left_out_lines(row)))
     assert all(row.comparison is not None for row in rows)
     assert [j for j in judged if j.verdict == "MISSES"] == []
-    assert max(row.comparison.measurement(OURS).compile_ns for row in rows) < MOST_COMPILE_NS
+    assert max(row.comparison.measurement(OURS).compile_ns for row in rows) < MOST_COMPILE_NS.get(
+        family.schedule, 500_000_000
+    )
