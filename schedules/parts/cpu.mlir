@@ -75,7 +75,6 @@ module attributes {transform.with_named_sequence} {
     %steps, %reductions = transform.structured.tile_using_for %matmuls tile_sizes [0, 0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.annotate %reductions "reduction" : !transform.any_op
-    // lhkit prefetches what a marked loop's tile ends with, and the next panel; other programs ignore the mark.
     transform.annotate %reductions "prefetch" : !transform.any_op
     // What is left at an end is not worth the code of four steps.
     %rest = transform.param.constant "rest" -> !transform.any_param
