@@ -225,14 +225,13 @@ def _restrict_files(folders: Folders) -> int:
 def find_defences() -> tuple[Defence, ...]:
     """Return what this process cannot do, each tried here and now; ``docs/trust.md`` has a row for each."""
     files, calls = _state.files or _state.files_missing, _state.calls or _state.calls_missing
-    own = Path(tempfile.gettempdir())
     tried: Mapping[str, tuple[Callable[[], None], str]] = {
         PASSES: (_name_a_pass_that_writes, "by name, on every system"),
         WORKING_FOLDER: (_write_where_it_works, files),
         "writing outside its folder": (_write_outside, files),
         # The filter refuses the call before it looks for the file, and there is none to be cut.
         "cutting files without writing to them": (lambda: os.truncate("no such file", 0), calls),
-        "changing modes, owners and times of files": (lambda: own.chmod(0o700), calls),
+        "changing modes, owners and times of files": (_change_a_mode, calls),
         "starting processes": (_start_a_process, calls),
         "opening sockets": (lambda: socket.socket().close(), calls),
         "signalling other processes": (lambda: os.kill(os.getppid(), 0), calls),
@@ -254,6 +253,12 @@ def _is_refused(attempt: Callable[[], None]) -> bool:
     except (OSError, AttributeError):  # it cannot be tried on this system
         return False
     return False
+
+
+def _change_a_mode() -> None:
+    # Of a folder of its own: without a sandbox it is changed.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o700)
 
 
 def _name_a_pass_that_writes() -> None:

@@ -1,6 +1,8 @@
 // Payload: any; the sequences say what each takes.
 // Idea:    the steps that fast schedules for CPUs share, to be included: a schedule names this file in a comment
-//          (lhkit: library parts/cpu.mlir) and declares the sequences that it includes.
+//          (lhkit: library parts/cpu.mlir) and declares the sequences that it includes. Loops over a reduction get the
+//          mark "prefetch": lhkit inserts prefetches of what their tile ends with, and of the next strip's panel where
+//          panels were filled beforehand; other programs ignore the mark.
 // Knobs:   none.
 // What a payload does not have is not found, as where tiles come out even.
 // lhkit: allow zero-match, no-effect, tile-size-too-large

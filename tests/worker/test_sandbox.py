@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,7 @@ def reference(worker, folder, body):
 
 @pytest.mark.parametrize(
     "body",
-    ["open({!r}, 'w')", "subprocess.run(['true'])", "os.kill(os.getppid(), 0)", "os.chmod('/tmp', 0o700)"],
+    ["open({!r}, 'w')", "subprocess.run(['true'])", "os.kill(os.getppid(), 0)", "os.chmod({!r}, 0o700)"],
 )
 def test_files_of_python_are_told_what_refused_them(body, worker, tmp_path):
     with pytest.raises(UsageError, match=r"the worker's sandbox refused it") as error:
@@ -223,7 +224,10 @@ def test_every_thread_of_a_worker_with_threads_is_restricted(tmp_path):
 def test_defences_are_tried(worker, worker_without):
     tried = worker.ask(TryDefences()).value
     assert len(tried) == 9 and all(d.holds for d in tried)
+    temporary = Path(tempfile.gettempdir())
+    before = temporary.stat().st_mode
     passes, folder, *without = worker_without.ask(TryDefences()).value
+    assert temporary.stat().st_mode == before
     assert (passes.what, passes.holds) == (sandbox.PASSES, True)
     assert (folder.what, folder.holds) == (sandbox.WORKING_FOLDER, os.geteuid() != 0)  # by its mode
     assert not any(d.holds for d in without)
