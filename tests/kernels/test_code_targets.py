@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 TARGETS = ("sse", "avx2", "avx512")
+EXECUTABLE = tuple(t for t in TARGETS if INSTRUCTION_SETS[t].flags <= model_target.cpu_flags())
 REGISTERS = {128: "xmm", 256: "ymm", 512: "zmm"}
 # Large enough for the way that large payloads go, with ends in no direction.
 PRODUCTS = {
@@ -87,8 +88,9 @@ def test_products_stay_in_registers(family, target, worker):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_columns_of_one_vector_stay_in_registers(target, worker):
-    lanes = VECTORS[target][0] // 32
-    kernel = compiled("matmul", lhkit.payloads.matmul(48, 128 + lanes, 64), target, worker)
+    values = lhkit.load_schedule("matmul.mlir", target=target, worker=worker).values
+    columns = 2 * values["tile_n"] + values["lanes"]
+    kernel = compiled("matmul", lhkit.payloads.matmul(48, columns, 64), target, worker)
     rows = kernel.schedule.values["narrow_tile_m"]
     loops = loops_of(kernel, target)
     narrow = next(loop for loop in loops if loop.accumulators == rows and loop.loads == UNROLLED * (rows + 1))
@@ -129,7 +131,7 @@ def most_spill_stores(loop, family, kernel, registers):
     return registers // 2 if 64 // kernel.schedule.values["lanes"] >= registers else 0
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", EXECUTABLE)
 def test_what_is_executed_is_code_for_the_target(target, worker):
     """The engine's wrapper has the features of this CPU: a kernel that it takes in would have them, too."""
     payload = lhkit.payloads.matmul(8, 16, 8)
@@ -234,7 +236,7 @@ HALVES = """func.func @{0}(%a: tensor<?x{1}>) -> tensor<?x{2}> {{
 }}"""
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", EXECUTABLE)
 def test_half_precision_is_converted_without_instructions_for_it(target, worker):
     """Every f16; every middle of two of them and what lies beside it; numbers too small, too large, and none."""
     widen, narrow = (
@@ -352,3 +354,10 @@ def test_products_of_i8_scheduled_for_this_cpu_have_code_for_arm(worker):
     kernel = lhkit.compile(payload, schedule, worker=worker)
     mnemonics = {line.split()[1] for line in kernel.assembly("neon").splitlines()}
     assert mnemonics & {"madd", "mul", "mla", "smull"} and "vpmaddwd" not in mnemonics
+
+
+def test_two_vectors_that_are_left_of_the_columns_are_one_strip(worker):
+    kernel = compiled("matmul", lhkit.payloads.matmul(48, 2 * 24 + 16, 600), "avx2", worker)
+    rows = kernel.schedule.values["tile_m"]
+    middle = next(loop for loop in loops_of(kernel, "avx2") if loop.accumulators == 2 * rows)
+    check_multiply_adds(middle, 2 * rows, "avx2")

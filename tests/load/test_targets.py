@@ -70,7 +70,8 @@ def test_this_cpu_is_the_default(monkeypatch):
     monkeypatch.delenv("LHKIT_TARGET", raising=False)
     host = find_target()
     assert host == find_target("host") and host.name in VECTORS
-    assert isinstance(host, Target) and min(host.facts.values()) > 0
+    numbers = {name: value for name, value in host.facts.items() if not name.endswith("_dots")}
+    assert isinstance(host, Target) and min(numbers.values()) > 0
 
 
 def test_a_sweep_begins_at_the_defaults_of_the_target(worker):

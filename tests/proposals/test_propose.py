@@ -259,7 +259,7 @@ def test_the_header_names_the_knobs_that_are_left(worker):
 
 @pytest.mark.parametrize("way", ["0", "1", "2"])
 def test_a_product_by_dot_products_is_plain_steps_and_not_left_alone(way, worker, monkeypatch):
-    monkeypatch.setattr(target_choice, "dot_products", lambda _: int(way))
+    monkeypatch.setattr(target_choice, "dot_products", lambda *_: int(way))
     made = propose(load_payload("matmul_i8_i32.mlir", worker=worker), worker=worker)
     assert made.verification.ok and made.left_alone == ()
     assert "foreach_match" not in made.text
