@@ -18,14 +18,14 @@ FOLDER = Path(__file__).parents[1] / "data" / "suite"
 
 
 def cpu_of(result: SuiteResult) -> str:
-    """Return the CPU that a run was measured on, with its model where that is known."""
+    """Return the CPU that a run was measured on, with its family and model where known: ``AMD EPYC 25/1``."""
     found = [dict(row.comparison.environment) for row in result.rows if row.comparison is not None]
     name, model = next(((f["cpu"], f.get("cpu model")) for f in found if f.get("cpu")), ("unknown CPU", None))
-    return name if model in (None, "not reported") else f"{name} ({model})"
+    return " ".join([name, *filter(None, ["/".join(re.findall(r"\d+", model or ""))])])
 
 
 def file_name(result: SuiteResult) -> str:
-    """Return what the file of a run is called: ``amd-epyc-family-25-model-1-avx2.json``."""
+    """Return what the file of a run is called: ``amd-epyc-25-1-avx2.json``."""
     words = re.findall(r"[a-z0-9]+", cpu_of(result).lower().replace("(r)", "").replace("(tm)", ""))
     return "-".join([*words, result.target]) + ".json"
 

@@ -51,8 +51,8 @@ def test_cpus_of_one_name_have_files_of_their_own():
     model = (("cpu", "AMD EPYC"), ("cpu model", "family 25, model 1"))
     first = dataclasses.replace(RESULT.rows[0], comparison=dataclasses.replace(comparison, environment=model))
     result = dataclasses.replace(OTHER, rows=(first, *RESULT.rows[1:]))
-    assert cpu_of(result) == "AMD EPYC (family 25, model 1)"
-    assert file_name(result) == "amd-epyc-family-25-model-1-avx2.json"
+    assert cpu_of(result) == "AMD EPYC 25/1"
+    assert file_name(result) == "amd-epyc-25-1-avx2.json"
 
 
 def test_there_are_results():
