@@ -107,7 +107,7 @@ def _layout(op: Any) -> _Layout:
 
 
 def _casts(op: Any) -> list[_Cast | None]:
-    """Return what becomes of the elements of each operand before they are multiplied, or None."""
+    """Return the op applied to the elements of each operand before they are multiplied, or None."""
     block = op.regions[0].blocks[0]
     elements, type_ = list(block.arguments)[:2], op.results[0].type.element_type
     body = [each.operation for each in block.operations]
@@ -140,7 +140,7 @@ def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """What becomes of each element of an operand: the op, and the type after it."""
+    """The op applied to each element of an operand before the product, and the type it gives."""
 
     name: str
     element: Any
