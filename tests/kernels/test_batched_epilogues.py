@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import lhkit
@@ -94,3 +95,27 @@ ON_MEMREFS = """func.func @f(%a: memref<3x9x20xf32>, %b: memref<3x20x33xf32>, %c
 
 def test_batches_on_memrefs_are_left_alone(schedule):
     assert lhkit.verify(lhkit.compile(lhkit.load_payload(ON_MEMREFS), schedule)).ok
+
+
+def test_quantized_convolutions_are_taken(worker):
+    """Zero points are subtracted in the body, so that it is no contraction of its operands."""
+    payload = lhkit.load_payload(
+        """func.func @conv(%image: tensor<1x6x7x5xi8>, %filter: tensor<3x3x5x9xi8>, %a: i32, %b: i32)
+    -> tensor<1x4x5x9xi32> {
+  %zero = arith.constant 0 : i32
+  %empty = tensor.empty() : tensor<1x4x5x9xi32>
+  %fill = linalg.fill ins(%zero : i32) outs(%empty : tensor<1x4x5x9xi32>) -> tensor<1x4x5x9xi32>
+  %sum = linalg.conv_2d_nhwc_hwcf_q
+    ins(%image, %filter, %a, %b : tensor<1x6x7x5xi8>, tensor<3x3x5x9xi8>, i32, i32)
+    outs(%fill : tensor<1x4x5x9xi32>) -> tensor<1x4x5x9xi32>
+  return %sum : tensor<1x4x5x9xi32>
+}""",
+        worker=worker,
+    )
+    kernel = lhkit.compile(payload, "cpu.mlir", worker=worker)
+    rng = np.random.default_rng(0)
+    image, filter_ = (rng.integers(-128, 128, shape, np.int8) for shape in ((1, 6, 7, 5), (3, 3, 5, 9)))
+    a, b = np.int32(3), np.int32(-7)
+    windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.int32) - a, (3, 3), axis=(1, 2))
+    expected = np.einsum("nhwcij,ijcf->nhwf", windows, filter_.astype(np.int32) - b)
+    np.testing.assert_array_equal(kernel(image, filter_, a, b), expected)
