@@ -95,6 +95,9 @@ def in_gib(nbytes: int) -> str:
     return f"{nbytes / _GIB:,.1f} GiB"
 
 
+# Panels of packed operands are read once a tile of rows, where pages of 4 KiB would miss the TLB. With this
+# glibc (2.35 and later) asks for pages of 2 MiB in what malloc takes from the system; others ignore it.
+_LARGE_PAGES = "glibc.malloc.hugetlb=1"
 _THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
 
 
@@ -104,6 +107,7 @@ def process_environment(threads: int) -> dict[str, str]:
     # A worker runs in another folder.
     state = {STATE_VARIABLE: str(Path(named).absolute())} if (named := os.environ.get(STATE_VARIABLE)) else {}
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    tunables = [*os.environ.get("GLIBC_TUNABLES", "").split(":"), _LARGE_PAGES]
     return {
         **os.environ,
         **state,
@@ -111,6 +115,7 @@ def process_environment(threads: int) -> dict[str, str]:
         # OpenMP threads of kernels sleep 1 ms after a call: spinning on, they would take the cores of what is
         # timed next; asleep at once, they would take 0.1 ms to wake for the next call.
         "KMP_BLOCKTIME": "1",
+        "GLIBC_TUNABLES": ":".join(dict.fromkeys(filter(None, tunables))),
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
         PARENT_VARIABLE: str(os.getpid()),

@@ -1,7 +1,9 @@
 """Signs of timings: seen by other processes, gone with the process that made them."""
 
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 from lhkit.worker.folders import machine_folder
 from lhkit.worker.limits import process_environment
@@ -14,6 +16,13 @@ from lhkit.worker.timing_conditions import timing_sign
 with timing_sign(Path(sys.argv[1])):
     print("timing", flush=True)
     sys.stdin.readline()
+"""
+ALLOCATE = """
+import ctypes
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+malloc(64 << 20)
+print(*[line for line in open("/proc/self/smaps") if line.startswith("VmFlags:")])
 """
 
 
@@ -86,3 +95,18 @@ def test_where_no_file_can_be_written_a_timing_goes_on(tmp_path):
     (tmp_path / "file").touch()
     with timing_sign(tmp_path / "file" / "below") as is_another:
         assert not is_another()
+
+
+def test_large_buffers_of_workers_ask_for_large_pages(monkeypatch):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=0")
+    environment = process_environment(1)
+    assert environment["GLIBC_TUNABLES"] == "glibc.malloc.perturb=0:glibc.malloc.hugetlb=1"
+    monkeypatch.setenv("GLIBC_TUNABLES", environment["GLIBC_TUNABLES"])
+    assert process_environment(1)["GLIBC_TUNABLES"] == environment["GLIBC_TUNABLES"]
+    mode = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if mode.exists() and "[madvise]" in mode.read_text() and platform.libc_ver()[0] == "glibc":
+        # The flag "hg" of a mapping: madvise(MADV_HUGEPAGE) was called.
+        ran = subprocess.run(
+            [sys.executable, "-c", ALLOCATE], env=environment, check=True, stdout=subprocess.PIPE
+        )
+        assert b" hg" in ran.stdout
