@@ -91,3 +91,11 @@ def test_line_tables_leave_the_machine_code_as_it_is(fc_relu, schedule):
         for loop in loops:
             for one in loop:
                 assert f"{one.address:8x}: {one.mnemonic:<16} {one.operands}".rstrip() in plain
+
+
+def test_loops_of_functions_that_a_kernel_calls_are_among_its_loops():
+    # Dot products are functions of their own: pairs of i16 in AVX2.
+    schedule = lhkit.load_schedule("cpu.mlir")
+    kernel = lhkit.compile(lhkit.payloads.matmul_i8_i32(32, 32, 64), schedule, {"i8_dots": 3}, target="avx2")
+    assert kernel.assembly().count("vpmaddwd") > 0
+    assert max(loop.fmas for loop in kernel.hot_loops().loops) >= 2 * 2 * 5  # steps, vectors, rows

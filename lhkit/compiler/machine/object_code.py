@@ -425,7 +425,7 @@ def machine_code(
             # Code is made when first asked for.
             (engine, _), _linked = link(module, recipe, slots, progress)
             engine.dump_to_object_file(str(path))
-        instructions = _read_function(path, KERNEL_NAME, architecture)
+        instructions = _read_functions(path, KERNEL_NAME, architecture)
         rows = _line_table(path) if with_lines else []
         lines = lines_by_address(rows, [i.address for i in instructions])
     if lines:
@@ -443,8 +443,8 @@ def _line(instruction: Instruction) -> str:
     return f"{line:<60} ; {instruction.symbol}" if instruction.symbol else line
 
 
-def _read_function(path: Path, name: str, architecture: Architecture) -> tuple[Instruction, ...]:
-    """Return the instructions of a function of an ELF, Mach-O or COFF object."""
+def _read_functions(path: Path, name: str, architecture: Architecture) -> tuple[Instruction, ...]:
+    """Return the instructions of a function of an ELF, Mach-O or COFF object, then of those that it calls."""
     binary: Any = lief.parse(str(path))
     if binary is None:
         raise usage_error("the object file has a format that cannot be read here")
@@ -453,17 +453,27 @@ def _read_function(path: Path, name: str, architecture: Architecture) -> tuple[I
     # Mach-O puts an underscore before every name; wrappers of MLIR's begin with one of their own.
     prefix = "_" if isinstance(binary, lief.MachO.Binary) else ""
     functions = {int(s.value): str(s.name).removeprefix(prefix) for s in binary.symbols if name in str(s.name)}
-    # Mach-O and COFF symbols have no size: a function ends where the next one starts.
-    start = next(a for a, n in functions.items() if n == name)
-    end = min((a for a in functions if a > start), default=len(code))
+    if isinstance(binary, lief.ELF.Binary):  # with types of symbols, so that no label is taken for a function
+        functions |= {int(s.value): str(s.name) for s in binary.symbols if s.is_function and s.shndx}
     relocations = {
         int(r.address): str(r.symbol.name).removeprefix(prefix)
         for r in binary.relocations
         if getattr(r, "symbol", None) and getattr(getattr(r, "section", None), "name", text.name) == text.name
     }
-    return disassemble(
-        code[start:end], architecture, address=start, relocations=relocations, functions=functions
-    )
+    starts = {n: a for a, n in functions.items()}
+    read: dict[str, tuple[Instruction, ...]] = {}
+    waiting = [name]
+    while waiting:
+        start = starts[waiting[0]]
+        # Mach-O and COFF symbols have no size: a function ends where the next one starts.
+        end = min((a for a in functions if a > start), default=len(code))
+        instructions = disassemble(
+            code[start:end], architecture, address=start, relocations=relocations, functions=functions
+        )
+        read[waiting.pop(0)] = instructions
+        called = dict.fromkeys(i.symbol for i in instructions if i.flow == "call" and i.symbol in starts)
+        waiting += [n for n in called if n is not None and n not in read and n not in waiting]
+    return tuple(i for instructions in read.values() for i in instructions)
 
 
 def _line_table(path: Path) -> list[tuple[int, int]]:
