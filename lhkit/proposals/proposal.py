@@ -414,8 +414,8 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
                 continue  # where the result begins, which says nothing of the op itself
             line = _line_of(payload.text, origin.source)
             why = (
-                "it is on memrefs; cpu.mlir takes tensors"
-                if "memref<" in line
+                "it is on memrefs that more than ops of linalg use; cpu.mlir takes tensors"
+                if "memref<" in line and op.born < 0
                 else "it stays a loop over elements: cpu.mlir knows no vector code for it"
             )
             found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))

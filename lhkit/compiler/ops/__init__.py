@@ -12,6 +12,8 @@
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
+- ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
+  between.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
   function.
 - ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a
@@ -36,6 +38,7 @@ from lhkit.compiler.ops import (
     convolution_to_nhwc,
     expand_math,
     linalg_rewrites,
+    memrefs_to_tensors,
     outline_ops,
     replace_with_call,
     unroll_window,
@@ -51,6 +54,7 @@ __all__ = [
     "convolution_to_nhwc",
     "expand_math",
     "linalg_rewrites",
+    "memrefs_to_tensors",
     "outline_ops",
     "replace_with_call",
     "unroll_window",

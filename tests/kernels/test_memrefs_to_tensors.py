@@ -1,0 +1,200 @@
+"""``lhkit.memrefs_to_tensors``: which functions it takes, and that they compute the same."""
+
+import re
+
+import numpy as np
+import pytest
+
+import lhkit
+
+SCHEDULE = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    "lhkit.memrefs_to_tensors"(%functions) : (!transform.any_op) -> ()
+    transform.yield
+  }
+}"""
+M = "memref<12x12xf32>"
+ARGUMENTS = f"(%a: {M}, %b: {M}, %c: {M})"
+ADD = f"linalg.add ins(%a, %b : {M}, {M}) outs(%c : {M})"
+IDENTITY, TURNED = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (j, i)>"
+
+
+def negated(source, to, source_map=IDENTITY):
+    return f"""linalg.generic {{indexing_maps = [{source_map}, {IDENTITY}], iterator_types = ["parallel", "parallel"]}}
+      ins({source} : {M}) outs({to} : {M}) {{
+    ^bb0(%in: f32, %out: f32):
+      %z = arith.negf %in : f32
+      linalg.yield %z : f32
+    }}"""
+
+
+TAKEN = {
+    "product": f"""func.func @f{ARGUMENTS} {{
+  linalg.matmul ins(%a, %b : {M}, {M}) outs(%c : {M})
+  return
+}}""",
+    "in place": f"""func.func @f{ARGUMENTS} {{
+  {negated("%a", "%a")}
+  {negated("%b", "%c")}
+  return
+}}""",
+    "temporary": f"""func.func @f{ARGUMENTS} {{
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : {M}
+  linalg.fill ins(%zero : f32) outs(%t : {M})
+  linalg.matmul ins(%a, %b : {M}, {M}) outs(%t : {M})
+  {negated("%t", "%t")}
+  memref.copy %t, %c : {M} to {M}
+  memref.dealloc %t : {M}
+  return
+}}""",
+    "written, read, and written again": f"""func.func @f{ARGUMENTS} {{
+  {ADD}
+  {negated("%c", "%a")}
+  linalg.add ins(%a, %c : {M}, {M}) outs(%b : {M})
+  linalg.matmul ins(%b, %a : {M}, {M}) outs(%c : {M})
+  return
+}}""",
+    "returned": f"""func.func @f(%a: {M}, %b: {M}) -> {M} {{
+  %t = memref.alloc() : {M}
+  linalg.add ins(%a, %b : {M}, {M}) outs(%t : {M})
+  return %t : {M}
+}}""",
+    "constant": f"""memref.global "private" constant @w : {M} = dense<1.5>
+func.func @f{ARGUMENTS} {{
+  %w = memref.get_global @w : {M}
+  linalg.mul ins(%a, %w : {M}, {M}) outs(%c : {M})
+  return
+}}""",
+    "dynamic": """func.func @f(%a: memref<?x?xf32>, %b: memref<?x?xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = memref.dim %a, %zero : memref<?x?xf32>
+  %n = memref.dim %a, %one : memref<?x?xf32>
+  %t = memref.alloc(%m, %n) : memref<?x?xf32>
+  linalg.exp ins(%a : memref<?x?xf32>) outs(%t : memref<?x?xf32>)
+  linalg.add ins(%a, %t : memref<?x?xf32>, memref<?x?xf32>) outs(%b : memref<?x?xf32>)
+  return
+}""",
+}
+
+CALLED = f"""func.func private @g(%x: {M}, %y: {M}) {{
+  {negated("%x", "%y", TURNED)}
+  return
+}}
+func.func @f{ARGUMENTS} {{
+  func.call @g(%a, %c) : ({M}, {M}) -> ()
+  func.call @g(%c, %b) : ({M}, {M}) -> ()
+  func.call @g(%b, %a) : ({M}, {M}) -> ()
+  return
+}}"""
+
+
+@pytest.mark.parametrize("text", TAKEN.values(), ids=TAKEN)
+@pytest.mark.parametrize("schedule", [SCHEDULE, "cpu.mlir"], ids=["alone", "cpu.mlir"])
+def test_it_computes_the_same_on_tensors(text, schedule):
+    payload = lhkit.load_payload(text)
+    rng = np.random.default_rng(3)
+    arguments = [rng.standard_normal((12, 12), dtype=np.float32) for _ in range(2 if "%c:" not in text else 3)]
+    results = []
+    for each in (None, lhkit.load_schedule(schedule)):
+        kernel = lhkit.compile(payload, each)
+        given = [argument.copy() for argument in arguments]
+        returned = kernel(*given)
+        results.append([*given, *([returned] if isinstance(returned, np.ndarray) else [])])
+    for expected, got in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+    scheduled = lhkit.compile(payload, lhkit.load_schedule(SCHEDULE)).ir("scheduled")
+    assert not re.search(r"linalg\.[^\n]*memref<", scheduled)
+
+
+def test_functions_that_others_call_are_inlined_first():
+    payload = lhkit.load_payload(CALLED)
+    kernel = lhkit.compile(payload, lhkit.load_schedule("cpu.mlir"), function="f")
+    scheduled = kernel.ir("scheduled")
+    assert "materialize_in_destination" in scheduled and not re.search(r"linalg\.[^\n]*memref<", scheduled)
+    a, b, c = (np.full((12, 12), i, np.float32) for i in range(3))
+    a[1] = 7
+    first = a.copy()
+    kernel(a, b, c)
+    # What a call has written is read by the next one.
+    np.testing.assert_array_equal(c, -first.T)
+    np.testing.assert_array_equal(b, first)
+    np.testing.assert_array_equal(a, -first.T)
+
+
+REFUSED = {
+    "swap": (
+        f"""func.func @f{ARGUMENTS} {{
+  %t = memref.alloc() : {M}
+  memref.copy %a, %t : {M} to {M}
+  memref.copy %b, %a : {M} to {M}
+  memref.copy %t, %b : {M} to {M}
+  return
+}}""",
+        "an argument takes the place",
+    ),
+    "loop": (
+        f"""func.func @f{ARGUMENTS} {{
+  %zero = arith.constant 0 : index
+  %x = memref.load %a[%zero, %zero] : {M}
+  memref.store %x, %b[%zero, %zero] : {M}
+  {ADD}
+  return
+}}""",
+        "memref.load uses a memref",
+    ),
+    "part": (
+        f"""func.func @f{ARGUMENTS} {{
+  %p = memref.subview %a[0, 0] [6, 12] [1, 1] : {M} to memref<6x12xf32, strided<[12, 1]>>
+  {ADD}
+  return
+}}""",
+        "memref.subview uses a memref",
+    ),
+    "turned in place": (
+        f"func.func @f{ARGUMENTS} {{\n{negated('%a', '%a', TURNED)}\nreturn\n}}",
+        "reads other elements",
+    ),
+    "constant written": (
+        f"""memref.global "private" constant @w : {M} = dense<1.5>
+func.func @f{ARGUMENTS} {{
+  %w = memref.get_global @w : {M}
+  {negated("%a", "%w")}
+  return
+}}""",
+        "writes a constant",
+    ),
+    "argument returned": (
+        f"func.func @f{ARGUMENTS} -> {M} {{\n{ADD}\nreturn %a : {M}\n}}",
+        "not the function's own",
+    ),
+    "blocks": (f"func.func @f{ARGUMENTS} {{\n{ADD}\ncf.br ^bb1\n^bb1:\nreturn\n}}", "2 blocks"),
+    "called": (
+        f"""func.func private @g(%x: {M}, %y: {M}) {{
+  {negated("%x", "%y", TURNED)}
+  return
+}}
+func.func @f{ARGUMENTS} {{
+  func.call @g(%a, %a) : ({M}, {M}) -> ()
+  return
+}}""",
+        "is called, perhaps with one buffer twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_it_does_not_take_stays_as_it_is(text, why):
+    payload = lhkit.load_payload(text)
+    with pytest.raises(lhkit.LhkitError, match=why):
+        lhkit.compile(payload, lhkit.load_schedule(SCHEDULE), function="f")
+    kernel = lhkit.compile(payload, lhkit.load_schedule("cpu.mlir"), function="f")
+    plain = lhkit.compile(payload, function="f")
+    rng = np.random.default_rng(4)
+    arguments = [rng.standard_normal((12, 12), dtype=np.float32) for _ in range(3)]
+    both = [[argument.copy() for argument in arguments] for _ in range(2)]
+    kernel(*both[0]), plain(*both[1])
+    for got, expected in zip(*both, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
