@@ -207,11 +207,23 @@ def command(
         say(sweep_text(result))
     if best_file is not None and result.best is not None:
         write_text(best_file, result.best_schedule())
+        say(f"lhkit: {best_file} has {_choice(result)}", err=True)
     if table is not None:
         result.save(table)
     if by_payload is not None and result.best is not None:
         result.save_by_payload(by_payload)
     refuse_failed_sweep(result)
+
+
+def _choice(result: SweepResult) -> str:
+    """Return the knobs of the best variant, and what they were chosen by."""
+    values = ", ".join(f"{name} = {value}" for name, value in result.best.knobs) if result.best else ""
+    found = dict(result.confirmations).values()
+    if not found:
+        return f"{values}: the fastest when timed alone"
+    if all(each.is_settled for each in found):
+        return f"{values}: ahead when timed side by side"
+    return f"{values}: the fastest when timed alone, for side by side it is undecided"
 
 
 def _load_payloads(

@@ -56,8 +56,17 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
         raise usage_error(f"{schedule.source} cannot be exported to other programs", "\n".join(found))
     optional = optional_ops(schedule.text)
     libraries = [_without_optional_steps(library, optional) for library in schedule.libraries]
-    alone = _without_optional_steps(schedule, optional)
-    alone = standalone(dataclasses.replace(alone, libraries=tuple(libraries)))
+    alone = dataclasses.replace(_without_optional_steps(schedule, optional), libraries=tuple(libraries))
+    return _in_one_file(alone, worker)
+
+
+def folded_schedule(schedule: Schedule, *, worker: Worker | None = None) -> str:
+    """Return a schedule's text as lhkit runs it, own ops and all: knobs folded, libraries copied in."""
+    return _in_one_file(schedule, worker)
+
+
+def _in_one_file(schedule: Schedule, worker: Worker | None) -> str:
+    alone = standalone(schedule)
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
     if schedule.target_defaults:

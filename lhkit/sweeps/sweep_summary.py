@@ -140,15 +140,19 @@ class SweepResult(Printable):
 
     @public
     def best_schedule(self) -> str:
-        """Return the schedule of the best variant for other programs: MLIR text with the knobs folded in.
+        """Return the schedule of the best variant as it was timed: knobs folded in, libraries copied in.
+
+        Other programs take it if its steps are MLIR's own; else its ``portable_text()`` leaves out what it can.
 
         Raises:
-            UsageError: No variant is ok, or something prevents the export.
+            UsageError: No variant is ok.
         """
+        from lhkit.load.schedule_export import folded_schedule
+
         if self.best is None:
             raise usage_error("the sweep has no best variant", "No variant is ok; look at its failures.")
         names = {knob.name for knob in self.schedule.knobs}
-        return self.schedule.with_knobs({n: v for n, v in self.best.knobs if n in names}).portable_text()
+        return folded_schedule(self.schedule.with_knobs({n: v for n, v in self.best.knobs if n in names}))
 
     @public
     def save(self, path: str | os.PathLike[str]) -> Path:
