@@ -51,12 +51,13 @@
 // lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/four_rows.mlir
+// lhkit: library parts/argmax.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.outline_ops, lhkit.unroll_window, lhkit.winograd_conv2d
+// lhkit: optional lhkit.expand_math, lhkit.outline_ops, lhkit.split_argmax, lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: require tile_f % lanes == 0
