@@ -148,6 +148,7 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
+      transform.include @leave_small_product failures(suppress) (%each) : (!transform.any_op) -> ()
       transform.include @note_dots failures(suppress) (%each, %bf16_dots, %i8_dots)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -497,6 +498,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield %bits : !transform.param<i64>
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
+    transform.include @multiply_matrices_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @multiply_matrices_not_aside(%contraction: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -578,9 +584,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @call_matmul_of_tensors(%product: !transform.any_op {transform.consumed}) {
-    // One on memrefs has no result.
-    // lhkit: allow unused-handle
-    %result = transform.get_result %product[0] : (!transform.any_op) -> !transform.any_value
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%product) : (!transform.any_op) -> !transform.any_op
     %named = transform.structured.specialize %product : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -590,6 +594,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/loop_order.mlir:
+  transform.named_sequence private @has_result_and_is_not_aside(!transform.any_op {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @leave_small_product(!transform.any_op {transform.readonly})
   // In parts/dot_products.mlir:
   transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
