@@ -51,12 +51,14 @@
 // lhkit: library parts/outer_loops.mlir
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/four_rows.mlir
+// lhkit: library parts/argmax.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.unroll_window, lhkit.winograd_conv2d
+// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.unroll_window
+// lhkit: optional lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: require tile_f % lanes == 0
@@ -149,6 +151,7 @@ module attributes {transform.with_named_sequence} {
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
+      transform.include @leave_small_product failures(suppress) (%each) : (!transform.any_op) -> ()
       transform.include @note_dots failures(suppress) (%each, %bf16_dots, %i8_dots)
         : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
       transform.include @multiply_matrices failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -512,6 +515,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield %bits : !transform.param<i64>
   }
   transform.named_sequence private @multiply_matrices(%contraction: !transform.any_op {transform.consumed}) {
+    transform.include @multiply_matrices_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @multiply_matrices_not_aside(%contraction: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -593,9 +601,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @call_matmul_of_tensors(%product: !transform.any_op {transform.consumed}) {
-    // One on memrefs has no result.
-    // lhkit: allow unused-handle
-    %result = transform.get_result %product[0] : (!transform.any_op) -> !transform.any_value
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%product) : (!transform.any_op) -> !transform.any_op
     %named = transform.structured.specialize %product : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -605,6 +611,9 @@ module attributes {transform.with_named_sequence} {
     transform.yield %start : !transform.any_op
   }
 
+  // In parts/loop_order.mlir:
+  transform.named_sequence private @has_result_and_is_not_aside(!transform.any_op {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @leave_small_product(!transform.any_op {transform.readonly})
   // In parts/dot_products.mlir:
   transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})

@@ -158,13 +158,43 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // What a schedule has put aside is marked so.
-  transform.named_sequence private @has_result_and_is_not_aside(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence @has_result_and_is_not_aside(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     %aside = transform.structured.match attributes {aside} in %op : (!transform.any_op) -> !transform.any_op
     %marks = transform.num_associations %aside : (!transform.any_op) -> !transform.param<i64>
     %none = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %same : !transform.any_op
+  }
+  // Put products of up to three rows, columns and steps aside: LLVM unrolls their loops, which takes less time than
+  // copies of them as wide as a vector.
+  transform.named_sequence @leave_small_product(%op: !transform.any_op {transform.readonly}) {
+    transform.include @put_small_product_aside failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @put_small_product_aside(%op: !transform.any_op {transform.readonly}) {
+    %loops, %m, %n, %k = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      %m_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      %n_in = transform.match.structured.dim %linalg[1] : (!transform.any_op) -> !transform.param<i64>
+      %k_in = transform.match.structured.dim %linalg[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %m_in, %n_in, %k_in
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %three = transform.param.constant 3 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %three : !transform.param<i64>
+    %sizes = transform.merge_handles %m, %n, %k : !transform.param<i64>
+    %few = transform.param.constant 3 : i64 -> !transform.param<i64>
+    %most = transform.merge_handles %few, %few, %few : !transform.param<i64>
+    transform.match.param.cmpi le %sizes, %most : !transform.param<i64>
+    // Extents that are not known are below 0.
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %least = transform.merge_handles %none, %none, %none : !transform.param<i64>
+    transform.match.param.cmpi ge %sizes, %least : !transform.param<i64>
+    transform.annotate %op "aside" : !transform.any_op
+    transform.yield
   }
   transform.named_sequence private @has_result(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %result = transform.get_result %op[0] : (!transform.any_op) -> !transform.any_value

@@ -22,6 +22,7 @@ module attributes {transform.with_named_sequence} {
     } : !transform.any_op
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @split_searches failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @reduce_four_rows failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @find_row_values failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @find_row_chains failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -533,6 +534,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // In parts/argmax.mlir:
+  transform.named_sequence private @split_searches(!transform.any_op {transform.readonly})
   // In parts/four_rows.mlir:
   transform.named_sequence private @reduce_four_rows(!transform.any_op {transform.readonly})
   // In parts/loop_order.mlir:

@@ -20,6 +20,7 @@ SCHEDULE = """
 // lhkit: library parts/inner.mlir
 // lhkit: library parts/four_rows.mlir
 // lhkit: library parts/elementwise.mlir
+// lhkit: library parts/argmax.mlir
 // lhkit: library parts/reductions.mlir
 // lhkit: default lanes = vector_bits / 32
 // lhkit: allow zero-match, no-effect, tile-size-too-large

@@ -35,6 +35,17 @@ def test_products_are_sums_of_vectors(name, schedule):
     assert re.search(r"vector\.(fma|outerproduct|contract)", scheduled)
 
 
+@pytest.mark.parametrize(("extent", "is_vector"), [(3, False), (4, True)])
+def test_products_of_few_elements_stay_loops(extent, is_vector, schedule):
+    text = """func.func @f(%a: T, %b: T, %c: T) -> T {
+  %r = linalg.matmul ins(%a, %b : T, T) outs(%c : T) -> T
+  return %r : T
+}""".replace("T", f"tensor<{extent}x{extent}xf32>")
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert ("vector<" in kernel.ir("scheduled")) == is_vector
+    assert lhkit.verify(kernel).ok
+
+
 def test_attention_has_no_more_than_some_rows_of_scores_in_memory(schedule):
     kernel = lhkit.compile(lhkit.payloads.attention(384, 32), schedule, knobs={"rows": 96})
     assert lhkit.verify(kernel).ok

@@ -20,6 +20,8 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
+- ``split_argmax``: ``lhkit.split_argmax``: the place of a row's largest or smallest element is found by as many
+  lanes as a vector has.
 - ``tensor_parts``: Parts of tensors, loops over them and ops by maps, as several rewrites of linalg ops write
   them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
@@ -41,6 +43,7 @@ from lhkit.compiler.ops import (
     memrefs_to_tensors,
     outline_ops,
     replace_with_call,
+    split_argmax,
     unroll_window,
     winograd_conv2d,
 )
@@ -57,6 +60,7 @@ __all__ = [
     "memrefs_to_tensors",
     "outline_ops",
     "replace_with_call",
+    "split_argmax",
     "unroll_window",
     "winograd_conv2d",
 ]
