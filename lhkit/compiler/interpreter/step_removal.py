@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from lhkit.compiler.extension.own_op_failures import failures_set_aside
 from lhkit.compiler.interpreter.application import parse_payload, prepare_application
 from lhkit.compiler.interpreter.effects import add_sequence
-from lhkit.compiler.interpreter.op_identity import address, addresses, ops_under
+from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.parsing import walk
@@ -73,7 +72,7 @@ class _Reduction:
         self._growing = [_VECTORS if "vectorize" in m else _COPIES if "unroll" in m else 0 for m in made]
         self._gone: set[tuple[int, int]] = set()
         self._largest = self._most_ops = -1  # The elements of a vector, and ops, in the whole application
-        self._states = {0: _State(_bytecode(root), [(block.arguments[0], [0])], root)}
+        self._states = {0: _State(bytecode_of(root), [(block.arguments[0], [0])], root)}
         self._seen: dict[int, _State] = {}  # What the last trial had before steps behind the removed ones
         self._met: int | None = None  # The step before which it had what the application has there
         self._wanted = self._applied(self._gone)
@@ -143,7 +142,7 @@ class _Reduction:
             for name in self._ignored:
                 if name in op.attributes:
                     del op.attributes[name]
-        return _bytecode(root)
+        return bytecode_of(root)
 
     def _put(
         self, end: Any, values: dict[Any, Any], gone: set[tuple[int, int]], first: int, probed: Collection[int]
@@ -186,7 +185,7 @@ class _Reduction:
             if any(k is None for k in known):
                 return None
             given.append((value, known))
-        return _State(_bytecode(root), given)
+        return _State(bytecode_of(root), given)
 
     def _is_bounded(self, root: Any, probe: int, *, records: bool) -> bool:
         """Return False for larger vectors than the schedule gives, or many more ops: both take minutes."""
@@ -197,13 +196,3 @@ class _Reduction:
             self._largest, self._most_ops = max(self._largest, largest), max(self._most_ops, len(ops))
             return True
         return largest <= self._largest and len(ops) <= _MOST_GROWTH * self._most_ops
-
-
-def _bytecode(root: Any) -> bytes:
-    """Return a payload as bytecode, which takes a tenth of the time that its text does.
-
-    Version 2 leaves out the order of uses, which texts do not tell either.
-    """
-    written = io.BytesIO()
-    root.write_bytecode(written, 2)
-    return written.getvalue()
