@@ -295,31 +295,25 @@ class _Search:
 
     def _with_knobs(self, draft: Schedule) -> Schedule:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
-        text, script = draft.text, Script(draft.text, self._name)
-        target = self.general.target or None
-        options = self._options(draft)
+        text, options = draft.text, self._options(draft)
         for knob in draft.knobs:
             value = self.general.values[knob.name]
-            if len(options[knob.name]) > 1:
-                listed = ", ".join(map(str, options[knob.name]))
-                text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
-            else:
-                script = Script(text, self._name)
-                try:
-                    text = knob_to_literal(script, knob.name, int(value)).text
+            kept = options[knob.name] or [value]
+            listed = ", ".join(map(str, kept))
+            text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
+            if len(kept) == 1:
+                with contextlib.suppress(LhkitError):  # a step that takes no literal
+                    text = knob_to_literal(Script(text, self._name), knob.name, int(value)).text
                     text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
-                except LhkitError:  # a step that takes no literal
-                    text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
         text = _TYPES.sub(lambda m: f"{m[1]} {m[2]}" if len(m[1] + m[2]) < _WIDTH else m[0], text)
         left_open = _listed(k.name for k in draft.knobs if f'knob<"{k.name}">' in text)
         text = re.sub(r"(?m)^(// Knobs: +).*$", rf"\g<1>{left_open}", text, count=1)
-        return load_schedule(text, name=self._name, target=target, worker=self.worker)
+        return load_schedule(text, name=self._name, target=self.general.target or None, worker=self.worker)
 
     def _options(self, draft: Schedule) -> dict[str, list[KnobValue]]:
         """Return the values of each knob with which the steps apply and leave no more ops as they are."""
         extents = {int(e) for e in re.findall(r"(?<=[<x])\d+(?=x)", self.payload.text)}
-        tried: list[tuple[str, KnobValue]] = []
-        variants: list[Mapping[str, KnobValue]] = [draft.values]
+        tried: dict[tuple[str, KnobValue], Mapping[str, KnobValue]] = {}
         for knob in draft.knobs:
             value = self.general.values[knob.name]
             # Where tiles come out even nothing was peeled: so they must with another value.
@@ -328,10 +322,10 @@ class _Search:
                 if option != value and all(option and not e % int(option) for e in even):
                     with contextlib.suppress(LhkitError):  # one that a requirement excludes
                         changed = dataclasses.replace(draft, settings=((knob.name, option),))
-                        variants.append(application_of(changed).knobs)
-                        tried.append((knob.name, option))
+                        tried[knob.name, option] = application_of(changed).knobs
+        variants = (draft.values, *tried.values())
         self.applications += len(variants)
-        request = CountOps(payload_source(self.payload), application_of(draft), tuple(variants))
+        request = CountOps(payload_source(self.payload), application_of(draft), variants)
         given, *counts = (self.worker or shared_worker()).ask(request).value
         most = _structured_left(given or {})
         holds = {t for t, c in zip(tried, counts, strict=True) if c is not None and _structured_left(c) <= most}

@@ -172,13 +172,10 @@ def apply_schedule(
         ) from None
 
 
-def counts_of_variants(
+def op_counts(
     payload: Source, application: Application, variants: Iterable[Mapping[str, KnobValue]]
 ) -> Iterator[Mapping[str, int] | None]:
-    """Yield how many ops of each name a payload has after a schedule, for each values of its knobs.
-
-    None where the schedule does not apply with these values, or leaves a payload that does not verify.
-    """
+    """Yield how many ops of each name a schedule gives with values of its knobs; None if it does not apply."""
     with new_context():
         given = parse_payload(payload).operation
         for knobs in variants:

@@ -80,12 +80,9 @@ def ops_under(roots: Sequence[Any]) -> list[Any]:
 
 
 def bytecode_of(root: Any) -> bytes:
-    """Return a payload as bytecode, to be compared; it takes a tenth of the time that its text does.
-
-    Version 2 leaves out the order of uses, which texts do not tell either.
-    """
+    """Return a payload as bytecode, to be compared; it takes a tenth of the time that its text does."""
     written = io.BytesIO()
-    root.write_bytecode(written, 2)
+    root.write_bytecode(written, 2)  # the version that leaves out the order of uses, as texts do
     return written.getvalue()
 
 

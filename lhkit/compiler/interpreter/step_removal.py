@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import failures_set_aside
@@ -26,9 +26,8 @@ def removable_steps(
 ) -> list[int]:
     """Return which of some removals, tried in order, leave the payload that a schedule gives as it is.
 
-    Each is tried together with those before it that did. Only the steps behind the first that is left out are
-    applied again, on a copy of the payload as it was before, and only until the payload is again what it was
-    with that step.
+    Each is tried together with those before it that did. The steps behind the first that is left out are
+    applied again, on a copy of the payload as it was before, until it is again what it was with that step.
 
     Args:
         payload: The payload.
@@ -47,13 +46,13 @@ def removable_steps(
         )
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _State:
     """The payload before a step, and what values that are read later point to: ops by number, or attributes."""
 
     bytecode: bytes
     given: list[tuple[Any, list[Any]]]
-    payload: Any = None  # To start from there
+    payload: Any = dataclasses.field(default=None, compare=False)  # To start from there
 
 
 class _Reduction:
@@ -87,6 +86,7 @@ class _Reduction:
             if gone == self._gone or (step, -1) in self._gone:
                 continue
             if step > changed:  # the states behind a step that was left out cannot be started from
+                self._states = {0: self._states[0]}
                 self._applied(self._gone)
                 changed = len(self._steps)
             if self._applied(gone, step, last) == self._wanted:
@@ -97,10 +97,7 @@ class _Reduction:
         return accepted
 
     def _applied(self, gone: set[tuple[int, int]], step: int | None = None, last: int = -1) -> bytes | None:
-        """Return the payload without some steps, the new ones from ``step`` to ``last``, or None.
-
-        Without ``step`` states are recorded.
-        """
+        """Return the payload without some steps (new: ``step`` to ``last``, or states are recorded) or None."""
         self._met, self._seen = None, {}
         first = 0 if step is None else max(n for n, s in self._states.items() if n <= step and s.payload)
         probed = {n for n in self._tried if step is None or (n > last and (n, -1) not in gone)}
@@ -121,16 +118,13 @@ class _Reduction:
                 if number < 0:
                     return self._is_bounded(root, number, records=step is None)
                 found = self._state(number, root, state, values)
-                if step is None and found is not None:
-                    found.payload = root.clone().operation
-                    self._states[number] = found
+                if found is not None and step is None:
+                    self._states[number] = dataclasses.replace(found, payload=root.clone().operation)
+                elif found is not None and found == self._states.get(number):
+                    self._met = number
                 elif found is not None:
-                    known = self._states.get(number)
-                    if known and (known.bytecode, known.given) == (found.bytecode, found.given):
-                        self._met = number
-                        return False
                     self._seen[number] = found
-                return True
+                return self._met is None
 
             with listening(listen), giving(payloads):
                 interpreter.apply_named_sequence(root, sequence, self._home)
