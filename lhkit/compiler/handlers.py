@@ -14,7 +14,7 @@ import numpy as np
 from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
 from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
-from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, op_counts, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
 from lhkit.compiler.interpreter.step_removal import removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
@@ -109,6 +109,7 @@ class Handlers:
             requests.FindRemovable: lambda r: requests.Value(
                 tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
             ),
+            requests.CountOps: lambda r: requests.Value(tuple(op_counts(r.payload, r.application, r.knobs))),
             requests.TrySteps: self._try_steps,
             kernel_requests.Compile: self._compile,
             kernel_requests.Lower: lambda r: requests.Value(

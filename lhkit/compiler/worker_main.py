@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import os
@@ -47,6 +48,7 @@ def _compiler_handlers(send: Send, ask: Ask) -> Handlers:
     _cache_bytecode()
     may_use_matrix_tiles()
     close_sandbox(folders)
+    gc.freeze()  # what is imported stays: the collector need not look through it again and again
     return CompilerHandlers(send, ask)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -51,6 +50,8 @@ def newer_than_tried(version: str) -> bool:
 @functools.cache
 def host_version(host: str) -> str:
     """Return the version of the distribution that holds a host package, or ``unknown``."""
+    import importlib.metadata  # brings all of email along
+
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         if host == "torch_mlir":  # to ask all distributions what they hold takes a third of a second
             return importlib.metadata.version("torch-mlir")

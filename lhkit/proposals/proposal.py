@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from lhkit.load.loader import application_of, as_payload, load_schedule, payload
 from lhkit.load.schedule_export import tunable_text
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError, UsageError, WorkerError, public, usage_error
-from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
@@ -29,7 +30,7 @@ from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, w
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.requests import Apply, FindRemovable, Removal
+from lhkit.worker.requests import Apply, CountOps, FindRemovable, Removal
 
 if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
@@ -294,43 +295,42 @@ class _Search:
 
     def _with_knobs(self, draft: Schedule) -> Schedule:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
-        text, script = draft.text, Script(draft.text, self._name)
-        target = self.general.target or None
-        left = _structured_left(self._applied(draft))
+        text, options = draft.text, self._options(draft)
+        for knob in draft.knobs:
+            value = self.general.values[knob.name]
+            kept = options[knob.name] or [value]
+            listed = ", ".join(map(str, kept))
+            text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
+            if len(kept) == 1:
+                with contextlib.suppress(LhkitError):  # a step that takes no literal
+                    text = knob_to_literal(Script(text, self._name), knob.name, int(value)).text
+                    text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
+        text = _TYPES.sub(lambda m: f"{m[1]} {m[2]}" if len(m[1] + m[2]) < _WIDTH else m[0], text)
+        left_open = _listed(k.name for k in draft.knobs if f'knob<"{k.name}">' in text)
+        text = re.sub(r"(?m)^(// Knobs: +).*$", rf"\g<1>{left_open}", text, count=1)
+        return load_schedule(text, name=self._name, target=self.general.target or None, worker=self.worker)
+
+    def _options(self, draft: Schedule) -> dict[str, list[KnobValue]]:
+        """Return the values of each knob with which the steps apply and leave no more ops as they are."""
         extents = {int(e) for e in re.findall(r"(?<=[<x])\d+(?=x)", self.payload.text)}
+        tried: dict[tuple[str, KnobValue], Mapping[str, KnobValue]] = {}
         for knob in draft.knobs:
             value = self.general.values[knob.name]
             # Where tiles come out even nothing was peeled: so they must with another value.
             even = [e for e in extents if isinstance(value, int) and value and e > value and not e % value]
-            options = [
-                o
-                for o in knob.options
-                if o == value or (all(o and not e % int(o) for e in even) and self._holds(draft, knob, o, left))
-            ]
-            if len(options) > 1:
-                listed = ", ".join(map(str, options))
-                text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{listed}]", text)
-            else:
-                script = Script(text, self._name)
-                try:
-                    text = knob_to_literal(script, knob.name, int(value)).text
-                    text = _REQUIRED.sub(partial(_literal, name=knob.name, value=value), text)
-                except LhkitError:  # a step that takes no literal
-                    text = re.sub(rf'(knob<"{knob.name}">[^\n]* options = )\[[^\]\n]*\]', rf"\1[{value}]", text)
-        text = _TYPES.sub(lambda m: f"{m[1]} {m[2]}" if len(m[1] + m[2]) < _WIDTH else m[0], text)
-        left_open = _listed(k.name for k in draft.knobs if f'knob<"{k.name}">' in text)
-        text = re.sub(r"(?m)^(// Knobs: +).*$", rf"\g<1>{left_open}", text, count=1)
-        return load_schedule(text, name=self._name, target=target, worker=self.worker)
-
-    def _holds(self, draft: Schedule, knob: Knob, value: KnobValue, left: int) -> bool:
-        """Return True if the steps apply with another value, and leave no more ops as they are."""
-        text = with_knobs_set(dataclasses.replace(draft, settings=((knob.name, value),)))
-        knobs = tuple(dataclasses.replace(k, default=value) if k.name == knob.name else k for k in draft.knobs)
-        try:
-            applied = self._applied(dataclasses.replace(draft, text=text, knobs=knobs))
-        except LhkitError:
-            return False
-        return _structured_left(applied) <= left
+            for option in knob.options:
+                if option != value and all(option and not e % int(option) for e in even):
+                    with contextlib.suppress(LhkitError):  # one that a requirement excludes
+                        changed = dataclasses.replace(draft, settings=((knob.name, option),))
+                        tried[knob.name, option] = application_of(changed).knobs
+        variants = (draft.values, *tried.values())
+        self.applications += len(variants)
+        request = CountOps(payload_source(self.payload), application_of(draft), variants)
+        given, *counts = (self.worker or shared_worker()).ask(request).value
+        most = _structured_left(given or {})
+        holds = {t for t, c in zip(tried, counts, strict=True) if c is not None and _structured_left(c) <= most}
+        holds.update((knob.name, self.general.values[knob.name]) for knob in draft.knobs)
+        return {k.name: [o for o in k.options if (k.name, o) in holds] for k in draft.knobs}
 
     def _verified(self, schedule: Schedule) -> Verification | None:
         """Return how the scheduled functions compare with the unscheduled ones; the worst if all are right."""
@@ -382,8 +382,8 @@ def normal_text(text: str, marks: set[str]) -> str:
     return _NAMED.sub(lambda m: numbers.setdefault(m[0], f"{m[0][0]}{len(numbers)}"), text)
 
 
-def _structured_left(text: str) -> int:
-    return len(re.findall(r"(?<![\w.])(?:linalg\.(?!yield|index)\w+|tensor\.pad)\b", text))
+def _structured_left(counts: Mapping[str, int]) -> int:
+    return sum(n for op, n in counts.items() if op.startswith(_STRUCTURED) and not op.startswith(_NO_WORK))
 
 
 def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:

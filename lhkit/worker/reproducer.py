@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import importlib.metadata
 import json
 import math
 import os
@@ -234,6 +233,8 @@ def _write_folder(error: Exception, doing: str, inputs: Mapping[str, bytes]) -> 
 
 
 def _versions() -> dict[str, str]:
+    import importlib.metadata  # brings all of email along
+
     versions = {}
     for name in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -266,6 +266,14 @@ class FindRemovable(Request[Value[tuple[int, ...]]], frozen=True, tag="find_remo
     ignored: tuple[str, ...]  # Attributes of payload ops that do not count
 
 
+class CountOps(Request[Value[tuple[Mapping[str, int] | None, ...]]], frozen=True, tag="count_ops"):
+    """Count ops by name after a schedule with each of some values of its knobs; None if it does not apply."""
+
+    payload: Source
+    application: Application
+    knobs: tuple[Mapping[str, KnobValue], ...]
+
+
 class StepOutcome(msgspec.Struct, frozen=True):
     """The payload after the last step of a schedule."""
 

@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
+
+from lhkit.compiler.interpreter import step_removal
 from lhkit.load.loader import application_of, load_payload, load_schedule, payload_source
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.proposals.straight_line import StraightLine, live_lines, written
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
-from lhkit.worker.requests import FindRemovable
+from lhkit.worker.requests import CountOps, FindRemovable
 
 SCHEDULE = """
 module attributes {transform.with_named_sequence} {
@@ -39,6 +42,53 @@ def test_what_can_be_left_out_is_found_by_applying_the_rest(worker):
     found = worker.ask(FindRemovable(source, application, removals, ("mine",))).value
     assert found == (0, 1, 2)
     assert 2 not in worker.ask(FindRemovable(source, application, removals, ())).value
+
+
+TWICE = SCHEDULE.replace(
+    "    transform.apply_patterns",
+    "    transform.loop.unroll %loops#2 {factor = 2} : !transform.any_op\n"
+    "    transform.apply_cse to %function : !transform.any_op\n"
+    "    transform.apply_cse to %function : !transform.any_op\n"
+    "    transform.apply_patterns",
+    1,
+)
+
+
+@pytest.mark.parametrize("growth", [4, 0])
+def test_a_trial_ends_where_the_payload_is_as_before_or_grows(growth, worker, monkeypatch):
+    ends = []
+
+    class Reduction(step_removal._Reduction):
+        def _applied(self, *arguments):
+            result = super()._applied(*arguments)
+            ends.append(self._met)
+            return result
+
+    monkeypatch.setattr(step_removal, "_Reduction", Reduction)
+    monkeypatch.setattr(step_removal, "_MOST_GROWTH", growth)
+    application = application_of(load_schedule(TWICE, worker=worker))
+    source = payload_source(load_payload("matmul.mlir", worker=worker))
+    # The mark, which is in the payload to its end, and a clean-up where one was.
+    removals = (((3, -1),), ((8, -1),), ((9, 1),))
+    found = step_removal.removable_steps(source, application, removals, ("mine",))
+    assert found == [0, 1, 2][growth == 0 :]
+    assert ends[1] is None and 9 in ends
+
+
+def test_ops_are_counted_for_each_value_of_a_knob(worker):
+    knob = '%n = transform.tune.knob<"n"> = 8 : i64 from options = [8, -1] -> !transform.param<i64>\n'
+    text = SCHEDULE.replace("    %op =", f"    {knob}    %op =").replace("[4, 8, 1]", "[4, %n, 1]")
+    text = text.replace(
+        "tile_sizes [4, %n, 1]\n      : (!transform.any_op)",
+        "tile_sizes [4, %n, 1]\n      : (!transform.any_op, !transform.param<i64>)",
+    )
+    application = application_of(load_schedule(text, worker=worker))
+    source = payload_source(load_payload("matmul.mlir", worker=worker))
+    request = CountOps(source, application, ({"n": 8}, {"n": 0}, {"n": -1}))
+    vectors, loops, refused = worker.ask(request).value
+    assert vectors["scf.for"] == 3 and "linalg.matmul" not in vectors
+    assert loops["scf.for"] == 2
+    assert refused is None
 
 
 def test_a_trace_without_idle_steps_is_written_out_the_same(worker):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.capabilities import match_attributes
 from lhkit.compiler.ir.functions import function_type, symbol_name
 from lhkit.model.errors import Diagnostic, FailureKind, LhkitError, UsageError, error_for, usage_error
+from lhkit.model.knob import KnobValue
 from lhkit.model.pass_policy import (
     ALLOWED_PASSES,
     APPLY_PASS,
@@ -168,6 +170,24 @@ def apply_schedule(
         raise error_for(
             parsing.failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")
         ) from None
+
+
+def op_counts(
+    payload: Source, application: Application, variants: Iterable[Mapping[str, KnobValue]]
+) -> Iterator[Mapping[str, int] | None]:
+    """Yield how many ops of each name a schedule gives with values of its knobs; None if it does not apply."""
+    with new_context():
+        given = parse_payload(payload).operation
+        for knobs in variants:
+            _module, home, entry = prepare_application(dataclasses.replace(application, knobs=knobs))
+            forget_failures()
+            applied = given.clone().operation
+            try:
+                interpreter.apply_named_sequence(applied, entry, home)
+                applied.verify()
+                yield Counter(op.name for op in parsing.walk(applied))
+            except (ValueError, ir.MLIRError):
+                yield None
 
 
 def prepare_application(application: Application) -> Prepared:

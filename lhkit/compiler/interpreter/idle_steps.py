@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lhkit.compiler.interpreter.op_identity import address, addresses
+from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of
 from lhkit.compiler.interpreter.probes import (
     insert_probe,
     kind_of,
@@ -94,7 +94,7 @@ class _Observed:
         self._payload = payload
         self._gaps: list[tuple[_Block, int]] = []
         self._running: list[_Block] = []
-        self._before: str | None = None
+        self._before: bytes | None = None
         self.probes: list[Any] = []
         for block in [b for s in sequences for b in _blocks_in(s)]:
             ops = [o.operation for o in block.operations]
@@ -113,9 +113,9 @@ class _Observed:
         if at == 0:
             self._running.append(block)
         elif self._before is not None and block.ops[at - 1].name in _MAY_DO_NOTHING:
-            text = str(self._payload)
-            self._note_work(text != self._before)
-            self._before = text
+            now = bytecode_of(self._payload)
+            self._note_work(now != self._before)
+            self._before = now
         block.running = block.ops[at] if at < len(block.ops) else None
         op = block.running
         if op is None or op.name in _LOOKS:
@@ -126,7 +126,7 @@ class _Observed:
             return True
         self.ran.add(address(op))
         if op.name in _MAY_DO_NOTHING:
-            self._before = self._before or str(self._payload)
+            self._before = self._before or bytecode_of(self._payload)
         elif op.name not in _CALLS and not op.name.startswith(_ASKS):
             self._before = None
             self._note_work(True)

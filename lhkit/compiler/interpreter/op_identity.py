@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,6 +77,13 @@ def ops_under(roots: Sequence[Any]) -> list[Any]:
     for root in roots:
         root.walk(visit, ir.WalkOrder.PRE_ORDER)
     return ops
+
+
+def bytecode_of(root: Any) -> bytes:
+    """Return a payload as bytecode, to be compared; it takes a tenth of the time that its text does."""
+    written = io.BytesIO()
+    root.write_bytecode(written, 2)  # the version that leaves out the order of uses, as texts do
+    return written.getvalue()
 
 
 class Identities:

@@ -82,11 +82,10 @@ def load_probe(context: Any) -> None:
 
 
 def insert_probe(before: Any, number: int) -> Any:
-    """Insert a probe before a transform op, in place, and return it."""
+    """Insert a probe before a transform op, or at an insertion point, and return it."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
-    return ir.Operation.create(
-        PROBE, attributes={"number": attribute}, loc=ir.Location.unknown(), ip=ir.InsertionPoint(before)
-    )
+    place = before if isinstance(before, ir.InsertionPoint) else ir.InsertionPoint(before)
+    return ir.Operation.create(PROBE, attributes={"number": attribute}, loc=ir.Location.unknown(), ip=place)
 
 
 def kind_of(type_: Any) -> HandleKind:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import failures_set_aside
 from lhkit.compiler.interpreter.application import parse_payload, prepare_application
 from lhkit.compiler.interpreter.effects import add_sequence
-from lhkit.compiler.interpreter.op_identity import address, ops_under
+from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
-from lhkit.compiler.ir.bindings import interpreter, ir, new_context
+from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.parsing import walk
 from lhkit.worker.requests import LEFT_OUT_TOO, Application, Removal, Source
 
 _NAME = "__lhkit_removal"
+_MOST_GROWTH = 4  # How many times as many payload ops a trial may have as the schedule ever has
+_VECTORS, _COPIES = -1, -2  # Numbers of probes behind steps that make large vectors, or many ops
 
 
 def removable_steps(
@@ -24,8 +26,8 @@ def removable_steps(
 ) -> list[int]:
     """Return which of some removals, tried in order, leave the payload that a schedule gives as it is.
 
-    Each is tried together with those before it that did. Only the steps behind the first that is left out are
-    applied again, on a copy of the payload as it was before.
+    Each is tried together with those before it that did. The steps behind the first that is left out are
+    applied again, on a copy of the payload as it was before, until it is again what it was with that step.
 
     Args:
         payload: The payload.
@@ -37,18 +39,20 @@ def removable_steps(
     with new_context() as context, ir.Location.unknown(), failures_set_aside():
         load_probe(context)
         root = parse_payload(payload).operation
+        passmanager.PassManager.parse("any(strip-debuginfo)").run(root)  # the same payload from another place
         _module, home, entry = prepare_application(application)
         return _Reduction(root, home, entry, {step for r in removals for step, _ in r}, ignored).try_all(
             removals
         )
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _State:
-    """The payload before a step; what values that are read later point to: ops by number, or attributes."""
+    """The payload before a step, and what values that are read later point to: ops by number, or attributes."""
 
-    payload: Any
+    bytecode: bytes
     given: list[tuple[Any, list[Any]]]
+    payload: Any = dataclasses.field(default=None, compare=False)  # To start from there
 
 
 class _Reduction:
@@ -63,32 +67,40 @@ class _Reduction:
         self._defined = {r: n for n, step in enumerate(self._steps) for r in step.results}
         self._reads = [{v for op in (s, *walk(s)) for v in op.operands} for s in self._steps]
         self._last_read = {v: n for n, read in enumerate(self._reads) for v in read}
+        made = [{op.name.rpartition(".")[2] for op in (s, *walk(s))} for s in self._steps]
+        self._growing = [_VECTORS if "vectorize" in m else _COPIES if "unroll" in m else 0 for m in made]
         self._gone: set[tuple[int, int]] = set()
-        self._largest = -1  # The elements of a vector; larger ones would be cut apart for minutes
-        self._states = {0: _State(root, [(block.arguments[0], [0])])}
+        self._largest = self._most_ops = -1  # The elements of a vector, and ops, in the whole application
+        self._states = {0: _State(bytecode_of(root), [(block.arguments[0], [0])], root)}
+        self._seen: dict[int, _State] = {}  # What the last trial had before steps behind the removed ones
+        self._met: int | None = None  # The step before which it had what the application has there
         self._wanted = self._applied(self._gone)
 
     def try_all(self, removals: Sequence[Removal]) -> list[int]:
         """Return the numbers of the removals that change nothing."""
-        accepted, before = [], -1
+        accepted: list[int] = []
+        changed = len(self._steps)
         for number, removal in enumerate(removals):
             gone = self._gone | {*removal}
-            step = min(step for step, _ in removal)
+            step, last = min(removal)[0], max(removal)[0]
             if gone == self._gone or (step, -1) in self._gone:
                 continue
-            if step > before >= 0:  # the states behind a step that was left out are no longer those there
+            if step > changed:  # the states behind a step that was left out cannot be started from
+                self._states = {0: self._states[0]}
                 self._applied(self._gone)
-            before = step
-            if self._applied(gone, step) == self._wanted:
-                self._gone = gone
+                changed = len(self._steps)
+            if self._applied(gone, step, last) == self._wanted:
+                self._gone, changed = gone, step
                 accepted.append(number)
-                for behind in [n for n in self._states if n > step]:
-                    del self._states[behind]
+                same = len(self._steps) if self._met is None else self._met
+                self._states = {n: x for n, x in self._states.items() if n <= step or n >= same} | self._seen
         return accepted
 
-    def _applied(self, gone: set[tuple[int, int]], step: int | None = None) -> str | None:
-        """Return the payload without some steps, or None; without ``step`` states are recorded."""
-        first = 0 if step is None else max(n for n in self._states if n <= step)
+    def _applied(self, gone: set[tuple[int, int]], step: int | None = None, last: int = -1) -> bytes | None:
+        """Return the payload without some steps (new: ``step`` to ``last``, or states are recorded) or None."""
+        self._met, self._seen = None, {}
+        first = 0 if step is None else max(n for n, s in self._states.items() if n <= step and s.payload)
+        probed = {n for n in self._tried if step is None or (n > last and (n, -1) not in gone)}
         root = self._states[first].payload.clone().operation
         ops = ops_under([root])
         sequence = add_sequence(_NAME, [ir.Type.parse("!transform.any_op")], self._home.regions[0].blocks[0])
@@ -99,34 +111,42 @@ class _Reduction:
             for value, refers in self._states[first].given:
                 values[value] = ir.Operation.create(GIVEN, results=[value.type], ip=end).results[0]
                 payloads.append([ops[r] if isinstance(r, int) else r for r in refers])
-            if not self._put(end, values, gone, first, records=step is None):
+            if not self._put(end, values, gone, first, probed):
                 return None
 
             def listen(number: int, state: Any) -> bool:
                 if number < 0:
-                    return self._has_fitting_vectors(root, records=step is None)
-                self._record(number, root, state, values)
-                return True
+                    return self._is_bounded(root, number, records=step is None)
+                found = self._state(number, root, state, values)
+                if found is not None and step is None:
+                    self._states[number] = dataclasses.replace(found, payload=root.clone().operation)
+                elif found is not None and found == self._states.get(number):
+                    self._met = number
+                elif found is not None:
+                    self._seen[number] = found
+                return self._met is None
 
             with listening(listen), giving(payloads):
                 interpreter.apply_named_sequence(root, sequence, self._home)
         except (ValueError, ir.MLIRError):
-            return None
+            return None if self._met is None else self._wanted
         finally:
             sequence.erase()
         for op in ops_under([root]) if self._ignored else ():
             for name in self._ignored:
                 if name in op.attributes:
                     del op.attributes[name]
-        return str(root)
+        return bytecode_of(root)
 
     def _put(
-        self, end: Any, values: dict[Any, Any], gone: set[tuple[int, int]], first: int, *, records: bool
+        self, end: Any, values: dict[Any, Any], gone: set[tuple[int, int]], first: int, probed: Collection[int]
     ) -> bool:
         """Add copies of the steps that are left; False if one reads what is gone."""
         lost: set[Any] = set()
         for number, step in list(enumerate(self._steps))[first:]:
             read = self._reads[number]
+            if number in probed:
+                insert_probe(end, number)
             if (number, -1) in gone or read & lost:
                 if (number, -1) not in gone and step.name not in LEFT_OUT_TOO:
                     return False
@@ -141,32 +161,32 @@ class _Reduction:
                 for value in read & values.keys():
                     op.replace_uses_of_with(value, values[value])
             values.update(zip(step.results, copy.results, strict=True))
-            if records and number in self._tried:
-                insert_probe(copy, number)
-            if any(op.name.endswith(".vectorize") for op in (step, *walk(step))):
-                insert_probe(probe := ir.Operation.create("transform.yield", ip=end), -1)
-                probe.erase()
+            if self._growing[number]:
+                insert_probe(end, self._growing[number])
         ir.Operation.create("transform.yield", ip=end)
         return True
 
-    def _record(self, number: int, root: Any, state: Any, values: dict[Any, Any]) -> None:
-        """Record the payload before a step; not where values of payload are read later."""
-        numbers = {address(op): n for n, op in enumerate(ops_under([root]))}
+    def _state(self, number: int, root: Any, state: Any, values: dict[Any, Any]) -> _State | None:
+        """Return the payload before a step; None where values of payload are read later."""
+        numbers = {at: n for n, at in enumerate(addresses(ops_under([root])))}
         given = []
         for value in [v for v in values if self._defined.get(v, -1) < number <= self._last_read.get(v, -1)]:
             kind, here = kind_of(value.type), values[value]
             if kind == "value":
-                return
+                return None
             refers = state.get_params(here) if kind == "param" else state.get_payload_ops(here)
             known = [r if kind == "param" else numbers.get(address(r)) for r in refers]
             if any(k is None for k in known):
-                return
+                return None
             given.append((value, known))
-        self._states[number] = _State(root.clone().operation, given)
+        return _State(bytecode_of(root), given)
 
-    def _has_fitting_vectors(self, root: Any, *, records: bool) -> bool:
-        types = (r.type for op in ops_under([root]) for r in op.results)
+    def _is_bounded(self, root: Any, probe: int, *, records: bool) -> bool:
+        """Return False for larger vectors than the schedule gives, or many more ops: both take minutes."""
+        ops = ops_under([root])
+        types = (r.type for op in (ops if probe == _VECTORS else ()) for r in op.results)
         largest = max((math.prod(t.shape) for t in types if isinstance(t, ir.VectorType)), default=0)
         if records:
-            self._largest = max(self._largest, largest)
-        return largest <= self._largest
+            self._largest, self._most_ops = max(self._largest, largest), max(self._most_ops, len(ops))
+            return True
+        return largest <= self._largest and len(ops) <= _MOST_GROWTH * self._most_ops
