@@ -92,22 +92,21 @@ module attributes {transform.with_named_sequence} {
     %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %winograd = transform.tune.knob<"winograd"> = 1 : i64 from options = [0, 1] -> !transform.param<i64>
 
-    %inlined = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
-    transform.include @generalize_named_ops failures(propagate) (%inlined) : (!transform.any_op) -> ()
-    transform.include @take_tensors failures(propagate) (%inlined) : (!transform.any_op) -> ()
+    transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
-    transform.include @convolutions_of_images failures(propagate) (%inlined) : (!transform.any_op) -> ()
-    %windows = transform.include @convolutions_to_contractions failures(propagate) (%inlined, %window_elements)
+    transform.include @convolutions_of_images failures(propagate) (%root) : (!transform.any_op) -> ()
+    %windows = transform.include @convolutions_to_contractions failures(propagate) (%root, %window_elements)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.include @schedule_images_apart failures(propagate) (%inlined, %tile_w, %tile_f, %narrow_tile_m, %lanes, %lanes_64, %winograd)
+    transform.include @schedule_images_apart failures(propagate) (%root, %tile_w, %tile_f, %narrow_tile_m, %lanes, %lanes_64, %winograd)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>) -> ()
-    transform.include @unroll_windows failures(propagate) (%inlined) : (!transform.any_op) -> ()
+    transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
     // bits, where that is exact.
-    %of_floats = transform.collect_matching @is_narrow_contraction in %inlined : (!transform.any_op) -> !transform.any_op
-    %of_integers = transform.collect_matching @is_integer_contraction in %inlined : (!transform.any_op) -> !transform.any_op
+    %of_floats = transform.collect_matching @is_narrow_contraction in %root : (!transform.any_op) -> !transform.any_op
+    %of_integers = transform.collect_matching @is_integer_contraction in %root : (!transform.any_op) -> !transform.any_op
     %narrow = transform.merge_handles %of_floats, %of_integers : !transform.any_op
     transform.foreach %narrow : !transform.any_op {
     ^bb0(%each: !transform.any_op):
@@ -117,13 +116,13 @@ module attributes {transform.with_named_sequence} {
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
     // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
-    %found = transform.include @find_contractions failures(propagate) (%inlined) : (!transform.any_op) -> !transform.any_op
+    %found = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
     %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
-    %function = transform.structured.match ops{["func.func"]} in %inlined : (!transform.any_op) -> !transform.any_op
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
-    %payload = transform.apply_registered_pass "inline" to %inlined : (!transform.any_op) -> !transform.any_op
+    %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
 
     // Attention goes by rows of queries, whatever computes its operands.
     transform.include @find_attention failures(propagate) (%payload) : (!transform.any_op) -> ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ir.functions import calls_of, symbol_name
+from lhkit.compiler.ir.functions import called_by, calls_of, symbol_name
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ops.tensor_parts import dim_expr, generic
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
@@ -31,7 +31,7 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
         bufferization.materialize_in_destination %1 in restrict writable %c
 
     Bufferization computes in the same buffers again. Those that a function allocates become tensors. Arguments
-    are taken to be buffers apart, as they are in lhkit's kernels.
+    are taken to be buffers apart, as they are in lhkit's kernels; calls in the same module are checked for it.
 
     Args:
         target: Functions; those without memrefs stay as they are. Handles lose the ops that are rewritten.
@@ -40,8 +40,8 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
     Raises:
         SilenceableError: Something else than an op of linalg, a copy, a deallocation or a return uses a memref;
             an op reads other elements of a memref than it writes; a constant is written, an argument returned,
-            or one argument copied into another and written; or the function is called with memrefs: the pass
-            ``inline`` goes before. Nothing was changed then.
+            or one argument copied into another and written; a call may pass one buffer twice, or is not the
+            only one of its function that passes memrefs. Nothing was changed then.
     """
     functions = [op.operation for op in target]
     chosen = [f for f in functions if any(map(_is_memref, _values_in(f)))]
@@ -90,10 +90,16 @@ def _check(function: Any) -> None:
         if (why := _why_not(op)) is not None:
             raise SilenceableError(f"{op.name} {why}", at=op)
     _check_ends(function)
-    if any(map(_is_memref, (v for call in calls_of(function) for v in call.operands))):
-        raise SilenceableError(
-            f"@{symbol_name(function)} is called, perhaps with one buffer twice", at=function
-        )
+    for call in calls_of(function):
+        given = [v for v in call.operands if _is_memref(v)]
+        apart = all(_defined_by(v) in ("", *_BUFFERS) for v in given)
+        if not apart or any(given.count(v) > 1 for v in given):
+            raise SilenceableError(f"@{symbol_name(function)} may be given one buffer twice", at=call)
+        # Inlined, each call would read buffers as tensors for itself, which bufferization takes to be apart.
+        caller = call.parent.operation
+        beside = [op for op in walk(caller) if called_by(op) is not None and any(map(_is_memref, op.operands))]
+        if len(beside) > 1 or caller.name != "func.func" or calls_of(caller):
+            raise SilenceableError(f"@{symbol_name(function)} is called beside others, or in a loop", at=call)
 
 
 def _why_not(op: Any) -> str | None:
