@@ -28,6 +28,7 @@ from lhkit.cli.options import (
     limit_options,
     load_all_scheduled,
     microkernel_option,
+    reference_option,
     schedule_options,
 )
 from lhkit.cli.terminal import failures_as_json, say, write_json, write_text
@@ -38,6 +39,7 @@ from lhkit.load.loader import load_payload
 from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.measurement import Comparison
+from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -115,6 +117,13 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 )
 @function_option
 @click.option(
+    "--unscheduled/--no-unscheduled",
+    "with_unscheduled",
+    default=True,
+    help="Time the payload without a schedule too, which takes long where it is slow.",
+)
+@reference_option
+@click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
@@ -152,6 +161,8 @@ def command(
     payload: str | None,
     schedules: tuple[str, ...],
     function: str | None,
+    reference: str | None,
+    with_unscheduled: bool,
     threads: int,
     json_file: str | None,
     out: Path | None,
@@ -181,7 +192,10 @@ def command(
     scheduling = {name: options.pop(name) for name in SCHEDULING}
     failed = functools.partial(failed_bench_to_json, payload, seed)
     with closing(Worker(limits, threads=threads)) as worker, failures_as_json(json_file, failed):
-        kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
+        loaded = load_payload(Path(payload), reference=reference, worker=worker, limits=limits)
+        kernels = _compile(loaded, schedules, function, microkernels, worker, limits, scheduling)
+        if not with_unscheduled and len(kernels) > 1:
+            del kernels["unscheduled"]
         comparison = measure_with_bar(kernels, seed=seed, limits=limits, **options)
     write_json(json_file, bench_to_json(comparison))
     if out is not None:
@@ -194,7 +208,7 @@ def command(
 
 
 def _compile(
-    payload_path: str,
+    payload: Payload,
     schedule_paths: tuple[str, ...],
     function: str | None,
     microkernels: dict[str, str],
@@ -203,7 +217,6 @@ def _compile(
     scheduling: dict[str, Any],
 ) -> dict[str, Kernel]:
     """Return the kernels by name: ``unscheduled``, then the stem of each schedule."""
-    payload = load_payload(Path(payload_path), worker=worker, limits=limits)
     name = payload.function(function).name
     schedules = load_all_scheduled(schedule_paths, worker=worker, limits=limits, **scheduling)
     if microkernels and not schedules:

@@ -52,6 +52,12 @@ function_option = click.option(
     "--function", metavar="NAME", help="Function to run; needed where the payload has several."
 )
 
+reference_option = click.option(
+    "--reference",
+    metavar="FILE.py:NAME",
+    help="NumPy function that computes the same, to check results by and to time beside; the file is run.",
+)
+
 
 def json_option(what: str) -> Callable[[F], F]:
     """Return the option ``--json``; the command gets it as ``json_file``."""

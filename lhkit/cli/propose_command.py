@@ -55,7 +55,13 @@ def command(payload: str, output: str, target: str | None, sweep: float | None) 
         from lhkit.cli.sweep_command import run_with_bars
 
         run_sweep = run_with_bars
-    proposal = propose(payload, target, sweep=sweep, run_sweep=run_sweep)
+    proposal = propose(
+        payload,
+        target,
+        sweep=sweep,
+        run_sweep=run_sweep,
+        progress=lambda stage: say(f"lhkit: {stage} …", err=True),
+    )
     write_text(output, proposal.text)
     for line in proposal.lines:
         say(f"lhkit: {line}", err=True)

@@ -22,6 +22,7 @@ from lhkit.cli.options import (
     limit_options,
     load_scheduled,
     microkernel_option,
+    reference_option,
     schedule_options,
 )
 from lhkit.cli.terminal import check_single_stdout, failures_as_json, say, write_json
@@ -58,6 +59,7 @@ class _Run:
 @click.argument("payload")
 @click.argument("schedule", required=False)
 @function_option
+@reference_option
 @click.option(
     "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
 )
@@ -119,6 +121,7 @@ def _run(
     schedule_path: str | None,
     *,
     function: str | None,
+    reference: str | None,
     args: tuple[str, ...],
     size: int,
     seed: int,
@@ -126,7 +129,7 @@ def _run(
     limits: Limits,
     **scheduling: Any,
 ) -> _Run:
-    payload = load_payload(Path(payload_path), limits=limits)
+    payload = load_payload(Path(payload_path), reference=reference, limits=limits)
     chosen = payload.function(function)
     if len(args) > len(chosen.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(chosen.arguments)} taken by {chosen.describe()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -60,12 +61,13 @@ def tune_knobs(
     )
     with contextlib.suppress(KeyboardInterrupt):
         run(found)
-    tried = f"{len(found.records)} variants in {seconds:.3g} s"
+    whole = math.prod(len(knob.options) for knob in schedule.knobs if knob.options)
+    tried = f"{len(found.records)} of {whole} variants in {seconds:.3g} s"
     names = {knob.name for knob in schedule.knobs}
     own = {r.key: {name: value for name, value in r.knobs if name in names} for r in found.records}
     chosen, gain, how = _winner(found, own, schedule)
     if chosen is None:
-        return schedule, f"No other values of the knobs are faster ({tried})."
+        return schedule, f"No other values of the knobs were found to be faster ({tried})."
     text = with_knobs_set(dataclasses.replace(schedule, settings=tuple(own[chosen].items())))
     tuned = load_schedule(text, name=schedule.source, target=schedule.target or None, worker=worker)
     faster = f", {gain:.2f} times as fast as before" if gain else ""

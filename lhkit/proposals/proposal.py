@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
 from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
-from lhkit.load.schedule_export import tunable_text
+from lhkit.load.schedule_export import apply_portable, tunable_text
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError, UsageError, WorkerError, public, usage_error
 from lhkit.model.knob import KnobValue
@@ -112,6 +112,7 @@ def propose(
     *,
     sweep: float | None = None,
     run_sweep: Callable[[Sweep], None] | None = None,
+    progress: Callable[[str], None] | None = None,
     worker: Worker | None = None,
 ) -> Proposal:
     """Return a first schedule for a payload: what ``cpu.mlir`` does with it, written out, applied and verified.
@@ -125,6 +126,7 @@ def propose(
         sweep: Seconds in which the knobs that are left are tuned by a sweep, one after the other; without, they
             have the defaults of ``cpu.mlir``. An interrupt ends it, and the best values so far are taken.
         run_sweep: What runs that sweep, to show how far it is; default: nothing is shown.
+        progress: Is told what is done next, a few words at a time.
         worker: Another worker than the session's.
 
     Returns:
@@ -139,7 +141,7 @@ def propose(
         raise usage_error(f"sweep={sweep}: no time to try anything", "Give a number of seconds above 0.")
     payload = as_payload(payload, worker)
     general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
-    return _Search(payload, general, worker).proposal(sweep, run_sweep)
+    return _Search(payload, general, worker, progress or (lambda stage: None)).proposal(sweep, run_sweep)
 
 
 def _verdict(verification: Verification | None) -> str:
@@ -151,8 +153,11 @@ def _verdict(verification: Verification | None) -> str:
 class _Search:
     """Looks for the text of a proposal by applying candidates."""
 
-    def __init__(self, payload: Payload, general: Schedule, worker: Worker | None) -> None:
-        self.payload, self.general, self.worker = payload, general, worker
+    def __init__(
+        self, payload: Payload, general: Schedule, worker: Worker | None, progress: Callable[[str], None]
+    ) -> None:
+        self.payload, self.general, self.worker, self.progress = payload, general, worker, progress
+        progress(f"applying {_FOR_ANY}")
         self.applications = 1
         self.requirements = requirements_of(general)
         self.trace = trace_working_steps(payload, general, worker)
@@ -171,6 +176,8 @@ class _Search:
             run = run_sweep or run_in_thread
             schedule, tuned = tune_knobs(self.payload, schedule, seconds, worker=self.worker, run=run)
             self.notes.append(tuned)
+        schedule = self._without_false_claim(schedule)
+        self.progress("verifying it against the unscheduled payload")
         verification = self._verified(schedule)
         if verification is not None and not verification.ok:
             message = f"{schedule.source} changes what {self.payload.source} computes"
@@ -199,6 +206,7 @@ class _Search:
             live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
             lines = live(straight.lines)
             if is_same(lines):
+                self.progress("leaving out steps that it does not need")
                 shorter = smaller(lines, live, straight.root, is_same, self._removable)
                 # What was marked for steps that are left out may have handles without marks now.
                 again = self._again(shorter)
@@ -209,6 +217,18 @@ class _Search:
                 return self._with_knobs(self._loadable(lines))
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
+
+    def _without_false_claim(self, schedule: Schedule) -> Schedule:
+        """Return a schedule that calls ops of lhkit optional only if the other steps apply without them."""
+        claims = list(_OPTIONAL.finditer(schedule.text))
+        if len(claims) != 1:  # none, or those of cpu.mlir itself
+            return schedule
+        try:
+            apply_portable(self.payload, schedule, worker=self.worker)
+        except LhkitError:
+            self.notes.append(f"other programs cannot apply it: steps need those of {claims[0][1]}")
+            return dataclasses.replace(schedule, text=schedule.text.replace(claims[0][0], "", 1))
+        return schedule
 
     def _again(self, lines: list[Line]) -> list[Line]:
         """Return lines as they are written after tracing them."""
@@ -295,6 +315,7 @@ class _Search:
 
     def _with_knobs(self, draft: Schedule) -> Schedule:
         """Return the parsed schedule; options of its knobs that this structure does not allow are left out."""
+        self.progress("trying values of its knobs")
         text, options = draft.text, self._options(draft)
         for knob in draft.knobs:
             value = self.general.values[knob.name]
@@ -362,6 +383,7 @@ _UNVERIFIED = "not verified yet."
 _DOT_PRODUCT = re.compile(r"attrs = +\{[^\n]*\bdot_products\b")
 _TYPES = re.compile(r"^( +[^/\n]*[^/{\s])\n +(: \(.*)$", re.MULTILINE)  # of a step, in a line of their own
 _WIDTH = 140  # What fits is on one line
+_OPTIONAL = re.compile(r"^// lhkit: optional (.*)\n", re.MULTILINE)
 _REQUIRED = re.compile(r"^(// lhkit: require ).*\n", re.MULTILINE)
 _NAMED = re.compile(r"%[\w$.-]+|\^bb\d+")
 

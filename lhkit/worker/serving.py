@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import signal
 import sys
 import traceback
@@ -170,6 +171,12 @@ def _c_library() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
+# What the bindings print after a schedule has applied in which a failure without a message was suppressed.
+_EMPTY_DIAGNOSTIC = re.compile(
+    r'Diagnostic generated while applying transform\.named_sequence:\n(?:at loc\("[^"\n]*":\d+:\d+\): ?)+\n?'
+)
+
+
 def _take_output(log: Path) -> str:
     """Return what was printed since the last request, and empty the log."""
     sys.stdout.flush()
@@ -185,5 +192,5 @@ def _take_output(log: Path) -> str:
         data = file.read(_MOST_OUTPUT_BYTES)
         cut = file.read(1)
         file.truncate(0)
-    text = data.decode(errors="replace")
+    text = _EMPTY_DIAGNOSTIC.sub("", data.decode(errors="replace"))
     return text + "\n… the rest was cut\n" if cut else text

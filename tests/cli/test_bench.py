@@ -129,3 +129,16 @@ def test_json_can_go_to_standard_output_alone(folder, capsys):
     assert run_program(["bench", str(folder / "small.mlir"), *QUICK, "--json", "-"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [e["name"] for e in data["entries"]] == ["unscheduled"]
+
+
+def test_a_reference_is_timed_beside_and_the_unscheduled_payload_may_be_left_out(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    Path("ref.py").write_text("def same(a):\n    return a.copy()\ndef other(a):\n    return a + 1\n")
+    arguments = ["small.mlir", "tile.mlir", "--reference", "ref.py:same"]
+    assert run_program(["bench", *arguments, "--no-unscheduled", *QUICK, "--json", "timed.json"]) == 0
+    names = [e["name"] for e in json.loads(Path("timed.json").read_text())["entries"]]
+    assert names == ["NumPy", "tile"]
+    assert run_program(["run", *arguments]) == 0
+    assert "right, against NumPy" in capsys.readouterr().out
+    assert run_program(["run", "small.mlir", "--reference", "ref.py:other"]) == 1
+    assert "differs" in capsys.readouterr().err

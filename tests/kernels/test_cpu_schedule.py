@@ -88,3 +88,7 @@ def test_ops_that_are_equal_but_for_their_operands_are_put_aside_once(worker):
     assert re.findall(r"(?<!call )@aside_\d(?=\(%arg0)", scheduled) == ["@aside_0", "@aside_1"]
     assert re.findall(r"call @(aside_\d)", scheduled) == ["aside_0", "aside_0", "aside_1"]
     assert lhkit.verify(kernel).ok
+
+
+def test_failures_that_are_suppressed_print_nothing():
+    assert lhkit.compile(lhkit.load_payload("matmul.mlir"), lhkit.load_schedule("cpu.mlir")).output == ""

@@ -33,6 +33,34 @@ func.func @f(%a: tensor<3x40x33xf32>, %b: tensor<3x50x40xf32>) -> tensor<3x33x50
   return %r : tensor<3x33x50xf32>
 }
 """
+TWO_LAYERS = """
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+#i = affine_map<(m, n) -> (m, n)>
+func.func @f(%x: tensor<24x32xf32>, %w: tensor<40x32xf32>, %v: tensor<40x16xf32>) -> tensor<24x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<24x40xf32>
+  %e2 = tensor.empty() : tensor<24x16xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%e : tensor<24x40xf32>) -> tensor<24x40xf32>
+  %fill2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<24x16xf32>) -> tensor<24x16xf32>
+  %h = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<24x32xf32>, tensor<40x32xf32>) outs(%fill : tensor<24x40xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<24x40xf32>
+  %g = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel", "parallel"]}
+    ins(%h : tensor<24x40xf32>) outs(%e : tensor<24x40xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %n = math.tanh %a : f32
+    linalg.yield %n : f32
+  } -> tensor<24x40xf32>
+  %r = linalg.matmul ins(%g, %v : tensor<24x40xf32>, tensor<40x16xf32>) outs(%fill2 : tensor<24x16xf32>) -> tensor<24x16xf32>
+  return %r : tensor<24x16xf32>
+}
+"""
 SCALARS = """
 func.func @f(%a: f32, %b: f32) -> f32 {
   %r = arith.addf %a, %b : f32
@@ -264,3 +292,18 @@ def test_a_product_by_dot_products_is_plain_steps_and_not_left_alone(way, worker
     assert made.verification.ok and made.left_alone == ()
     assert "foreach_match" not in made.text
     assert ("dot_products" in made.text) == (way != "0")
+
+
+@pytest.mark.parametrize("payload", [EINSUM, TWO_LAYERS], ids=["einsum", "two layers"])
+def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(payload, worker):
+    stages = []
+    made = propose(load_payload(payload, worker=worker), "avx2", progress=stages.append, worker=worker)
+    own = set(re.findall(r'"(lhkit\.\w+)"', made.text))
+    assert own and made.verification.ok
+    if "// lhkit: optional" in made.text:
+        apply_portable(made.payload, made.schedule, worker=worker)
+    else:
+        assert any("other programs cannot apply it" in note for note in made.notes)
+        with pytest.raises(UsageError, match="cannot be exported"):
+            made.schedule.portable_text()
+    assert stages[0] == "applying cpu.mlir" and stages[-1].startswith("verifying")

@@ -290,3 +290,20 @@ def test_a_variant_whose_worker_was_killed_from_outside_is_tried_again(own, payl
 def test_records_of_a_sweep_are_lines_of_json(everything):
     for line in everything.store_path.read_text().splitlines():
         assert json.loads(line)["schema"] == "lhkit.sweep/1"
+
+
+def test_the_best_schedule_is_the_one_that_was_timed_with_ops_of_lhkit(worker, tmp_path):
+    # Without the call no op of linalg is in reach of the second match.
+    text = TILE.replace(
+        "    %add =",
+        """    %here = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+    %call = "lhkit.outline_ops"(%here) {name = "apart"} : (!transform.any_op) -> !transform.any_op
+    %function = transform.get_parent_op %call {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op
+    %add =""",
+    )
+    done = sweep(
+        PAYLOAD, f"// lhkit: optional lhkit.outline_ops\n{text}", store=tmp_path / "s.jsonl", worker=worker
+    )
+    assert '"lhkit.outline_ops"' in done.best_schedule()
+    best = lhkit.load_schedule(done.best_schedule(), worker=worker)
+    assert best.knobs == () and lhkit.verify(lhkit.compile(PAYLOAD, best, worker=worker)).ok
