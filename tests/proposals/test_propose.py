@@ -294,7 +294,9 @@ def test_a_product_by_dot_products_is_plain_steps_and_not_left_alone(way, worker
     assert ("dot_products" in made.text) == (way != "0")
 
 
-@pytest.mark.parametrize("payload", [EINSUM, TWO_LAYERS, "softmax.mlir"], ids=["einsum", "two layers", "softmax"])
+@pytest.mark.parametrize(
+    "payload", [EINSUM, TWO_LAYERS, "softmax.mlir"], ids=["einsum", "two layers", "softmax"]
+)
 def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(payload, worker):
     stages = []
     made = propose(load_payload(payload, worker=worker), "avx2", progress=stages.append, worker=worker)
