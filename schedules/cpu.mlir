@@ -1,7 +1,7 @@
-// Payload: data/matmul.mlir, or any other. Whatever linalg has in it on tensors is matched by structure (which loops
-//          are parallel, how operands are read, what the body computes), never by name: products in any order of
-//          dimensions, convolutions and poolings in any layout, reductions, what works by elements. What is not
-//          known is left as it is, and is correct.
+// Payload: data/matmul.mlir, or any other. Whatever linalg has in it on tensors, or on memrefs that nothing else uses,
+//          is matched by structure (which loops are parallel, how operands are read, what the body computes), never by
+//          name: products in any order of dimensions, convolutions and poolings in any layout, reductions, what works
+//          by elements. What is not known is left as it is, and is correct.
 // Idea:    one first draft for every payload. Ops that work by elements are merged with their readers; contractions
 //          become products of matrices, which are cut into tiles that stay in registers, over packed panels, as in
 //          fc_relu.mlir, and end with what follows them by elements; convolutions of images go by the steps of
