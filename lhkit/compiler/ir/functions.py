@@ -276,6 +276,16 @@ def called_by(op: Any) -> str | None:
     return str(ir.FlatSymbolRefAttr(op.attributes["callee"]).value) if op.name == "func.call" else None
 
 
+# On a function: the numbers of arguments that it writes and takes to share no memory with others.
+WRITTEN_APART = "written_apart"
+
+
+def written_apart(function: Any) -> tuple[int, ...]:
+    """Return the numbers of arguments that may share no memory with others, as a rewrite has noted them."""
+    noted = WRITTEN_APART in function.attributes
+    return tuple(ir.DenseI64ArrayAttr(function.attributes[WRITTEN_APART])) if noted else ()
+
+
 def calls_of(function: Any) -> list[Any]:
     """Return the calls of a function in the module around it, in order."""
     name = symbol_name(function)

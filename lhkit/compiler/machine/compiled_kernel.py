@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import re
 import sys
@@ -17,7 +18,14 @@ import numpy as np
 
 from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
-from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
+from lhkit.compiler.ir.functions import (
+    function_ops,
+    function_type,
+    functions_of,
+    symbol_name,
+    unusable,
+    written_apart,
+)
 from lhkit.compiler.ir.parsing import failure_in, span_of, walk
 from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.lowering import microkernel_calls
@@ -94,7 +102,7 @@ class CompiledKernel:
 
     ``code`` is its execution engine and the address of the entry; ``weights`` what it takes after the
     arguments: data of constants, and ``packed_bytes`` of what was computed from constants; ``compile_ns`` the
-    time from text to machine code.
+    time from text to machine code; ``written_apart`` the numbers of arguments that may not share memory.
     """
 
     function: Function
@@ -105,6 +113,7 @@ class CompiledKernel:
     weights: Sequence[np.ndarray]
     compile_ns: int = 0
     packed_bytes: int = 0
+    written_apart: Sequence[int] = ()
 
     @property
     def threads(self) -> int:
@@ -120,7 +129,7 @@ class CompiledKernel:
         which the call returns, is given by its dtype.
 
         Raises:
-            UsageError: The extents of the arguments do not fit one another.
+            UsageError: The extents of the arguments do not fit one another, or some share memory that may not.
         """
         bound = self.recipe.bound
         if len(arguments) < len(self.function.arguments):
@@ -128,6 +137,7 @@ class CompiledKernel:
             places = range(len(self.function.arguments))
             arguments = [bound[i] if i in bound else next(given) for i in places]
         check_extents(self.checks, [np.shape(a) for a in arguments], self.recipe.sources)
+        self._check_apart(arguments)
         passed: list[Any] = []
         owned: list[Any] = [*results]
         for i, (value, type_) in enumerate(zip(arguments, self.function.arguments, strict=True)):
@@ -140,6 +150,15 @@ class CompiledKernel:
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
         return PreparedCall(self.code[1], passed, returned, (self, owned), self.linked.failing)
+
+    def _check_apart(self, arguments: Sequence[np.ndarray | np.generic]) -> None:
+        for written, (i, other) in itertools.product(self.written_apart, enumerate(arguments)):
+            if i != written and np.may_share_memory(np.asarray(arguments[written]), np.asarray(other)):
+                what = f"arguments {min(i, written)} and {max(i, written)} share memory"
+                why = f"argument {written} is written, and the schedule takes it to be apart"
+                raise usage_error(
+                    f"{what}: {why}", "Give it an array of its own, or compile without a schedule."
+                )
 
 
 def build_kernel(
@@ -182,6 +201,7 @@ def kernel_of(
     check_threads(recipe.threads)
     check_executable(recipe.target)
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    apart = written_apart(entry)
     given = len(function.arguments) - len(recipe.bound)
     weights = handed_over(entry, given, recipe.data, recipe.sources)
     part, types = split_constant_part(module, recipe.function, given)
@@ -198,7 +218,14 @@ def kernel_of(
         checks = extent_checks(parse_payload(recipe.payload), function.name)
     packed_bytes = sum(a.nbytes for a in (*packed, *recipe.folded.values()))
     return CompiledKernel(
-        function, recipe, code, linked, checks, (*weights, *packed), packed_bytes=packed_bytes
+        function,
+        recipe,
+        code,
+        linked,
+        checks,
+        (*weights, *packed),
+        packed_bytes=packed_bytes,
+        written_apart=apart,
     )
 
 

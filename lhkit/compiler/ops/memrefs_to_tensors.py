@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ir.functions import called_by, calls_of, symbol_name
+from lhkit.compiler.ir.functions import WRITTEN_APART, called_by, calls_of, symbol_name
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ops.tensor_parts import dim_expr, generic
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
@@ -31,7 +31,8 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
         bufferization.materialize_in_destination %1 in restrict writable %c
 
     Bufferization computes in the same buffers again. Those that a function allocates become tensors. Arguments
-    are taken to be buffers apart, as they are in lhkit's kernels; calls in the same module are checked for it.
+    that are written are taken to share no memory with others, which is checked when a kernel is called, and of
+    calls in the same module.
 
     Args:
         target: Functions; those without memrefs stay as they are. Handles lose the ops that are rewritten.
@@ -40,8 +41,8 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
     Raises:
         SilenceableError: Something else than an op of linalg, a copy, a deallocation or a return uses a memref;
             an op reads other elements of a memref than it writes; a constant is written, an argument returned,
-            or one argument copied into another and written; a call may pass one buffer twice, or is not the
-            only one of its function that passes memrefs. Nothing was changed then.
+            or one argument copied into another and written; a call passes other buffers than different ones
+            of its own function, or is not the only one there that passes memrefs. Nothing was changed then.
     """
     functions = [op.operation for op in target]
     chosen = [f for f in functions if any(map(_is_memref, _values_in(f)))]
@@ -92,7 +93,7 @@ def _check(function: Any) -> None:
     _check_ends(function)
     for call in calls_of(function):
         given = [v for v in call.operands if _is_memref(v)]
-        apart = all(_defined_by(v) in ("", *_BUFFERS) for v in given)
+        apart = all(_defined_by(v) in _BUFFERS for v in given)
         if not apart or any(given.count(v) > 1 for v in given):
             raise SilenceableError(f"@{symbol_name(function)} may be given one buffer twice", at=call)
         # Inlined, each call would read buffers as tensors for itself, which bufferization takes to be apart.
@@ -160,6 +161,8 @@ def _rewrite(function: Any, rewriter: Rewriter) -> None:
     ops = [each.operation for each in block.operations]
     written = [v for op in ops for v in _written(op)]
     arguments = [v for v in block.arguments if _is_memref(v)]
+    numbers = [i for i, v in enumerate(block.arguments) if v in written]
+    function.attributes[WRITTEN_APART] = ir.DenseI64ArrayAttr.get(numbers)
     with rewriter.before(ops[0]):
         before = {v: _read(v, is_written=v in written) for v in arguments}
     # What each buffer holds at this place.
