@@ -52,8 +52,16 @@ function_option = click.option(
     "--function", metavar="NAME", help="Function to run; needed where the payload has several."
 )
 
+
+def _from_any_folder(_context: object, _option: object, given: str | None) -> str | None:
+    """Return a reference whose file is found from the worker's folder too."""
+    file, colon, name = (given or "").rpartition(":")
+    return f"{Path(file).absolute()}{colon}{name}" if file else given
+
+
 reference_option = click.option(
     "--reference",
+    callback=_from_any_folder,
     metavar="FILE.py:NAME",
     help="NumPy function that computes the same, to check results by and to time beside; the file is run.",
 )

@@ -82,7 +82,7 @@ def load_payload(
         text=text,
         functions=answer.functions,
         bytecode=content if content.startswith(MAGIC) else None,
-        reference=_absolute(reference) if reference else _shipped_reference(path),
+        reference=reference or _shipped_reference(path),
         sequences=tuple(s.name for s in answer.sequences),
         blobs=collect_blobs((shown, text, path), uses, found, weights),
     )
@@ -242,12 +242,6 @@ def application_of(schedule: Schedule) -> Application:
     return Application(
         schedule_sources(schedule), schedule.entry, schedule.values, schedule.bind, schedule.allowed_passes
     )
-
-
-def _absolute(reference: str) -> str:
-    """Return a reference whose file is found from the worker's folder too."""
-    file, colon, name = reference.rpartition(":")
-    return f"{Path(file).absolute()}{colon}{name}" if file else reference
 
 
 def _shipped_reference(path: Path | None) -> str | None:
