@@ -429,6 +429,7 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
     if len(generics) == len(_DOT_PRODUCT.findall(trace.last_snapshot_text())):
         # All of them become instructions when the payload is lowered.
         left = [op for op in left if op not in generics]
+    on_memrefs = re.search(r"linalg\.[^\n]*memref<", trace.last_snapshot_text()) is not None
     found: dict[str, LeftAlone] = {}
     for op in left:
         for origin in _origins(op, ops):
@@ -437,7 +438,7 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
             line = _line_of(payload.text, origin.source)
             why = (
                 "it is on memrefs that more than ops of linalg use; cpu.mlir takes tensors"
-                if "memref<" in line and op.born < 0
+                if "memref<" in line and on_memrefs
                 else "it stays a loop over elements: cpu.mlir knows no vector code for it"
             )
             found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))

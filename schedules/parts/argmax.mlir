@@ -67,10 +67,6 @@ module attributes {transform.with_named_sequence} {
     %lanes = transform.param.constant 8 : i64 -> !transform.param<i64>
     %by_lanes, %combining = "lhkit.split_argmax"(%op, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %lane = transform.param.constant "by lanes" -> !transform.any_param
-    %sum = transform.param.constant "combining" -> !transform.any_param
-    transform.annotate %by_lanes "search" = %lane : !transform.any_op, !transform.any_param
-    transform.annotate %combining "search" = %sum : !transform.any_op, !transform.any_param
     transform.yield
   }
 

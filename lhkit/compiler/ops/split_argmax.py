@@ -60,7 +60,8 @@ def split_argmax(target: Ops, lanes: Params, *, rewriter: Rewriter) -> tuple[Ops
         rewriter: How the payload is changed.
 
     Returns:
-        The ops over steps and lanes, and the ops that combine lanes.
+        The ops over steps and lanes, and the ops that combine lanes. They have the attribute ``search``, which
+        is ``by lanes`` and ``combining``, so that steps can be written that apply without this op too.
 
     Raises:
         SilenceableError: Another op or body; rows that are known to have less than two elements a lane.
@@ -72,6 +73,9 @@ def split_argmax(target: Ops, lanes: Params, *, rewriter: Rewriter) -> tuple[Ops
         with rewriter.before(search.op):
             values = search.written(by_lanes, combining)
         rewriter.replace(search.op, values)
+    for ops, name in ((by_lanes, "by lanes"), (combining, "combining")):
+        for op in ops:
+            op.attributes["search"] = ir.StringAttr.get(name)
     return by_lanes, combining
 
 
