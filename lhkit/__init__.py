@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lhkit.load.loader import load_payload, load_schedule
     from lhkit.load.shipped_files import shipped_folder
     from lhkit.load.target_choice import find_target
+    from lhkit.load.torch_modules import from_torch
     from lhkit.load.user_code import load_own_ops as load_ops
     from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
+    from lhkit.parts.assembled_kernel import AssembledKernel, assemble
+    from lhkit.parts.part_profile import Profile, profile
+    from lhkit.parts.payload_parts import Part
     from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
@@ -53,13 +57,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AssembledKernel",
     "CheckReport",
     "Comparison",
     "Kernel",
     "LhkitError",
     "Limits",
     "Measurement",
+    "Part",
     "Payload",
+    "Profile",
     "Proposal",
     "Schedule",
     "Session",
@@ -68,6 +75,7 @@ __all__ = [
     "SweepResult",
     "Trace",
     "WorkbenchWidget",
+    "assemble",
     "build",
     "check",
     "compile",
@@ -77,6 +85,7 @@ __all__ = [
     "exercises",
     "explore",
     "find_target",
+    "from_torch",
     "load_ops",
     "load_payload",
     "load_schedule",
@@ -84,6 +93,7 @@ __all__ = [
     "measure",
     "ops",
     "payloads",
+    "profile",
     "propose",
     "replay_strategies",
     "scheduled_footprint",
@@ -133,6 +143,12 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
+        case "from_torch":
+            from lhkit.load.torch_modules import from_torch
+        case "AssembledKernel" | "Part" | "Profile" | "assemble" | "profile":
+            from lhkit.parts.assembled_kernel import AssembledKernel, assemble
+            from lhkit.parts.part_profile import Profile, profile
+            from lhkit.parts.payload_parts import Part
         case "Proposal" | "propose":
             from lhkit.proposals.proposal import Proposal, propose
         case "measure":

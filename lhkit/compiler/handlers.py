@@ -35,6 +35,8 @@ from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
 from lhkit.compiler.machine.timing_runs import Timing
 from lhkit.compiler.machine.variant_trials import VariantBench
+from lhkit.compiler.parts.part_assembly import assemble_parts
+from lhkit.compiler.parts.part_functions import cut_parts
 from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
@@ -100,6 +102,8 @@ class Handlers:
             requests.LoadSchedule: self._load_schedule,
             requests.Apply: self._apply,
             requests.ApplyByPass: _apply_by_pass,
+            requests.CutParts: cut_parts,
+            requests.AssembleParts: assemble_parts,
             requests.ReadForms: _read_forms,
             requests.CountWork: lambda r: requests.Value(work_of(r.payload, r.function, r.shapes)),
             requests.ReadTilings: lambda r: requests.Value(tilings_of(r.payload)),

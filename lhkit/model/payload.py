@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from lhkit.model.signature import Function
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lhkit.parts.payload_parts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,14 @@ class ResourceUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalReference:
+    """What computes the same as a payload in this process."""
+
+    what: str  # What it is, in messages
+    call: Callable[..., tuple[Any, ...]]  # Takes the arguments of the function and returns its results, as arrays
+
+
+@dataclass(frozen=True, slots=True)
 class Payload(Showable):
     """IR to be scheduled: parsed and verified once, then carried as text.
 
@@ -58,6 +69,8 @@ class Payload(Showable):
         sequences: Names of the named sequences in the same module, without ``@``.
         blobs: The data of constants (``dense_resource``) and of arguments that were constants; it is never
             part of the text.
+        local_reference: What computes the same in this process, or None: the PyTorch module that the payload was
+            made of.
     """
 
     source: str
@@ -67,6 +80,7 @@ class Payload(Showable):
     reference: str | None = None
     sequences: tuple[str, ...] = ()
     blobs: tuple[Blob, ...] = ()
+    local_reference: LocalReference | None = field(default=None, repr=False, compare=False)
 
     @property
     def content(self) -> bytes:
@@ -138,6 +152,25 @@ class Payload(Showable):
         from lhkit.load.weights import constants_to_arguments
 
         return constants_to_arguments(self, append_untied=append_untied)
+
+    @public
+    def parts(self, function: str | None = None) -> tuple[Part, ...]:
+        """Return the parts of a function: each an op that multiplies and adds up, or reduces, with what fuses into it.
+
+        What works by elements ends the product before it; transposes, padding and views belong to what reads
+        them; softmax, normalizations and chains of elementwise ops are one part each, and so is attention. Equal
+        parts are one part, computed in several places. Sizes, scalars and constants of few elements are part of
+        each; larger constants are arguments.
+
+        Args:
+            function: Which function; needed where there are several.
+
+        Raises:
+            UsageError: There is no such function, it has branches, or no op on tensors.
+        """
+        from lhkit.parts.payload_parts import parts_of
+
+        return parts_of(self, function)
 
     @public
     def weights(self, function: str | None = None) -> dict[str, Any]:

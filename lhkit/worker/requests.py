@@ -164,6 +164,21 @@ class LoadPayload(Request[PayloadAnswer], frozen=True, tag="load_payload"):
     content: bytes
 
 
+class TorchAnswer(Answer, frozen=True):
+    """A converted module: its text, and the names of the weights that it uses."""
+
+    text: str
+    weights: tuple[str, ...]
+
+
+class ImportTorch(Request[TorchAnswer], frozen=True, tag="import_torch"):
+    """Convert an exported PyTorch program; ``weights`` are the tensors in it that have no data."""
+
+    file: str
+    name: str
+    weights: tuple[str, ...]
+
+
 class AppliedPayload(Answer, frozen=True):
     """The payload after a schedule; ``text`` is None if nothing changed."""
 
@@ -177,6 +192,57 @@ class Apply(Request[AppliedPayload], frozen=True, tag="apply"):
 
     payload: Source
     application: Application
+
+
+# Parts of payloads.
+
+
+@dataclass(frozen=True, slots=True)
+class PartCut:
+    """A part of a function."""
+
+    name: str  # Of its function
+    kind: str  # What it does: ``contraction``, ``convolution``, ``reduction``, ``elementwise``, ``copy``, ``other``
+    text: str  # Its function, alone in a module
+    functions: tuple[Function, ...]
+    ops: tuple[str, ...]  # The names of its ops
+    calls: tuple[tuple[int, ...], ...]  # Of each call the lines of its ops in the payload
+
+
+class PartAnswer(Answer, frozen=True):
+    """A payload whose function calls its parts."""
+
+    text: str
+    functions: tuple[Function, ...]
+    parts: tuple[PartCut, ...]
+    order: tuple[str, ...]  # The parts that the function calls, one after the other
+
+
+class CutParts(Request[PartAnswer], frozen=True, tag="cut_parts"):
+    """Cut a function into parts."""
+
+    payload: Source
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledPart:
+    """A part and how it is scheduled."""
+
+    name: str
+    payload: Source
+    application: Application
+
+
+class AssembleParts(Request[AppliedPayload], frozen=True, tag="assemble_parts"):
+    """Put scheduled parts into the function that calls them."""
+
+    payload: Source  # As `CutParts` answers it
+    function: str
+    parts: tuple[ScheduledPart, ...]
+    # What the function returns too: ``clocks``, readings in seconds before each call and at the end; ``operands``,
+    # what the first call of each part is given
+    added: Literal["", "clocks", "operands"] = ""
 
 
 class ScheduleAnswer(Answer, frozen=True):

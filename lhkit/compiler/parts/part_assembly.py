@@ -1,0 +1,86 @@
+"""A function that calls its parts, with the parts scheduled and put into it, with clocks between them on demand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
+from lhkit.compiler.ir.bindings import host_module, ir, new_context, passmanager
+from lhkit.compiler.ir.functions import called_by, function_ops, function_type, functions_of, symbol_name
+from lhkit.compiler.ir.resource_constants import resource_uses
+from lhkit.worker.requests import AppliedPayload, AssembleParts
+
+_func: Any = host_module("dialects.func")
+_CLOCK = "rtclock"  # Of the MLIR runtime: seconds as f64
+
+
+def assemble_parts(request: AssembleParts) -> AppliedPayload:
+    """Return a payload whose function has its scheduled parts in it."""
+    with new_context():
+        module = parse_payload(request.payload)
+        for part in request.parts:
+            scheduled = parse_payload(part.payload)
+            apply_schedule(scheduled, part.payload, part.application)
+            _take(module, part.name, scheduled)
+        names = {part.name for part in request.parts}
+        function = next(f for f in function_ops(module) if symbol_name(f) == request.function)
+        calls = [o.operation for o in function.regions[0].blocks[0].operations if called_by(o.operation) in names]
+        if request.added == "clocks":
+            _return_too(function, [_seconds(module, calls, function)])
+        elif request.added == "operands":
+            first = {called_by(call): call for call in reversed(calls)}
+            _return_too(function, [v for part in request.parts for v in first[part.name].operands])
+        passmanager.PassManager.parse("builtin.module(inline,symbol-dce)").run(module.operation)
+        return AppliedPayload(
+            text=str(module), functions=functions_of(module), resources=tuple(resource_uses(module))
+        )
+
+
+def _take(module: Any, name: str, scheduled: Any) -> None:
+    """Put a scheduled part in the place of the part as it was, with what it refers to."""
+    there = {symbol_name(op.operation): op.operation for op in module.body.operations}
+    there.pop(name).erase()
+    for op in [o.operation for o in scheduled.body.operations if "sym_name" in o.operation.attributes]:
+        symbol = symbol_name(op)
+        if symbol != name and symbol in there:
+            free = next(n for i in itertools.count() if (n := f"{symbol}_{i}") not in there)
+            ir.SymbolTable.replace_all_symbol_uses(symbol, free, scheduled.operation)
+            op.attributes["sym_name"] = ir.StringAttr.get(free)
+            symbol = free
+        if symbol == name:
+            op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        there[symbol] = op
+        op.detach_from_parent()
+        module.body.append(op)
+
+
+def _seconds(module: Any, calls: Sequence[Any], function: Any) -> Any:
+    """Read the clock before each call and at the end; return the readings as a tensor."""
+    f64 = ir.F64Type.get()
+    with ir.InsertionPoint.at_block_begin(module.body), function.location:
+        if not any(symbol_name(f) == _CLOCK for f in function_ops(module)):
+            _func.FuncOp(_CLOCK, ([], [f64]), visibility="private")
+    end = function.regions[0].blocks[0].operations[len(function.regions[0].blocks[0].operations) - 1]
+    readings = []
+    for call in (*calls, end.operation):
+        with ir.InsertionPoint(call), call.location:
+            readings.append(_func.CallOp([f64], _CLOCK, []).results[0])
+    with ir.InsertionPoint(end), function.location:
+        type_ = ir.RankedTensorType.get([len(readings)], f64)
+        return ir.Operation.create("tensor.from_elements", [type_], readings).results[0]
+
+
+def _return_too(function: Any, values: Sequence[Any]) -> None:
+    """Let a function return more values."""
+    block = function.regions[0].blocks[0]
+    end = block.operations[len(block.operations) - 1].operation
+    with ir.InsertionPoint(end), end.location:
+        _func.ReturnOp([*end.operands, *values])
+    end.erase()
+    type_ = function_type(function)
+    results = [*type_.results, *(v.type for v in values)]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(list(type_.inputs), results))
+    if "res_attrs" in function.attributes:
+        del function.attributes["res_attrs"]

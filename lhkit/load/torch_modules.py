@@ -1,0 +1,261 @@
+"""PyTorch modules as payloads: exported here, converted to linalg behind the wall, weights kept by name."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.load.loader import load_payload
+from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for, public, usage_error
+from lhkit.model.payload import LocalReference, Payload
+from lhkit.model.span import Span
+from lhkit.worker.client import Worker
+from lhkit.worker.folders import temporary_place
+from lhkit.worker.limits import Limits
+from lhkit.worker.requests import ImportTorch, Ping
+
+if TYPE_CHECKING:
+    import torch
+
+Array = NDArray[Any]
+
+_IMPORTER = "lhkit.compiler.torch_importer"
+_INSTALL = "pip install 'lhkit[torch]'"
+# Smaller tensors, and truth values, are written into the IR: folding may look at them.
+_LEAST_WEIGHT_BYTES = 256
+_SECONDS = 300.0
+
+
+@public
+def from_torch(
+    module: Any,
+    *args: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    name: str | None = None,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Payload:
+    """Return a PyTorch module as a payload: linalg on tensors, with its weights beside it.
+
+    The module is exported (``torch.export``) in this process, for inference: layers such as dropout do what
+    they do after ``module.eval()``; the module itself stays as it is. What is exported is converted in a
+    process of its own. Weights are constants whose data is no part of the text; they keep the names that they
+    have in the state dict, and `Payload.constants_to_arguments` makes them arguments. Comments in the text say
+    which layer of the module each op comes from.
+
+    Args:
+        module: A ``torch.nn.Module``, or the ``ExportedProgram`` of one.
+        *args: Example inputs, as for a call of the module; only shapes and types matter. They are the arguments
+            of the payload's function ``main``, in this order. Not needed for an ``ExportedProgram``.
+        kwargs: Further example inputs by name; they come after the others.
+        dynamic_shapes: Which dimensions may have other extents, as ``torch.export.export`` takes it.
+        name: What to call it in messages; default: the name of its class.
+        worker: The worker that the payload is loaded by; default: the session's.
+        limits: Time and memory for the conversion; default: 300 seconds.
+
+    Returns:
+        The payload. Its kernels are verified against the module as it is then: weights that are changed later
+        make a difference.
+
+    Raises:
+        UsageError: PyTorch is not installed, or what was given is no module.
+        PayloadError: The module cannot be exported, changes its buffers, or has an operation that cannot be
+            converted; with the place in its source where that is known.
+    """
+    torch = _torch()
+    shown = name or f"<{type(module).__name__}>"
+    with contextlib.closing(Worker(title="the process that imports PyTorch modules", program=_IMPORTER)) as importer:
+        # It imports PyTorch while the module is exported, which takes as long.
+        threading.Thread(target=_start, args=(importer,), daemon=True).start()
+        program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
+        mutated = sorted(program.graph_signature.buffers_to_mutate.values())
+        if mutated:
+            what = f"{shown} writes to its buffers: {', '.join(mutated)}"
+            raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
+        tensors = {**program.state_dict, **program.constants}
+        weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
+        with temporary_place("lhkit-torch-") as place:
+            file = place / "module.pt2"
+            _save_without(torch, program, weights, file)
+            request = ImportTorch(str(file), shown, tuple(weights))
+            answer = importer.ask(request, limits=limits or Limits(_SECONDS))
+    used = {n: weights[n] for n in answer.weights}
+    payload = load_payload(
+        answer.text, name=shown, weights={n: _array(torch, t) for n, t in used.items()}, worker=worker, limits=limits
+    )
+    reference = LocalReference("the PyTorch module", _caller(torch, module, program, args, kwargs))
+    return dataclasses.replace(payload, local_reference=reference)
+
+
+def _torch() -> Any:
+    try:
+        import torch
+        import torch.export
+    except ImportError:
+        raise usage_error("PyTorch is not installed", f"Install it with: {_INSTALL}") from None
+    return torch
+
+
+def _start(importer: Worker) -> None:
+    with contextlib.suppress(LhkitError):  # the first request says it again
+        importer.ask(Ping())
+
+
+def _is_weight(torch: Any, tensor: Any) -> bool:
+    if not isinstance(tensor, torch.Tensor) or tensor.dtype == torch.bool:
+        return False
+    return bool(tensor.numel() * tensor.element_size() >= _LEAST_WEIGHT_BYTES)
+
+
+def _array(torch: Any, tensor: Any) -> Array:
+    """Return the data of a tensor; one on this CPU, without gaps, is not copied."""
+    plain = tensor.detach().cpu().contiguous()
+    if plain.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return np.asarray(plain.view(torch.uint16).numpy().view(ml_dtypes.bfloat16))
+    return np.asarray(plain.numpy())
+
+
+# Export, with the place in the user's source where it fails.
+
+
+def _exported(
+    torch: Any, module: Any, args: Sequence[Any], kwargs: dict[str, Any], dynamic_shapes: Any, shown: str
+) -> Any:
+    if isinstance(module, torch.export.ExportedProgram):
+        return module
+    if not isinstance(module, torch.nn.Module):
+        what = f"{type(module).__name__} is neither a torch.nn.Module nor an ExportedProgram"
+        raise usage_error(what, "Give the module itself, then example inputs: lhkit.from_torch(module, x).")
+    with _in_inference(module):
+        try:
+            return torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+        except Exception as error:  # noqa: BLE001 - whatever the module or the exporter raises
+            raise _export_error(torch, error, shown) from None
+
+
+@contextlib.contextmanager
+def _in_inference(module: Any) -> Iterator[None]:
+    """Let a module compute as after ``eval()``, and be as it was afterwards."""
+    training = [m for m in module.modules() if m.training]
+    for each in training:
+        each.training = False
+    try:
+        yield
+    finally:
+        for each in training:
+            each.training = True
+
+
+_CONTROL_FLOW = ("data-dependent", "DataDependent")
+_CONTROL_FLOW_ADVICE = (
+    "What is computed may not decide what is done next: use torch.where or torch.cond, or schedule the parts on"
+    " both sides of the decision one by one."
+)
+_NOISE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _export_error(torch: Any, error: Exception, shown: str) -> LhkitError:
+    place = _place_in_source(torch, error)
+    said = next((line.strip() for line in _NOISE.sub("", str(error)).splitlines() if line.strip()), "")
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    is_control_flow = any(word in f"{type(error).__name__} {error}" for word in _CONTROL_FLOW)
+    failure = Failure(
+        "payload-parse",
+        f"{shown} cannot be exported",
+        (Diagnostic("error", what, place),),
+        _CONTROL_FLOW_ADVICE if is_control_flow else "Check that the module runs on these example inputs.",
+        stage="export",
+        texts=_texts([place] if place else []),
+    )
+    return error_for(failure)
+
+
+def _place_in_source(torch: Any, error: BaseException) -> Span | None:
+    """Return the innermost line of an exception that is neither PyTorch's nor lhkit's."""
+    own = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
+    found: Span | None = None
+    seen: BaseException | None = error
+    while seen is not None and found is None:
+        for frame in traceback.extract_tb(seen.__traceback__):
+            is_standard = frame.filename.startswith(("<", sys.base_prefix)) and "site-packages" not in frame.filename
+            if not frame.filename.startswith(own) and not is_standard:
+                found = Span(frame.filename, frame.lineno or 1, (frame.colno or 0) + 1)
+        seen = seen.__cause__ or seen.__context__
+    return found
+
+
+def _texts(places: Sequence[Span]) -> tuple[tuple[str, str], ...]:
+    import linecache  # knows the cells of notebooks, too
+
+    found = {p.file: "".join(linecache.getlines(p.file)) for p in places}
+    return tuple((file, text) for file, text in found.items() if text)
+
+
+# To the process that converts it: without the weights.
+
+
+def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Path) -> None:
+    """Save a program with tensors of one element in place of its weights, stretched to their shapes."""
+    state, constants = dict(program.state_dict), dict(program.constants)
+    for tensors in (state, constants):
+        for name in weights.keys() & tensors.keys():
+            old = tensors[name]
+            stub = torch.zeros((1,) * old.dim(), dtype=old.dtype).expand(old.shape)
+            tensors[name] = torch.nn.Parameter(stub, False) if isinstance(old, torch.nn.Parameter) else stub
+    light = torch.export.ExportedProgram(
+        root=program.graph_module,
+        graph=program.graph,
+        graph_signature=program.graph_signature,
+        state_dict=state,
+        range_constraints=program.range_constraints,
+        module_call_graph=program.module_call_graph,
+        example_inputs=None,
+        constants=constants,
+    )
+    torch.export.save(light, file)
+
+
+# The module itself as the reference.
+
+
+def _caller(
+    torch: Any, module: Any, program: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> Callable[..., tuple[Array, ...]]:
+    """Return a function that calls a module with arrays, and returns its results as arrays."""
+    from torch.utils import _pytree
+
+    if isinstance(module, torch.export.ExportedProgram):
+        args, kwargs = program.example_inputs or ((), {})
+        called: Any = program.module()
+    else:
+        called = module
+    leaves, spec = _pytree.tree_flatten((tuple(args), dict(kwargs or {})))
+
+    def call(*arrays: Array) -> tuple[Array, ...]:
+        given = iter(arrays)
+        filled = [_tensor(torch, next(given)) if isinstance(x, torch.Tensor) else x for x in leaves]
+        positional, named = _pytree.tree_unflatten(filled, spec)
+        with torch.no_grad(), _in_inference(called) if called is module else contextlib.nullcontext():
+            results, _ = _pytree.tree_flatten(called(*positional, **named))
+        return tuple(_array(torch, r) for r in results if isinstance(r, torch.Tensor))
+
+    return call
+
+
+def _tensor(torch: Any, array: Array) -> torch.Tensor:
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(np.array(array).view(np.uint16)).view(torch.bfloat16)  # type: ignore[no-any-return]
+    return torch.from_numpy(np.array(array))  # type: ignore[no-any-return]

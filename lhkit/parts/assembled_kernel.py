@@ -1,0 +1,170 @@
+"""Scheduled parts of a payload put together again into one kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.verification import verify
+from lhkit.load.loader import application_of, as_payload, as_schedule, load_schedule, payload_source
+from lhkit.load.resource_data import uses_of
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.errors import public, usage_error
+from lhkit.model.measurement import Verification
+from lhkit.model.payload import LocalReference, Payload
+from lhkit.model.schedule import Schedule
+from lhkit.parts.payload_parts import Part, cut, parts_of
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import AssembleParts, ScheduledPart, Source
+
+Array = NDArray[Any]
+Schedules = Mapping[str, Schedule | str | os.PathLike[str]]
+
+_FOR_ANY = "cpu.mlir"
+
+
+class AssembledKernel(Kernel):
+    """A kernel made of scheduled parts; what a `Kernel` does, it does.
+
+    Attributes:
+        whole: The payload that was cut.
+        parts: Its parts.
+        schedules: The schedule of each part, by its name.
+        verification: How its results compare with those of the whole payload.
+    """
+
+    whole: Payload
+    parts: tuple[Part, ...]
+    schedules: Mapping[str, Schedule]
+    verification: Verification
+
+    @public
+    def operands(self, *arguments: Any) -> dict[str, tuple[Array, ...]]:
+        """Return the arrays that flow into each part where it is computed first, by its name.
+
+        Args:
+            *arguments: As for a call.
+        """
+        kernel = compile_kernel(_assembled(self.whole, self.function.name, self.schedules, self.worker, "operands"))
+        given = iter(_as_tuple(kernel(*arguments))[len(self.function.results) :])
+        return {p.name: tuple(next(given) for _ in p.payload.function().arguments) for p in self.parts}
+
+
+@public
+def assemble(
+    payload: Payload | str | os.PathLike[str],
+    schedules: Schedules | None = None,
+    *,
+    function: str | None = None,
+    target: str | None = None,
+    check: bool = True,
+    worker: Worker | None = None,
+) -> AssembledKernel:
+    """Schedule the parts of a payload one by one, and compile them together as one kernel.
+
+    Args:
+        payload: What to compile, loaded or a path; it is not changed.
+        schedules: The schedule of each part, by the names that `Payload.parts` gives them; parts that are not
+            named get ``cpu.mlir``.
+        function: Which function of the payload; needed where it has several.
+        target: As for `lhkit.compile`.
+        check: Whether the results are compared with those of the whole payload, on arguments drawn at random.
+        worker: Another worker than the session's.
+
+    Returns:
+        The kernel; its ``verification`` says how its results compare.
+
+    Raises:
+        UsageError: The payload cannot be cut into parts, or has no part of a name.
+        ScheduleError: A schedule does not apply to its part.
+        WrongResultError: The kernel computes something else than the payload.
+    """
+    payload = as_payload(payload, worker)
+    worker = worker or shared_worker()
+    name = payload.function(function).name
+    parts = parts_of(payload, name, worker=worker)
+    chosen = _chosen(payload, parts, schedules or {}, target, worker)
+    assembled = _assembled(payload, name, chosen, worker)
+    kernel = AssembledKernel(assembled, None, name, 3, worker, None, target=target)
+    kernel.whole, kernel.parts, kernel.schedules = payload, parts, chosen
+    kernel.build()
+    if check:
+        kernel.verification = verify(kernel)
+        if not kernel.verification.ok:
+            raise _wrong(payload, kernel.verification)
+    return kernel
+
+
+def clocked_kernel(kernel: AssembledKernel) -> tuple[Kernel, tuple[str, ...]]:
+    """Return a kernel that returns readings of the clock too, in s, before each part and at the end, and the parts."""
+    name, worker = kernel.function.name, kernel.worker
+    payload = _assembled(kernel.whole, name, kernel.schedules, worker, "clocks")
+    clocked = compile_kernel(payload, function=name, target=kernel.target or None, worker=worker)
+    return clocked, cut(kernel.whole, name, worker).order
+
+
+def _wrong(payload: Payload, verification: Verification) -> Exception:
+    from lhkit.model.errors import Failure, error_for
+
+    what = f"the parts of {payload.source} together compute something else than {verification.against}"
+    return error_for(Failure("wrong-result", f"{what}: {verification.difference}"))
+
+
+def _chosen(
+    payload: Payload, parts: Sequence[Part], schedules: Schedules, target: str | None, worker: Worker
+) -> dict[str, Schedule]:
+    names = [part.name for part in parts]
+    if unknown := [name for name in schedules if name not in names]:
+        listed = "\n".join(f"  {part.summary}" for part in parts)
+        raise usage_error(f"{payload.source} has no part {unknown[0]!r}", f"Its parts:\n{listed}")
+    given = {name: as_schedule(schedule, worker, target=target) for name, schedule in schedules.items()}
+    if len(given) < len(names):
+        general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
+        given = {name: given.get(name, general) for name in names}
+    return given
+
+
+def _assembled(
+    payload: Payload,
+    function: str,
+    schedules: Mapping[str, Schedule],
+    worker: Worker,
+    added: Literal["", "clocks", "operands"] = "",
+) -> Payload:
+    """Return the payload whose function has its scheduled parts in it."""
+    answer = cut(payload, function, worker)
+    parts = tuple(
+        ScheduledPart(p.name, Source("payload", p.name, f"{payload.source}, {p.name}", p.text.encode()), application_of(schedules[p.name]))
+        for p in answer.parts
+    )
+    source = dataclasses.replace(payload_source(payload), content=answer.text.encode())
+    done = worker.ask(AssembleParts(source, function, parts, added))
+    blobs = {blob.name: blob for blob in payload.blobs}
+    used = uses_of(done.functions, done.resources)
+    return Payload(
+        source=f"{payload.source}, in parts",
+        text=done.text or answer.text,
+        functions=done.functions,
+        blobs=tuple(blobs[n] for n in used if n in blobs),
+        reference=None if added else payload.reference,
+        local_reference=None if added else payload.local_reference or _whole(payload, function, worker),
+    )
+
+
+def _whole(payload: Payload, function: str, worker: Worker) -> LocalReference:
+    """Return what calls the whole payload, unscheduled."""
+
+    def call(*arguments: Array) -> tuple[Array, ...]:
+        return _as_tuple(compile_kernel(payload, function=function, worker=worker)(*arguments))
+
+    return LocalReference("the whole payload, unscheduled", call)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)

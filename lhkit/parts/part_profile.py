@@ -1,0 +1,179 @@
+"""Where the time of a kernel goes: each part timed in place, beside what the machine allows for it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.bench.side_by_side import measure
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.verification import payload_work
+from lhkit.load.random_inputs import default_arguments
+from lhkit.model.errors import public, usage_error
+from lhkit.model.measurement import CoreLimits
+from lhkit.model.showable import Printable
+from lhkit.parts.assembled_kernel import AssembledKernel, assemble, clocked_kernel
+from lhkit.parts.payload_parts import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+
+_LEAST_CALLS, _SECONDS = 5, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """The time of a part in one place.
+
+    Attributes:
+        part: The part.
+        layer: The layers of the PyTorch module that it comes from; empty where that is not known.
+        time_ns: Median time of a call of the kernel that is spent in it.
+        limit_ns: The least time that the core needs for its operations or its bytes, whichever takes longer; None
+            where they cannot be counted. What it reads may come from a cache: then it can be below this.
+        bound: What that limit is: ``compute`` or ``memory``; empty without a limit.
+    """
+
+    part: Part
+    layer: str
+    time_ns: float
+    limit_ns: float | None
+    bound: str
+
+    @property
+    def distance_ns(self) -> float:
+        """By how much the time is above its limit."""
+        return max(self.time_ns - (self.limit_ns or 0.0), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Printable):
+    """The times of a kernel's parts.
+
+    Attributes:
+        name: What was profiled.
+        times: The time of each part, in the order in which they are computed.
+        kernel_ns: Median time of a call of the kernel without clocks in it, measured in the same run.
+        limits: What the core can do.
+    """
+
+    name: str
+    times: tuple[PartTime, ...]
+    kernel_ns: float
+    limits: CoreLimits
+
+    @property
+    def parts_ns(self) -> float:
+        """The sum of the times of all parts."""
+        return sum(t.time_ns for t in self.times)
+
+    @property
+    def ranked(self) -> tuple[PartTime, ...]:
+        """The times, the largest distance to its limit first."""
+        return tuple(sorted(self.times, key=lambda t: -t.distance_ns))
+
+    @public
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each part, the largest distance to its limit first; times in ns."""
+        import pandas as pd
+
+        rows = [
+            {
+                "part": t.part.name,
+                "kind": t.part.kind,
+                "layer": t.layer,
+                "time_ns": t.time_ns,
+                "share": t.time_ns / self.parts_ns,
+                "limit_ns": t.limit_ns,
+                "bound": t.bound,
+                "distance_ns": t.distance_ns,
+            }
+            for t in self.ranked
+        ]
+        return pd.DataFrame(rows)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.parts.profile_picture import profile_bundle
+
+        return profile_bundle(self)
+
+
+@public
+def profile(
+    kernel: Kernel, arguments: Sequence[Array] | None = None, *, seconds: float = _SECONDS, seed: int = 0
+) -> Profile:
+    """Time the parts of a kernel in place, and say what the core allows for each.
+
+    The kernel's payload is cut into parts as `Payload.parts` does, each with the schedule that it has in the
+    kernel; the clock is read between them. What clocks cost, and what fuses across parts in a kernel that is
+    scheduled as a whole, makes the sum of the parts differ from the time of the kernel, which is measured too.
+
+    Args:
+        kernel: What to profile: from `lhkit.assemble`, or a kernel whose schedule applies to its parts.
+        arguments: What to run it on; drawn from the seed if not given.
+        seconds: How long to sample.
+        seed: What arguments are drawn from.
+
+    Raises:
+        UsageError: The payload cannot be cut into parts.
+        ScheduleError: The schedule does not apply to a part.
+    """
+    if not isinstance(kernel, AssembledKernel):
+        schedule = kernel.schedule
+        if schedule is None:
+            raise usage_error("the kernel has no schedule", "Profile what lhkit.assemble(payload) returns.")
+        names = [part.name for part in kernel.payload.parts(kernel.function.name)]
+        kernel = assemble(
+            kernel.payload,
+            dict.fromkeys(names, schedule),
+            function=kernel.function.name,
+            check=False,
+            worker=kernel.worker,
+        )
+    inputs = list(arguments or default_arguments(kernel.payload, kernel.function, seed))
+    clocked, order = clocked_kernel(kernel)
+    samples = _sampled(clocked, inputs, seconds)
+    comparison = measure({"kernel": kernel}, inputs, seconds=seconds)
+    whole = statistics.median(value for _, value in comparison.measurements[0].samples_ns)
+    limits = comparison.limits
+    if limits is None:
+        raise RuntimeError("a comparison without limits of the core")
+    times = np.median(np.diff(samples, axis=1), axis=0) * 1e9
+    by_name = {part.name: part for part in kernel.parts}
+    at_limit = {name: _limit(part, limits, kernel) for name, part in by_name.items()}
+    seen = dict.fromkeys(by_name, 0)
+    found = []
+    for name, time_ns in zip(order, times, strict=True):
+        part, number = by_name[name], seen[name]
+        seen[name] += 1
+        found.append(PartTime(part, part.layers[number], float(time_ns), *at_limit[name]))
+    return Profile(kernel.whole.source, tuple(found), float(whole), limits)
+
+
+def _sampled(kernel: Kernel, inputs: Sequence[Array], seconds: float) -> Array:
+    """Return the readings of the clocks of many calls, after one that is not counted."""
+    kernel(*inputs)
+    readings: list[Array] = []
+    end = time.perf_counter() + seconds
+    while len(readings) < _LEAST_CALLS or time.perf_counter() < end:
+        readings.append(kernel(*inputs)[-1])
+    return np.stack(readings)
+
+
+def _limit(part: Part, limits: CoreLimits, kernel: Kernel) -> tuple[float | None, str]:
+    work = payload_work(part.payload, worker=kernel.worker)
+    results = part.payload.function().results
+    peak = limits.peak_gflops(results[0].dtype if results else None)
+    compute = work.flops / peak if work.flops is not None and peak else 0.0
+    memory = work.bytes / limits.copy_gbytes if work.bytes is not None else 0.0
+    if not compute and not memory:
+        return None, ""
+    return max(compute, memory), "compute" if compute > memory else "memory"
