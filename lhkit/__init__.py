@@ -42,9 +42,8 @@ if TYPE_CHECKING:
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
-    from lhkit.parts.assembled_kernel import AssembledKernel, assemble
-    from lhkit.parts.part_profile import Profile, profile
-    from lhkit.parts.payload_parts import Part
+    from lhkit.parts.assembled_kernel import assemble
+    from lhkit.parts.part_profile import profile
     from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
@@ -57,16 +56,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AssembledKernel",
     "CheckReport",
     "Comparison",
     "Kernel",
     "LhkitError",
     "Limits",
     "Measurement",
-    "Part",
     "Payload",
-    "Profile",
     "Proposal",
     "Schedule",
     "Session",
@@ -130,10 +126,11 @@ def __getattr__(name: str) -> Any:
             from lhkit.model.trace_record import Trace
         case "Limits":
             from lhkit.worker.limits import Limits
-        case "find_target" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
+        case "find_target" | "from_torch" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
             from lhkit.load.loader import load_payload, load_schedule
             from lhkit.load.shipped_files import shipped_folder
             from lhkit.load.target_choice import find_target
+            from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
         case "trace":
             from lhkit.traces.record.trace_run import trace_schedule as trace
@@ -143,12 +140,9 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
-        case "from_torch":
-            from lhkit.load.torch_modules import from_torch
-        case "AssembledKernel" | "Part" | "Profile" | "assemble" | "profile":
-            from lhkit.parts.assembled_kernel import AssembledKernel, assemble
-            from lhkit.parts.part_profile import Profile, profile
-            from lhkit.parts.payload_parts import Part
+        case "assemble" | "profile":
+            from lhkit.parts.assembled_kernel import assemble
+            from lhkit.parts.part_profile import profile
         case "Proposal" | "propose":
             from lhkit.proposals.proposal import Proposal, propose
         case "measure":

@@ -3,6 +3,7 @@
 - ``handlers``: What the worker does for each request. State: compiled kernels, prepared timings and sweeps,
   nothing else.
 - ``worker_main``: The compiler's worker: serves requests, or repeats those of a failure.
+- ``torch_importer``: A process that converts exported PyTorch modules to linalg.
 - ``ir/``: Parsing and reading IR: bindings, diagnostics, outlines, signatures, extents and work.
 - ``interpreter/``: Applying transform IR step by step: probes, effects, op identity, and the trace that comes
   of it.
@@ -11,6 +12,7 @@
 - ``machine/``: Compiled kernels: JIT, arguments, timing loops, disassembly, and the variants of sweeps.
 - ``memory/``: What a compiled payload allocates: a slice of the buffered IR, and a ledger of the heap.
 - ``tiling/``: Structured ops with the loops around them, as index terms.
+- ``parts/``: Payloads cut into parts, and parts put together.
 - ``ops/``: Transform ops of lhkit itself, defined as a user would define them.
 - ``extension/``: Transform ops defined in Python: registration, checks, values and failures.
 """

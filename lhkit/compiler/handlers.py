@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
 from lhkit.compiler.catalogue.form_reader import written_forms
@@ -35,9 +37,9 @@ from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
 from lhkit.compiler.machine.timing_runs import Timing
 from lhkit.compiler.machine.variant_trials import VariantBench
+from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.parts.part_assembly import assemble_parts
 from lhkit.compiler.parts.part_functions import cut_parts
-from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.instructions import MachineCode
@@ -255,11 +257,15 @@ class Handlers:
         placed = [lay_out(a, p.layout) for a, p in zip(arguments, request.arguments, strict=True)]
         results = [self._result(r) for r in request.results]
         call = kernel.prepare(placed, results)
+        for _ in range(request.before):
+            call()
+        begin = time.perf_counter_ns()
         call()
+        last_ns = time.perf_counter_ns() - begin
         for array, copy in zip(arguments, placed, strict=True):
             if copy is not array and array.flags.writeable:
                 array[...] = copy  # type: ignore[index]
-        return self._answer_call(call, results, request.results)
+        return structs.replace(self._answer_call(call, results, request.results), last_ns=last_ns)
 
     def _answer_call(
         self, call: PreparedCall, results: list[Array | np.dtype[Any]], places: Sequence[ArrayPlace]

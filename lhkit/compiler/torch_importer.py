@@ -1,8 +1,9 @@
-"""A process that converts exported PyTorch modules to linalg: apart from the compiler's worker, for its size."""
+"""A process that converts exported PyTorch modules to linalg, apart from the worker because of its size."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -12,15 +13,9 @@ from typing import Any
 os.environ["LHKIT_MLIR"] = "torch_mlir"  # The only bindings that have the dialect.
 
 import torch
+import torch._export.serde.serialize  # now, while the module is exported, not when it comes
 import torch.export
-from torch_mlir.extras.fx_decomp_util import get_decomposition_table
-from torch_mlir.extras.fx_importer import (
-    ContextCache,
-    FxImporter,
-    FxImporterHooks,
-    RefTracker,
-    create_mlir_tensor_type,
-)
+import torch.export.pt2_archive._package
 
 from lhkit.compiler.ir.bindings import host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
@@ -29,6 +24,9 @@ from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import Answer, ImportTorch, Ping, Request, TorchAnswer
 from lhkit.worker.serving import Ask, Send, serve
+
+_decompositions: Any = host_module("extras.fx_decomp_util")
+_fx: Any = host_module("extras.fx_importer")
 
 FUNCTION = "main"
 LAYER = "// "
@@ -63,14 +61,18 @@ def convert(request: ImportTorch) -> TorchAnswer:
         PayloadError: An operation cannot be converted; with its place in the module's source.
     """
     program = torch.export.load(request.file)
-    table = {op: how for op, how in get_decomposition_table().items() if op._overloadpacket not in _CONVERTED}  # noqa: SLF001
+    table = {
+        op: how
+        for op, how in _decompositions.get_decomposition_table().items()
+        if op._overloadpacket not in _CONVERTED
+    }
     program = program.run_decompositions(table)
     context = ir.Context()
     context.enable_multithreading(False)
     host_module("dialects.torch").register_dialect(context)
-    importer = FxImporter(context=context, hooks=_Weights(program, request.weights))
-    tracker = RefTracker()
-    importer._py_attr_tracker, importer._cc = tracker, _Layers(context, py_attr_tracker=tracker)  # noqa: SLF001
+    importer = _fx.FxImporter(context=context, hooks=_Weights(program, request.weights))
+    tracker = importer._py_attr_tracker
+    importer._cc = _Layers(context, py_attr_tracker=tracker)
     with context:
         try:
             importer.import_frozen_program(program, func_name=FUNCTION)
@@ -84,7 +86,14 @@ def convert(request: ImportTorch) -> TorchAnswer:
     return TorchAnswer(text=text, weights=tuple(dict.fromkeys(n for n in used if n in request.weights)))
 
 
-class _Weights(FxImporterHooks):  # type: ignore[misc]
+@functools.cache
+def _table() -> dict[Any, Any]:
+    """Return how operations are written with others before they are converted."""
+    every = _decompositions.get_decomposition_table()
+    return {op: how for op, how in every.items() if op._overloadpacket not in _CONVERTED}
+
+
+class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]
     """Weights become resources with the names of the state dict; those that were left out have no data."""
 
     def __init__(self, program: Any, left_out: Collection[str]) -> None:
@@ -99,9 +108,9 @@ class _Weights(FxImporterHooks):  # type: ignore[misc]
         """Return the value for a weight, None for other literals."""
         if (name := self._names.get(id(literal))) is None:
             return None
-        type_ = gni._cc.tensor_to_vtensor_type(literal)  # noqa: SLF001
+        type_ = gni._cc.tensor_to_vtensor_type(literal)
         data = bytes(_STUB_BYTES) if name in self._left_out else _bytes_of(literal)
-        value = ir.DenseResourceElementsAttr.get_from_buffer(data, name, create_mlir_tensor_type(literal))
+        value = ir.DenseResourceElementsAttr.get_from_buffer(data, name, _fx.create_mlir_tensor_type(literal))
         return ir.Operation.create("torch.vtensor.literal", results=[type_], attributes={"value": value}).result
 
 
@@ -110,7 +119,7 @@ def _bytes_of(tensor: Any) -> bytes:
         return bytes(tensor.detach().contiguous().flatten().view(torch.uint8).tolist())
 
 
-class _Layers(ContextCache):  # type: ignore[misc]
+class _Layers(_fx.ContextCache):  # type: ignore[misc]
     """Places of operations: the line in the module's source, by the name of the layer."""
 
     __slots__ = ()
@@ -124,17 +133,20 @@ class _Layers(ContextCache):  # type: ignore[misc]
 
 
 def _layer_of(node: Any) -> str:
-    """Return the name of the innermost layer that a node is of, and what it does there."""
-    stack = [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
-    layer = stack[-1].removeprefix("L['self'].").removeprefix("L__self___") if stack else ""
-    return f"{layer} {_operation_of(node)}".strip()
+    """Return the name of the innermost layer that a node is of, and its kind, or what the node does."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path, kind = stack[-1] if stack else ("", "")
+    named = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+    is_ready_made = named.startswith("torch.nn.")
+    return f"{path} {named.rpartition('.')[2] if is_ready_made else _operation_of(node)}".strip()
 
 
 def _operation_of(node: Any) -> str:
     """Return the operation of PyTorch that a node was before it was decomposed."""
     functions = node.meta.get("source_fn_stack") or ()
     target = node.meta.get("original_aten") or (functions[-1][1] if functions else node.target)
-    return re.sub(r"^aten[.:]+|\.\w+$", "", str(target)) if node.op == "call_function" else ""
+    plain = re.sub(r"^aten[.:]+|\.\w+$|_with_indices", "", str(target))
+    return plain.strip("_") if node.op == "call_function" else ""
 
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -181,7 +193,7 @@ def _import_error(program: Any, error: Exception, name: str) -> LhkitError:
 
 
 def _error(name: str, diagnostic: Diagnostic) -> LhkitError:
-    texts = ()
+    texts: tuple[tuple[str, str], ...] = ()
     if diagnostic.span is not None:
         with contextlib.suppress(OSError):
             texts = ((diagnostic.span.file, Path(diagnostic.span.file).read_text("utf-8", errors="replace")),)
@@ -220,7 +232,11 @@ def _with_layers(module: Any) -> str:
 def _with_places(module: Any) -> Iterator[Any]:
     """Yield the ops of a module's functions, without those in their regions and without constants."""
     for op in walk(module.operation):
-        if op.parent is not None and op.parent.name == "func.func" and op.name.startswith(("linalg.", "tensor.pad")):
+        if (
+            op.parent is not None
+            and op.parent.name == "func.func"
+            and op.name.startswith(("linalg.", "tensor.pad"))
+        ):
             yield op
 
 
@@ -233,6 +249,7 @@ def _layer_in(location: Any) -> str:
 
 
 def _handlers(send: Send, ask: Ask) -> Handlers:
+    _table()
     return Handlers()
 
 

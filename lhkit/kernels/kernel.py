@@ -180,6 +180,8 @@ class Kernel(Showable):
         target: The target that it is compiled for; empty for this CPU, with all its instructions.
         bound: The arrays that are bound to arguments, by position; see `bind`.
         packed_bytes: Size of what the worker keeps of packed constants.
+        last_call_ns: Time of the last call in the worker, without the way there.
+        calls_before: How often a call runs the kernel first, without a pause, to have its data in the caches.
     """
 
     def __init__(
@@ -205,6 +207,8 @@ class Kernel(Showable):
         self.printed = ""
         self.worker = worker
         self.microkernels = microkernels
+        self.calls_before = 0
+        self.last_call_ns = 0
         self.target = code_target(target, schedule)
         self._limits = limits
         self._opt_level = opt_level
@@ -409,10 +413,10 @@ class Kernel(Showable):
 
     def _run(self, arguments: tuple[ArrayPlace, ...], results: tuple[ArrayPlace, ...]) -> CallAnswer:
         for _ in range(2):
-            call = CallKernel(self.build(), arguments, results)
+            call = CallKernel(self.build(), arguments, results, self.calls_before)
             answer = self._ask(call, before=lambda: [Compile(self.spec())])
             if not answer.is_gone:
-                self.printed = answer.output
+                self.printed, self.last_call_ns = answer.output, answer.last_ns
                 return answer
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))

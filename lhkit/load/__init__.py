@@ -5,6 +5,7 @@
 - ``trust``: Trusted files, recognized by keyed digests.
 - ``old_spellings``: Diagnostics of old spellings: errors that name the command that upgrades the text.
 - ``file_upgrade``: Upgrade of files in old spellings, with the remaining parse errors.
+- ``torch_modules``: PyTorch modules as payloads: exported here, converted to linalg in a process of its own.
 - ``weights``: Weights of a payload: constants turned into arguments, and their data as arrays.
 - ``random_inputs``: Random inputs from a function signature and a seed.
 - ``target_choice``: The environment of measurements, and the choice of the target: the host CPU, a named one,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
+import functools
 import re
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,24 +78,28 @@ def from_torch(
     """
     torch = _torch()
     shown = name or f"<{type(module).__name__}>"
-    with contextlib.closing(Worker(title="the process that imports PyTorch modules", program=_IMPORTER)) as importer:
-        # It imports PyTorch while the module is exported, which takes as long.
-        threading.Thread(target=_start, args=(importer,), daemon=True).start()
-        program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
-        mutated = sorted(program.graph_signature.buffers_to_mutate.values())
-        if mutated:
-            what = f"{shown} writes to its buffers: {', '.join(mutated)}"
-            raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
-        tensors = {**program.state_dict, **program.constants}
-        weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
-        with temporary_place("lhkit-torch-") as place:
-            file = place / "module.pt2"
-            _save_without(torch, program, weights, file)
-            request = ImportTorch(str(file), shown, tuple(weights))
-            answer = importer.ask(request, limits=limits or Limits(_SECONDS))
+    importer = _importer()
+    # It imports PyTorch while the module is exported, which takes as long.
+    threading.Thread(target=_start, args=(importer,), daemon=True).start()
+    program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
+    mutated = sorted(program.graph_signature.buffers_to_mutate.values())
+    if mutated:
+        what = f"{shown} writes to its buffers: {', '.join(mutated)}"
+        raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
+    tensors = {**program.state_dict, **program.constants}
+    weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
+    with temporary_place("lhkit-torch-") as place:
+        file = place / "module.pt2"
+        _save_without(torch, program, weights, file)
+        request = ImportTorch(str(file), shown, tuple(weights))
+        answer = importer.ask(request, limits=limits or Limits(_SECONDS))
     used = {n: weights[n] for n in answer.weights}
     payload = load_payload(
-        answer.text, name=shown, weights={n: _array(torch, t) for n, t in used.items()}, worker=worker, limits=limits
+        answer.text,
+        name=shown,
+        weights={n: _array(torch, t) for n, t in used.items()},
+        worker=worker,
+        limits=limits,
     )
     reference = LocalReference("the PyTorch module", _caller(torch, module, program, args, kwargs))
     return dataclasses.replace(payload, local_reference=reference)
@@ -105,6 +112,14 @@ def _torch() -> Any:
     except ImportError:
         raise usage_error("PyTorch is not installed", f"Install it with: {_INSTALL}") from None
     return torch
+
+
+@functools.cache
+def _importer() -> Worker:
+    """Return the process that converts modules; it stays for the next one, and ends with this process."""
+    importer = Worker(title="the process that converts PyTorch modules", program=_IMPORTER)
+    atexit.register(importer.close)
+    return importer
 
 
 def _start(importer: Worker) -> None:
@@ -190,7 +205,9 @@ def _place_in_source(torch: Any, error: BaseException) -> Span | None:
     seen: BaseException | None = error
     while seen is not None and found is None:
         for frame in traceback.extract_tb(seen.__traceback__):
-            is_standard = frame.filename.startswith(("<", sys.base_prefix)) and "site-packages" not in frame.filename
+            is_standard = (
+                frame.filename.startswith(("<", sys.base_prefix)) and "site-packages" not in frame.filename
+            )
             if not frame.filename.startswith(own) and not is_standard:
                 found = Span(frame.filename, frame.lineno or 1, (frame.colno or 0) + 1)
         seen = seen.__cause__ or seen.__context__
@@ -225,7 +242,9 @@ def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Pa
         example_inputs=None,
         constants=constants,
     )
-    torch.export.save(light, file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the stretched tensors are no whole ones
+        torch.export.save(light, file)
 
 
 # The module itself as the reference.

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, public, usage_error
-from lhkit.model.showable import Showable
+from lhkit.model.showable import Printable, Showable
 from lhkit.model.signature import Function
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from lhkit.parts.payload_parts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,9 @@ class LocalReference:
     """What computes the same as a payload in this process."""
 
     what: str  # What it is, in messages
-    call: Callable[..., tuple[Any, ...]]  # Takes the arguments of the function and returns its results, as arrays
+    call: Callable[
+        ..., tuple[Any, ...]
+    ]  # Takes the arguments of the function and returns its results, as arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ class Payload(Showable):
         sequences: Names of the named sequences in the same module, without ``@``.
         blobs: The data of constants (``dense_resource``) and of arguments that were constants; it is never
             part of the text.
-        local_reference: What computes the same in this process, or None: the PyTorch module that the payload was
-            made of.
+        local_reference: What computes the same in this process, such as the PyTorch module that it was made of.
     """
 
     source: str
@@ -155,12 +154,12 @@ class Payload(Showable):
 
     @public
     def parts(self, function: str | None = None) -> tuple[Part, ...]:
-        """Return the parts of a function: each an op that multiplies and adds up, or reduces, with what fuses into it.
+        """Return the parts of a function: an op that multiplies or reduces each, with what fuses into it.
 
         What works by elements ends the product before it; transposes, padding and views belong to what reads
-        them; softmax, normalizations and chains of elementwise ops are one part each, and so is attention. Equal
-        parts are one part, computed in several places. Sizes, scalars and constants of few elements are part of
-        each; larger constants are arguments.
+        them; softmax, normalizations and chains of elementwise ops are one part each, and so is attention.
+        Equal parts are one part, computed in several places. Sizes, scalars and constants of few elements are
+        part of each; larger constants are arguments.
 
         Args:
             function: Which function; needed where there are several.
@@ -205,3 +204,40 @@ class Payload(Showable):
         from lhkit.load.weights import save_payload
 
         return save_payload(self, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Printable):
+    """A part of a payload: ops that are scheduled together.
+
+    Attributes:
+        name: ``part_0``, … in the order in which they are computed first.
+        kind: What takes most time in it: ``contraction``, ``convolution``, ``reduction``, ``elementwise``,
+            ``copy`` or ``other``.
+        ops: The names of its ops, in order.
+        layers: Of each place where it is computed, the layers of the PyTorch module that it comes from; empty
+            where that is not known. Equal parts are one part, computed in several places.
+        payload: The part as a payload of its own. Weights are arguments.
+    """
+
+    name: str
+    kind: str
+    ops: tuple[str, ...]
+    layers: tuple[str, ...]
+    payload: Payload
+
+    @property
+    def count(self) -> int:
+        """In how many places it is computed."""
+        return len(self.layers)
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a few words: kind, shape of the first result, layers."""
+        shape = self.payload.function().results[0].text if self.payload.function().results else ""
+        times = f", {self.count} times" if self.count > 1 else ""
+        where = next((layer for layer in self.layers if layer), "")
+        return f"{self.name}: {self.kind}{times} to {shape}" + (f" ({where})" if where else "")
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        return {"text/plain": self.summary}

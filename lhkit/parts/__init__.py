@@ -1,6 +1,7 @@
 """Payloads, such as models, in parts.
 
-- `payload_parts`: a payload cut into parts, each a payload of its own.
-- `assembled_kernel`: scheduled parts put together into one kernel.
-- `part_profile`: the time of each part within the kernel, beside what the machine allows.
+- ``payload_parts``: A payload cut into parts: an op that multiplies or reduces each, with what fuses into it.
+- ``assembled_kernel``: Scheduled parts of a payload put together again into one kernel.
+- ``part_profile``: Where the time of a kernel goes: each part timed in place, beside what the machine allows.
+- ``profile_picture``: A profile as text, table and bars.
 """

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.kernels.kernel import Kernel, compile_kernel
@@ -17,9 +16,9 @@ from lhkit.load.resource_data import uses_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Verification
-from lhkit.model.payload import LocalReference, Payload
+from lhkit.model.payload import LocalReference, Part, Payload
 from lhkit.model.schedule import Schedule
-from lhkit.parts.payload_parts import Part, cut, parts_of
+from lhkit.parts.payload_parts import cut, parts_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import AssembleParts, ScheduledPart, Source
 
@@ -51,7 +50,9 @@ class AssembledKernel(Kernel):
         Args:
             *arguments: As for a call.
         """
-        kernel = compile_kernel(_assembled(self.whole, self.function.name, self.schedules, self.worker, "operands"))
+        kernel = compile_kernel(
+            _assembled(self.whole, self.function.name, self.schedules, self.worker, "operands")
+        )
         given = iter(_as_tuple(kernel(*arguments))[len(self.function.results) :])
         return {p.name: tuple(next(given) for _ in p.payload.function().arguments) for p in self.parts}
 
@@ -102,7 +103,7 @@ def assemble(
 
 
 def clocked_kernel(kernel: AssembledKernel) -> tuple[Kernel, tuple[str, ...]]:
-    """Return a kernel that returns readings of the clock too, in s, before each part and at the end, and the parts."""
+    """Return a kernel that also returns when each part began and the last ended, in s, and the parts."""
     name, worker = kernel.function.name, kernel.worker
     payload = _assembled(kernel.whole, name, kernel.schedules, worker, "clocks")
     clocked = compile_kernel(payload, function=name, target=kernel.target or None, worker=worker)
@@ -140,7 +141,11 @@ def _assembled(
     """Return the payload whose function has its scheduled parts in it."""
     answer = cut(payload, function, worker)
     parts = tuple(
-        ScheduledPart(p.name, Source("payload", p.name, f"{payload.source}, {p.name}", p.text.encode()), application_of(schedules[p.name]))
+        ScheduledPart(
+            p.name,
+            Source("payload", p.name, f"{payload.source}, {p.name}", p.text.encode()),
+            application_of(schedules[p.name]),
+        )
         for p in answer.parts
     )
     source = dataclasses.replace(payload_source(payload), content=answer.text.encode())

@@ -12,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.bench.side_by_side import measure
-from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work
 from lhkit.load.random_inputs import default_arguments
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import CoreLimits
+from lhkit.model.payload import Part
 from lhkit.model.showable import Printable
 from lhkit.parts.assembled_kernel import AssembledKernel, assemble, clocked_kernel
-from lhkit.parts.payload_parts import Part
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[Any]
 
-_LEAST_CALLS, _SECONDS = 5, 2.0
+_LEAST_CALLS, _SECONDS, _LIMIT_SECONDS = 5, 2.0, 0.2
+# A request in between leaves the caches cold: so many calls, or for so long, are made before one that counts.
+_CALLS_BEFORE, _WARM_NS = 1, 2e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class PartTime:
         part: The part.
         layer: The layers of the PyTorch module that it comes from; empty where that is not known.
         time_ns: Median time of a call of the kernel that is spent in it.
-        limit_ns: The least time that the core needs for its operations or its bytes, whichever takes longer; None
-            where they cannot be counted. What it reads may come from a cache: then it can be below this.
+        limit_ns: The least time that the core needs for its operations, or for its bytes from memory, whichever
+            is longer; None where they cannot be counted. Where data comes from a cache it can take less.
         bound: What that limit is: ``compute`` or ``memory``; empty without a limit.
     """
 
@@ -139,13 +141,11 @@ def profile(
             worker=kernel.worker,
         )
     inputs = list(arguments or default_arguments(kernel.payload, kernel.function, seed))
-    clocked, order = clocked_kernel(kernel)
-    samples = _sampled(clocked, inputs, seconds)
-    comparison = measure({"kernel": kernel}, inputs, seconds=seconds)
-    whole = statistics.median(value for _, value in comparison.measurements[0].samples_ns)
-    limits = comparison.limits
+    limits = measure({"kernel": kernel}, inputs, rounds=_LEAST_CALLS, seconds=_LIMIT_SECONDS).limits
     if limits is None:
         raise RuntimeError("a comparison without limits of the core")
+    clocked, order = clocked_kernel(kernel)
+    samples, whole = _sampled(clocked, kernel, inputs, seconds)
     times = np.median(np.diff(samples, axis=1), axis=0) * 1e9
     by_name = {part.name: part for part in kernel.parts}
     at_limit = {name: _limit(part, limits, kernel) for name, part in by_name.items()}
@@ -155,17 +155,22 @@ def profile(
         part, number = by_name[name], seen[name]
         seen[name] += 1
         found.append(PartTime(part, part.layers[number], float(time_ns), *at_limit[name]))
-    return Profile(kernel.whole.source, tuple(found), float(whole), limits)
+    return Profile(kernel.whole.source, tuple(found), whole, limits)
 
 
-def _sampled(kernel: Kernel, inputs: Sequence[Array], seconds: float) -> Array:
-    """Return the readings of the clocks of many calls, after one that is not counted."""
+def _sampled(clocked: Kernel, kernel: Kernel, inputs: Sequence[Array], seconds: float) -> tuple[Array, float]:
+    """Return the clocks' readings of many calls, and the median time of calls without, in ns, in turns."""
     kernel(*inputs)
+    clocked.calls_before = kernel.calls_before = max(_CALLS_BEFORE, int(_WARM_NS / kernel.last_call_ns))
     readings: list[Array] = []
+    whole: list[int] = []
     end = time.perf_counter() + seconds
     while len(readings) < _LEAST_CALLS or time.perf_counter() < end:
-        readings.append(kernel(*inputs)[-1])
-    return np.stack(readings)
+        readings.append(clocked(*inputs)[-1])
+        kernel(*inputs)
+        whole.append(kernel.last_call_ns)
+    kernel.calls_before = 0
+    return np.stack(readings), statistics.median(whole)
 
 
 def _limit(part: Part, limits: CoreLimits, kernel: Kernel) -> tuple[float | None, str]:

@@ -1,4 +1,4 @@
-"""A payload cut into parts: each an op that multiplies and adds up, or reduces, with what fuses into it."""
+"""A payload cut into parts: an op that multiplies or reduces each, with what fuses into it."""
 
 from __future__ import annotations
 
@@ -8,53 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lhkit.load.loader import payload_source
-from lhkit.model.payload import Payload
-from lhkit.model.showable import Printable
+from lhkit.model.payload import Part, Payload
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import CutParts, PartAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class Part(Printable):
-    """A part of a payload: ops that are scheduled together.
-
-    Attributes:
-        name: ``part_0``, … in the order in which they are computed first.
-        kind: What takes most time in it: ``contraction``, ``convolution``, ``reduction``, ``elementwise``,
-            ``copy`` or ``other``.
-        ops: The names of its ops, in order.
-        layers: Of each place where it is computed, the layers of the PyTorch module that it comes from; empty
-            where that is not known. Equal parts are one part, computed in several places.
-        payload: The part as a payload of its own. Weights are arguments.
-    """
-
-    name: str
-    kind: str
-    ops: tuple[str, ...]
-    layers: tuple[str, ...]
-    payload: Payload
-
-    @property
-    def count(self) -> int:
-        """In how many places it is computed."""
-        return len(self.layers)
-
-    @property
-    def summary(self) -> str:
-        """What it is, in a few words: kind, shape of the first result, layers."""
-        shape = self.payload.function().results[0].text if self.payload.function().results else ""
-        times = f", {self.count} times" if self.count > 1 else ""
-        where = next((layer for layer in self.layers if layer), "")
-        return f"{self.name}: {self.kind}{times} to {shape}" + (f" ({where})" if where else "")
-
-    def _mime_bundle(self) -> dict[str, Any]:
-        return {"text/plain": self.summary}
-
-
-def parts_of(payload: Payload, function: str | None = None, *, worker: Worker | None = None) -> tuple[Part, ...]:
+def parts_of(
+    payload: Payload, function: str | None = None, *, worker: Worker | None = None
+) -> tuple[Part, ...]:
     """Cut a function of a payload into parts; see `lhkit.model.payload`."""
     answer = cut(payload, payload.function(function).name, worker or shared_worker())
     lines = payload.text.splitlines()

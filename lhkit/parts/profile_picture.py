@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.figures import figure_png, figure_svg, new_axes
+from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.parts.part_profile import PartTime, Profile
@@ -41,14 +42,14 @@ def _row(t: PartTime, total_ns: float) -> tuple[str, ...]:
 
 def profile_words(profile: Profile) -> str:
     """Return what the parts add up to, and which one is furthest from its limit."""
-    total = f"{profile.name}: {format_ns(profile.kernel_ns)} a call; its parts add up to {format_ns(profile.parts_ns)}"
-    share = f" ({format_share(profile.parts_ns / profile.kernel_ns)})"
+    total = f"{profile.name}: {format_ns(profile.kernel_ns)} a call; its parts add up to"
+    share = f" {format_ns(profile.parts_ns)} ({format_share(profile.parts_ns / profile.kernel_ns)})"
     worst = profile.ranked[0]
     where = f" ({worst.layer})" if worst.layer else ""
-    return (
-        f"{total}{share}. Most is to be gained in {worst.part.name}{where}: {format_ns(worst.distance_ns)} above what"
-        " the core allows."
-    )
+    if not worst.distance_ns:
+        return f"{total}{share}. No part takes longer than operations and bytes take at the core's limits."
+    above = f"{format_ns(worst.distance_ns)} above what the core allows"
+    return f"{total}{share}. Most is to be gained in {worst.part.name}{where}: {above}."
 
 
 def draw_profile(profile: Profile) -> Figure:
@@ -71,7 +72,10 @@ def draw_profile(profile: Profile) -> Figure:
         )
     if rest:
         axes.barh(len(shown), sum(t.time_ns for t in rest) / 1e3, height=0.66, color=GREY)
-    labels = [textwrap.shorten(f"{t.part.name}  {t.layer or t.part.kind}", _LABEL_WIDTH, placeholder="…") for t in shown]
+    labels = [
+        textwrap.shorten(f"{t.part.name}  {t.layer or t.part.kind}", _LABEL_WIDTH, placeholder="…")
+        for t in shown
+    ]
     labels += [f"{len(rest)} more"] * bool(rest)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.set_ylim(len(labels) - 0.4, -0.6)
@@ -84,12 +88,16 @@ def draw_profile(profile: Profile) -> Figure:
     return figure
 
 
+def _label(t: PartTime) -> str:
+    return textwrap.shorten(f"{t.part.name}  {t.layer or t.part.kind}", _LABEL_WIDTH, placeholder="…")
+
+
 def profile_bundle(profile: Profile) -> dict[str, Any]:
     """Return a profile as a MIME bundle."""
     words, table = profile_words(profile), profile_table(profile)
     figure = draw_profile(profile)
     return {
         "text/plain": f"{words}\n{table_text(table)}",
-        "text/html": f"<p>{words}</p>{figure_svg(figure)}{table_html(table)}",
+        "text/html": f"<p>{escaped(words)}</p>{figure_svg(figure)}{table_html(table)}",
         "image/png": figure_png(figure),
     }

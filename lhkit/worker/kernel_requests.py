@@ -99,6 +99,7 @@ class CallAnswer(Answer, frozen=True):
     is_gone: bool = False  # Whether the worker does not hold the kernel any more; then there are no results
     results: tuple[ArrayPlace, ...] = ()  # With content unless they have a file or are held
     held: tuple[bool, ...] = ()  # Of each result, whether the worker holds it until `CollectResults`
+    last_ns: int = 0  # Time of the call whose results count
 
 
 class CallKernel(Request[CallAnswer], frozen=True, tag="call"):
@@ -107,6 +108,7 @@ class CallKernel(Request[CallAnswer], frozen=True, tag="call"):
     kernel: int
     arguments: tuple[ArrayPlace, ...]
     results: tuple[ArrayPlace, ...]
+    before: int = 0  # Calls without a pause before the one whose results count, to fill the caches
 
 
 class CollectResults(Request[Answer], frozen=True, tag="collect"):

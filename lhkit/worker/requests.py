@@ -202,7 +202,7 @@ class PartCut:
     """A part of a function."""
 
     name: str  # Of its function
-    kind: str  # What it does: ``contraction``, ``convolution``, ``reduction``, ``elementwise``, ``copy``, ``other``
+    kind: str  # ``contraction``, ``convolution``, ``reduction``, ``elementwise``, ``copy``, ``other``
     text: str  # Its function, alone in a module
     functions: tuple[Function, ...]
     ops: tuple[str, ...]  # The names of its ops
@@ -240,8 +240,8 @@ class AssembleParts(Request[AppliedPayload], frozen=True, tag="assemble_parts"):
     payload: Source  # As `CutParts` answers it
     function: str
     parts: tuple[ScheduledPart, ...]
-    # What the function returns too: ``clocks``, readings in seconds before each call and at the end; ``operands``,
-    # what the first call of each part is given
+    # What the function returns too: ``clocks``, readings in seconds before each call and at the end;
+    # ``operands``, what the first call of each part is given
     added: Literal["", "clocks", "operands"] = ""
 
 

@@ -1,4 +1,4 @@
-"""A function that calls its parts, with the parts scheduled and put into it, with clocks between them on demand."""
+"""A function with its scheduled parts put into it, on demand with clocks between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def assemble_parts(request: AssembleParts) -> AppliedPayload:
             _take(module, part.name, scheduled)
         names = {part.name for part in request.parts}
         function = next(f for f in function_ops(module) if symbol_name(f) == request.function)
-        calls = [o.operation for o in function.regions[0].blocks[0].operations if called_by(o.operation) in names]
+        calls = [
+            o.operation for o in function.regions[0].blocks[0].operations if called_by(o.operation) in names
+        ]
         if request.added == "clocks":
             _return_too(function, [_seconds(module, calls, function)])
         elif request.added == "operands":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.interpreter.application import parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import called_by, function_ops, functions_of, symbol_name
-from lhkit.compiler.ir.parsing import failure_in, span_of, walk
-from lhkit.compiler.parts.part_groups import Group, groups_of, is_copied, users_of
-from lhkit.model.errors import error_for, usage_error
+from lhkit.compiler.ir.parsing import span_of, walk
+from lhkit.compiler.parts.part_groups import Group, groups_of, is_copied
+from lhkit.model.errors import usage_error
 from lhkit.worker.requests import CutParts, PartAnswer, PartCut
 
 _func: Any = host_module("dialects.func")
@@ -84,7 +84,11 @@ class _Cutter:
         group_of = {op: group for group in groups_of(block) for op in group.ops}
         with ir.InsertionPoint(self.function), self.function.location:
             copy = ir.Operation.create(
-                "func.func", [], [], {n: self.function.attributes[n] for n in self.function.attributes}, regions=1
+                "func.func",
+                [],
+                [],
+                {n: self.function.attributes[n] for n in self.function.attributes},
+                regions=1,
             )
         types = [a.type for a in block.arguments]
         new_block = copy.regions[0].blocks.append(*types, arg_locs=[a.location for a in block.arguments])
@@ -103,7 +107,9 @@ class _Cutter:
         given, gives = _inputs(group), _outputs(group)
         where = group.ops[-1].location
         with ir.InsertionPoint(self.function), where:
-            part = _func.FuncOp(_UNNAMED, ([v.type for v in given], [v.type for v in gives]), visibility="private")
+            part = _func.FuncOp(
+                _UNNAMED, ([v.type for v in given], [v.type for v in gives]), visibility="private"
+            )
             body = part.add_entry_block()
         values = dict(zip(given, body.arguments, strict=True))
         with ir.InsertionPoint(body), where:

@@ -1,4 +1,4 @@
-"""Which ops of a function belong together: one that multiplies and adds up, or reduces, with what fuses into it."""
+"""Which ops of a function belong together: one that multiplies or reduces, with what fuses into it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,24 @@ CONTRACTION, CONVOLUTION, REDUCTION, ELEMENTWISE, COPY, OTHER = (
 )  # fmt: skip
 _PRODUCTS = (CONTRACTION, CONVOLUTION)
 _VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.extract_slice", "tensor.cast")
-_MOVES = ("tensor.pad", "tensor.insert_slice", "tensor.concat", "linalg.transpose", "linalg.broadcast", "linalg.copy")
-_CHEAP = ("tensor.empty", "tensor.dim", "arith.", "affine.apply", "affine.min", "affine.max", "linalg.fill", "index.")
+_MOVES = (
+    "tensor.pad",
+    "tensor.insert_slice",
+    "tensor.concat",
+    "linalg.transpose",
+    "linalg.broadcast",
+    "linalg.copy",
+)
+_CHEAP = (
+    "tensor.empty",
+    "tensor.dim",
+    "arith.",
+    "affine.apply",
+    "affine.min",
+    "affine.max",
+    "linalg.fill",
+    "index.",
+)
 # Constants with more elements are handed to parts as weights are.
 _MOST_WRITTEN = 64
 
@@ -48,11 +64,13 @@ class Group:
 
 
 def is_copied(op: Any) -> bool:
-    """Return whether an op is so cheap that each part has its own: sizes, scalars, constants, what is filled."""
+    """Return whether an op is so cheap that each part has its own: sizes, scalars, constants, fills."""
     if not op.name.startswith(_CHEAP) or is_weight(op):
         return False
     if op.name.startswith("arith."):
-        return not any(isinstance(r.type, ir.RankedTensorType) for r in op.results) or op.name == "arith.constant"
+        return (
+            not any(isinstance(r.type, ir.RankedTensorType) for r in op.results) or op.name == "arith.constant"
+        )
     return True
 
 
@@ -114,15 +132,20 @@ def groups_of(block: Any) -> list[Group]:
             groups.append(group)
             group_of[op] = group
     position = {op: i for i, op in enumerate(ops)}
-    _merge(groups, group_of, position, _is_end)
-    _merge(groups, group_of, position, _is_start_or_same)
+    for allowed in (_is_end, _is_start_or_same, _moves_result):
+        _merge(groups, group_of, position, allowed)
     _merge_attention(groups, group_of, position)
     return [g for g in groups if g.kinds]
 
 
 def _is_end(a: Group, b: Group) -> bool:
     """Return whether one group ends with another, which works by elements on products."""
-    return a.has_product and not b.has_product and REDUCTION not in b.kinds and OTHER not in b.kinds
+    return a.has_product and ELEMENTWISE in b.kinds and b.kinds <= {ELEMENTWISE, COPY}
+
+
+def _moves_result(a: Group, b: Group) -> bool:
+    """Return whether a group only moves what the other gives; what a product reads belongs to that."""
+    return a.has_product and b.only_moves
 
 
 def _is_start_or_same(a: Group, b: Group) -> bool:
@@ -130,7 +153,14 @@ def _is_start_or_same(a: Group, b: Group) -> bool:
         return not a.kinds  # a view
     if a.has_product:
         return _is_end(a, b)
-    return a.only_moves if b.has_product else True
+    return a.only_moves or _is_of_weights(a) if b.has_product else True
+
+
+def _is_of_weights(group: Group) -> bool:
+    """Return whether a group computes from weights alone, which is done once."""
+    inside = {*group.ops}
+    owners = [v.owner.operation if isinstance(v, ir.OpResult) else None for o in group.ops for v in o.operands]
+    return all(o is not None and (o in inside or is_copied(o) or is_weight(o)) for o in owners)
 
 
 def _consumer(group: Group, group_of: dict[Any, Group]) -> Group | None:

@@ -1,4 +1,4 @@
-"""Six small PyTorch models to try things on, with weights from a seed: nothing is downloaded. Needs PyTorch."""
+"""Six small PyTorch models to try things on, with weights from a seed; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Mlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Take ``batch x width`` and return ``batch x classes``."""
-        return self.last(torch.relu(self.second(torch.relu(self.first(x)))))
+        result: Tensor = self.last(torch.relu(self.second(torch.relu(self.first(x)))))
+        return result
 
 
 class ResidualBlock(nn.Module):
@@ -72,11 +73,12 @@ class AttentionBlock(nn.Module):
         parts = self.project(self.norm(x)).view(batch, length, 3, self.heads, self.size).permute(2, 0, 3, 1, 4)
         query, key, value = parts[0], parts[1], parts[2]
         weights = torch.softmax(query @ key.transpose(-2, -1) / math.sqrt(self.size), dim=-1)
-        return x + self.out((weights @ value).transpose(1, 2).reshape(batch, length, width))
+        result: Tensor = x + self.out((weights @ value).transpose(1, 2).reshape(batch, length, width))
+        return result
 
 
 class EncoderLayer(nn.Module):
-    """A layer of a transformer: attention, and two linear layers with GELU, each behind a layer normalization."""
+    """A layer of a transformer: attention, then two linear layers with GELU, both behind a normalization."""
 
     def __init__(self, width: int = 256, heads: int = 4, inner: int = 1024) -> None:
         super().__init__()
@@ -88,7 +90,8 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Take and return ``batch x length x width``."""
         x = self.attention(x)
-        return x + self.narrow(functional.gelu(self.widen(self.norm(x))))
+        result: Tensor = x + self.narrow(functional.gelu(self.widen(self.norm(x))))
+        return result
 
 
 class SmallCnn(nn.Module):
