@@ -252,6 +252,11 @@ module attributes {transform.with_named_sequence} {
     }
     %least = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %inputs, %least : !transform.param<i64>
+    // What ends a product is computed with its tiles.
+    %end = transform.structured.match attributes {role = "epilogue"} in %op : (!transform.any_op) -> !transform.any_op
+    %ends = transform.num_associations %end : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %ends, %none : !transform.param<i64>
     transform.yield %rank : !transform.param<i64>
   }
 
