@@ -124,29 +124,25 @@ def __getattr__(name: str) -> Any:
             from lhkit.model.schedule import Schedule
             from lhkit.model.trace_json import load_trace
             from lhkit.model.trace_record import Trace
-        case "Limits":
-            from lhkit.worker.limits import Limits
         case "find_target" | "from_torch" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
             from lhkit.load.loader import load_payload, load_schedule
             from lhkit.load.shipped_files import shipped_folder
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "trace":
-            from lhkit.traces.record.trace_run import trace_schedule as trace
-        case "check":
+        case "check" | "trace":
             from lhkit.checks.schedule_check import check_schedule as check
-        case "Kernel" | "compile" | "empty" | "scheduled_footprint" | "verify":
+            from lhkit.traces.record.trace_run import trace_schedule as trace
+        case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":
+            from lhkit.bench.side_by_side import measure
             from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
-        case "assemble" | "profile":
+            from lhkit.worker.limits import Limits
+        case "Proposal" | "assemble" | "profile" | "propose":
             from lhkit.parts.assembled_kernel import assemble
             from lhkit.parts.part_profile import profile
-        case "Proposal" | "propose":
             from lhkit.proposals.proposal import Proposal, propose
-        case "measure":
-            from lhkit.bench.side_by_side import measure
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
             import lhkit.sweeps.constraints as constraints
             from lhkit.sweeps.live_sweep import Sweep, sweep

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-os.environ["LHKIT_MLIR"] = "torch_mlir"  # The only bindings that have the dialect.
+from lhkit.model.bindings_host import HOST_VARIABLE, TORCH_HOST
+
+os.environ[HOST_VARIABLE] = TORCH_HOST
 
 import torch
 import torch._export.serde.serialize  # now, while the module is exported, not when it comes
@@ -67,6 +69,9 @@ def convert(request: ImportTorch) -> TorchAnswer:
         if op._overloadpacket not in _CONVERTED
     }
     program = program.run_decompositions(table)
+    if mutated := sorted(program.graph_signature.buffers_to_mutate.values()):
+        what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
+        raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
     context = ir.Context()
     context.enable_multithreading(False)
     host_module("dialects.torch").register_dialect(context)

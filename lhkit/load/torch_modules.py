@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import dataclasses
 import functools
+import logging
 import re
 import sys
 import threading
@@ -82,10 +84,6 @@ def from_torch(
     # It imports PyTorch while the module is exported, which takes as long.
     threading.Thread(target=_start, args=(importer,), daemon=True).start()
     program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
-    mutated = sorted(program.graph_signature.buffers_to_mutate.values())
-    if mutated:
-        what = f"{shown} writes to its buffers: {', '.join(mutated)}"
-        raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
     tensors = {**program.state_dict, **program.constants}
     weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
     with temporary_place("lhkit-torch-") as place:
@@ -154,7 +152,7 @@ def _exported(
     if not isinstance(module, torch.nn.Module):
         what = f"{type(module).__name__} is neither a torch.nn.Module nor an ExportedProgram"
         raise usage_error(what, "Give the module itself, then example inputs: lhkit.from_torch(module, x).")
-    with _in_inference(module):
+    with _in_inference(module), _quiet():
         try:
             return torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
         except Exception as error:  # noqa: BLE001 - whatever the module or the exporter raises
@@ -172,6 +170,17 @@ def _in_inference(module: Any) -> Iterator[None]:
     finally:
         for each in training:
             each.training = True
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PyTorch from logging tracebacks: what it raises says the same."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.ERROR))
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 _CONTROL_FLOW = ("data-dependent", "DataDependent")
@@ -232,16 +241,8 @@ def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Pa
             old = tensors[name]
             stub = torch.zeros((1,) * old.dim(), dtype=old.dtype).expand(old.shape)
             tensors[name] = torch.nn.Parameter(stub, False) if isinstance(old, torch.nn.Parameter) else stub
-    light = torch.export.ExportedProgram(
-        root=program.graph_module,
-        graph=program.graph,
-        graph_signature=program.graph_signature,
-        state_dict=state,
-        range_constraints=program.range_constraints,
-        module_call_graph=program.module_call_graph,
-        example_inputs=None,
-        constants=constants,
-    )
+    light = copy.copy(program)  # a new program would be checked, and refused where it writes to buffers
+    light._state_dict, light._constants, light._example_inputs = state, constants, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the stretched tensors are no whole ones
         torch.export.save(light, file)
@@ -276,5 +277,5 @@ def _caller(
 
 def _tensor(torch: Any, array: Array) -> torch.Tensor:
     if array.dtype.name == "bfloat16":
-        return torch.from_numpy(np.array(array).view(np.uint16)).view(torch.bfloat16)  # type: ignore[no-any-return]
-    return torch.from_numpy(np.array(array))  # type: ignore[no-any-return]
+        return torch.from_numpy(np.array(array).view(np.uint16)).view(torch.bfloat16)
+    return torch.from_numpy(np.array(array))

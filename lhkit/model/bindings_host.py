@@ -13,7 +13,9 @@ from lhkit.model.errors import usage_error
 HOST_VARIABLE = "LHKIT_MLIR"
 # The newest release of the bindings that the tests ran with; pyproject.toml has the bound that follows.
 NEWEST_TRIED = 20261001
-_HOSTS = ("mlir", "torch_mlir")
+# The only bindings that have the dialect of PyTorch.
+TORCH_HOST = "torch_mlir"
+_HOSTS = ("mlir", TORCH_HOST)
 _MEND = (
     "Install bindings into this environment: pip install torch-mlir\n"
     "or the upstream ones: pip install 'mlir-python-bindings>=20260101' -f https://llvm.github.io/eudsl"
@@ -53,7 +55,7 @@ def host_version(host: str) -> str:
     import importlib.metadata  # brings all of email along
 
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        if host == "torch_mlir":  # to ask all distributions what they hold takes a third of a second
+        if host == TORCH_HOST:  # to ask all distributions what they hold takes a third of a second
             return importlib.metadata.version("torch-mlir")
     distributions = importlib.metadata.packages_distributions().get(host, [])
     return importlib.metadata.version(distributions[0]) if distributions else "unknown"

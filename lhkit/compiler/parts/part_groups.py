@@ -90,14 +90,14 @@ def is_weight(op: Any) -> bool:
 
 
 def kind_of(op: Any) -> str | None:
-    """Return what an op does; None for one that parts do not take."""
+    """Return what an op does; None for one that parts do not take, such as one on memrefs."""
+    if not op.results or not all(isinstance(r.type, ir.RankedTensorType) for r in op.results):
+        return None
     if op.name in _MOVES:
         return COPY
     if op.name.startswith("linalg."):
         return _kind_of_linalg(op)
-    if not op.name.startswith("tensor.") or not op.results:
-        return None
-    return OTHER if all(isinstance(r.type, ir.RankedTensorType) for r in op.results) else None
+    return OTHER if op.name.startswith("tensor.") else None
 
 
 def _kind_of_linalg(op: Any) -> str:
