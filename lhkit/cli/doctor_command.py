@@ -95,7 +95,7 @@ def _write() -> Finding:
 SCHEMA = "lhkit.doctor/1"
 # Extra → (module to look for, what it is for).
 _EXTRAS = {
-    "torch": ("torch", "PyTorch beside our own kernels (lhkit bench --suite)"),
+    "torch": ("torch", "models (lhkit.from_torch), and PyTorch beside our own kernels (lhkit bench --suite)"),
     "iree": ("iree.compiler", "IREE beside our own kernels (lhkit bench --suite)"),
     "optuna": ("optuna", "sweeps that learn"),
     "dask": ("distributed", "sweeps on several machines"),

@@ -95,7 +95,7 @@ def from_torch(
     payload = load_payload(
         answer.text,
         name=shown,
-        weights={n: _array(torch, t) for n, t in used.items()},
+        weights={n: array_of_tensor(torch, t) for n, t in used.items()},
         worker=worker,
         limits=limits,
     )
@@ -131,7 +131,7 @@ def _is_weight(torch: Any, tensor: Any) -> bool:
     return bool(tensor.numel() * tensor.element_size() >= _LEAST_WEIGHT_BYTES)
 
 
-def _array(torch: Any, tensor: Any) -> Array:
+def array_of_tensor(torch: Any, tensor: Any) -> Array:
     """Return the data of a tensor; one on this CPU, without gaps, is not copied."""
     plain = tensor.detach().cpu().contiguous()
     if plain.dtype == torch.bfloat16:
@@ -266,16 +266,17 @@ def _caller(
 
     def call(*arrays: Array) -> tuple[Array, ...]:
         given = iter(arrays)
-        filled = [_tensor(torch, next(given)) if isinstance(x, torch.Tensor) else x for x in leaves]
+        filled = [tensor_of_array(torch, next(given)) if isinstance(x, torch.Tensor) else x for x in leaves]
         positional, named = _pytree.tree_unflatten(filled, spec)
         with torch.no_grad(), _in_inference(called) if called is module else contextlib.nullcontext():
             results, _ = _pytree.tree_flatten(called(*positional, **named))
-        return tuple(_array(torch, r) for r in results if isinstance(r, torch.Tensor))
+        return tuple(array_of_tensor(torch, r) for r in results if isinstance(r, torch.Tensor))
 
     return call
 
 
-def _tensor(torch: Any, array: Array) -> torch.Tensor:
+def tensor_of_array(torch: Any, array: Array) -> torch.Tensor:
+    """Return a copy of an array as a tensor."""
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(np.array(array).view(np.uint16)).view(torch.bfloat16)
     return torch.from_numpy(np.array(array))

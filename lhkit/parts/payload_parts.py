@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,13 +53,14 @@ _COMMENT = re.compile(r"^\s*// (\S.*)$")
 
 
 def _layers(lines: Sequence[str], call: Sequence[int]) -> str:
-    """Return the layers that the comments above these lines name, the most frequent first."""
-    found: Counter[str] = Counter()
+    """Return the layers that the comments above these lines name, each once with what is done in it."""
+    found: dict[str, dict[str, None]] = {}
     for line in call:
         for above in reversed(lines[: line - 1]):
             if above.lstrip().startswith("func.func"):
                 break
             if match := _COMMENT.match(above):
-                found[match[1]] += 1
+                layer, _, does = match[1].rpartition(" ")
+                found.setdefault(layer, {})[does] = None
                 break
-    return ", ".join(found)
+    return ", ".join(f"{layer} {', '.join(does)}".strip() for layer, does in found.items())

@@ -13,7 +13,7 @@ CUTS = {
     "mlp": "contraction contraction contraction",
     "residual_block": "convolution convolution",
     "separable_block": "convolution convolution",
-    "attention_block": "elementwise contraction contraction contraction",
+    "attention_block": "reduction contraction contraction contraction",
     "small_cnn": "convolution reduction convolution reduction contraction reduction",
 }
 
@@ -28,7 +28,7 @@ def test_equal_parts_are_one_and_know_their_layers():
     _, _, payload = imported("encoder_layer")
     norm, *_ = payload.parts()
     assert (norm.count, norm.layers) == (2, ("attention.norm LayerNorm", "norm LayerNorm"))
-    assert "softmax" in payload.parts()[2].layers[0] and "bmm" in payload.parts()[2].layers[0]
+    assert payload.parts()[2].layers == ("attention permute, transpose, bmm, div, softmax",)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -166,3 +166,18 @@ def test_a_kernel_with_one_schedule_is_profiled_by_its_parts():
     assert len(profile.times) == 3 and sum(part.count for part in payload.parts()) == 3
     with pytest.raises(UsageError, match="has no schedule"):
         lhkit.profile(lhkit.compile(payload))
+
+
+def test_torch_compile_runs_a_model_by_parts(capfd):
+    from lhkit.parts.torch_backend import lhkit_backend
+    from tests.torch_cases import models, torch
+
+    module, (x,) = models().example("small_cnn", 2)
+    compiled = torch.compile(module, backend=lhkit_backend)
+    with torch.no_grad():
+        assert difference(compiled(x).numpy(), module(x).numpy()) < 1e-5
+    assert "lhkit: a graph of 6 parts; largest error" in capfd.readouterr().err
+    compiled(x).sum().backward()
+    assert module.conv1.weight.grad is not None
+    assert "stays in eager mode: it trains" in capfd.readouterr().err
+    assert "lhkit" in torch._dynamo.list_backends()

@@ -111,7 +111,7 @@ def _kind_of_linalg(op: Any) -> str:
         return OTHER
     maps = [ir.AffineMapAttr(m).value for m in ir.ArrayAttr(attribute)]
     written = maps[len(op.operands) - len(op.results) :]
-    if any(m.n_dims > len(m.results) for m in written):
+    if any(m.n_dims > sum(not isinstance(r, ir.AffineConstantExpr) for r in m.results) for m in written):
         return CONVOLUTION if op.name.startswith("linalg.conv_") else REDUCTION
     inner = op.regions[0].blocks[0].operations if op.regions else ()
     return COPY if len(inner) == 1 and len(op.operands) > len(op.results) else ELEMENTWISE
