@@ -58,12 +58,11 @@ def _refusal(inputs: Sequence[Any]) -> str | None:
 def _kernel(graph: Any, inputs: Sequence[Any]) -> Kernel:
     payload = from_torch(graph, *inputs, name="<graph>")
     assembled = assemble(payload, check=False)
-    parameters = {
-        i: array_of_tensor(torch, x) for i, x in enumerate(inputs) if isinstance(x, torch.nn.Parameter)
-    }
+    arrays = [array_of_tensor(torch, x) for x in inputs]
+    is_parameter = [isinstance(x, torch.nn.Parameter) for x in inputs]
+    parameters: dict[str | int, Any] = {i: a for i, a in enumerate(arrays) if is_parameter[i]}
     kernel = assembled.bind(parameters) if parameters else assembled
-
-    verification = verify(kernel, [array_of_tensor(torch, x) for x in inputs])
+    verification = verify(kernel, arrays)
     if not verification.ok:
         raise RuntimeError(f"a graph is compiled wrong: {verification.difference}")
     places = sum(part.count for part in assembled.parts)
