@@ -1,13 +1,17 @@
-"""Payloads of the suite that `lhkit.payloads` has no generator for: einsums, reductions, and convolutions.
+"""Payloads of the suite that `lhkit.payloads` has no generator for: einsums, reductions, convolutions, models.
 
 Each takes a word first, which is the name of its reference in ``suite_references.py``, and then extents.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
 from lhkit.load.loader import load_payload
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.torch_modules import from_torch
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 
@@ -109,6 +113,22 @@ def convolution(what: str, h: int, w: int, c: int, f: int = 1, g: int = 1) -> Pa
     body = f"""%value = linalg.{op} {steps}
     ins(%image, %filters : {image}, {filters}) outs(%start : {result}) -> {result}"""
     return _payload("convolution", what, {"image": image, "filters": filters}, result, body)
+
+
+def model(name: str, batch: int) -> Payload:
+    """Return one of the models of ``data/torch_models.py``, with its weights as constants."""
+    example = torch_models().example(name, batch)
+    return from_torch(example.module, *example.inputs, name=f"<{name}, batch {batch}>")
+
+
+def torch_models() -> Any:
+    """Return the module with the models."""
+    spec = importlib.util.spec_from_file_location("torch_models", shipped_folder("data") / "torch_models.py")
+    if spec is None or spec.loader is None:
+        raise ImportError("torch_models.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _tensor(*extents: int) -> str:

@@ -9,6 +9,8 @@ import iree.compiler
 import iree.runtime
 import numpy as np
 
+from benchmarks.suite_payloads import torch_models
+
 _FLAGS = ("--iree-opt-level=O3",)
 _TILED = "--iree-opt-data-tiling=true"
 SETTINGS = {
@@ -32,7 +34,7 @@ def configuration(task: Any) -> iree.runtime.Config:
 
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a payload to a call of its function."""
-    function = compiled(task, task.text)
+    function = compiled(task, with_weights(task) if task.family == "model" else task.text)
 
     def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
         placed = [iree.runtime.asdevicearray(configuration(task).device, a) for a in arrays]
@@ -69,6 +71,15 @@ def with_constants(task: Any, arrays: Sequence[np.ndarray]) -> str:
     data = ", ".join(f'w{i}: "0x40000000{arrays[i].tobytes().hex()}"' for i in task.bound)
     resources = "{-#\n dialect_resources: { builtin: { " + data + " } }\n#-}\n"
     return f"{task.text[: head.start()]}{opened}{task.text[head.end() :]}\n{resources}"
+
+
+def with_weights(task: Any) -> str:
+    """Return the text of a model with the data of its weights."""
+    state = {
+        n: t.numpy() for n, t in torch_models().example(*task.shape).module.state_dict().items() if t.dim()
+    }
+    data = ", ".join(f'"{n}": "0x40000000{array.tobytes().hex()}"' for n, array in state.items())
+    return f"{task.text}\n{{-#\n dialect_resources: {{ builtin: {{ {data} }} }}\n#-}}\n"
 
 
 def compiled(task: Any, text: str) -> Callable[..., Any]:

@@ -3,11 +3,14 @@
 What is laid out anew, such as filters of a convolution, is so once, which is no part of the time.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+
+from benchmarks.suite_payloads import torch_models
 
 torch.set_grad_enabled(False)
 
@@ -55,6 +58,14 @@ def prepare_frozen(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], A
     torch.compiler.reset()
     torch._inductor.config.freezing = True
     mode, _, layout = task.setting.partition(", ")
+    if task.family == "model":
+        whole = torch.compile(
+            torch_models().example(*task.shape).module,
+            mode=mode or "max-autotune",
+            fullgraph=True,
+            dynamic=False,
+        )
+        return lambda arrays: functools.partial(whole, *map(torch.from_numpy, arrays))
     made: list[Any] = []
 
     def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:

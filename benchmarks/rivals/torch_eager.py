@@ -4,11 +4,14 @@ With the setting ``out=`` results are written to tensors that are there, else th
 ``spelled`` an einsum is written as the products that it consists of.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+
+from benchmarks.suite_payloads import torch_models
 
 torch.set_grad_enabled(False)
 
@@ -16,6 +19,9 @@ torch.set_grad_enabled(False)
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call."""
     torch.set_num_threads(task.threads)
+    if task.family == "model":
+        module = torch_models().example(*task.shape).module
+        return lambda arrays: functools.partial(module, *map(torch.from_numpy, arrays))
     make = {"out=": INTO, "spelled": SPELLED}.get(task.setting, FAMILIES)[task.family]
     words = [part for part in task.shape if isinstance(part, str)]
     if words == ["bfloat16"]:
