@@ -256,13 +256,13 @@ def measure(
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
-    work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
+    work = payload_work(first.origin, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     sampling.prepare(kernels, inputs, cache, alignment_bytes, pin, from_python)
     sampling.take(_BATCH_NS, rounds, seconds, seed, progress)
     return Comparison(
-        payload=first.payload.source,
-        payload_sha256=first.payload.sha256,
+        payload=first.origin.source,
+        payload_sha256=first.origin.sha256,
         measurements=_measurements(kernels, verdicts, sampling, cache, from_python),
         anchor=names[0],
         rounds=max(len(samples) for samples in sampling.samples),
@@ -347,7 +347,8 @@ def _checked(kernels: Mapping[str, Kernel]) -> Kernel:
     if not kernels:
         raise usage_error("there is nothing to measure")
     first = next(iter(kernels.values()))
-    if any(k.payload.sha256 != first.payload.sha256 or k.worker is not first.worker for k in kernels.values()):
+    origins = {k.origin.sha256 for k in kernels.values()}
+    if len(origins) > 1 or any(k.worker is not first.worker for k in kernels.values()):
         raise usage_error("kernels of different payloads or workers cannot be compared")
     if any(k.function.name != first.function.name for k in kernels.values()):
         raise usage_error("kernels of different functions cannot be compared")

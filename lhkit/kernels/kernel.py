@@ -222,6 +222,11 @@ class Kernel(Showable):
         return self.schedule.source if self.schedule else "unscheduled"
 
     @property
+    def origin(self) -> Payload:
+        """The payload that it computes, as it was given: kernels of the same can be compared."""
+        return self.payload
+
+    @property
     def schedule_values(self) -> dict[str, KnobValue]:
         """The value of every knob of the schedule."""
         return self.schedule.values if self.schedule else {}

@@ -43,6 +43,11 @@ class AssembledKernel(Kernel):
     schedules: Mapping[str, Schedule]
     verification: Verification
 
+    @property
+    def origin(self) -> Payload:
+        """The payload that was cut."""
+        return self.whole
+
     @public
     def operands(self, *arguments: Any) -> dict[str, tuple[Array, ...]]:
         """Return the arrays that flow into each part where it is computed first, by its name.
