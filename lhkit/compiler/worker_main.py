@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve requests on standard input and output; with a file, replay the requests in it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments:
+        gc.enable()
         return replay(Path(arguments[0]))
     return serve(_compiler_handlers)
 
@@ -49,6 +50,7 @@ def _compiler_handlers(send: Send, ask: Ask) -> Handlers:
     may_use_matrix_tiles()
     close_sandbox(folders)
     gc.freeze()  # what is imported stays: the collector need not look through it again and again
+    gc.enable()
     return CompilerHandlers(send, ask)
 
 
