@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
-from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
 from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, op_counts, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
@@ -383,6 +381,9 @@ def _describe() -> requests.Description:
 
 
 def _make_catalogue(request: requests.MakeCatalogue) -> requests.Value[bytes]:
+    # Catalogues and forms are asked for by sessions only.
+    from lhkit.compiler.catalogue.catalogue_builder import introspect
+
     return requests.Value(json.dumps(introspect(request.lhkit).to_json()).encode())
 
 
@@ -405,6 +406,9 @@ def _apply_by_pass(request: requests.ApplyByPass) -> requests.Value[str]:
 
 
 def _read_forms(request: requests.ReadForms) -> requests.Value[tuple[WrittenForm, ...]]:
+    from lhkit.compiler.catalogue.catalogue_builder import op_specs
+    from lhkit.compiler.catalogue.form_reader import written_forms
+
     with new_context():
         module = parse_module(request.source)
         return requests.Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))

@@ -25,7 +25,14 @@ from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
 from lhkit.worker.timing_conditions import signs_folder
 
 # Loaded by requests that need them; see `_cache_bytecode`.
-_ON_DEMAND = ("lhkit.compiler.machine.object_code", "capstone", "elftools", "lief", "ml_dtypes")
+_ON_DEMAND = (
+    "lhkit.compiler.catalogue.catalogue_builder",
+    "lhkit.compiler.machine.object_code",
+    "capstone",
+    "elftools",
+    "lief",
+    "ml_dtypes",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
