@@ -3,6 +3,7 @@
 - ``main``: The program ``lhkit``: subcommands, exit codes and error reporting.
 - ``terminal``: Output of the command line: text, colours, progress and files, on standard output and error.
 - ``options``: Options that several subcommands share: schedules, microkernels and limits.
+- ``positive_number``: The type of options that are positive numbers.
 - ``bench_command``: ``lhkit bench``: time a payload beside its reference, or with ``--suite`` the benchmarks
   of a checkout.
 - ``sweep_command``: ``lhkit sweep``: try the variants of a schedule's knobs.

@@ -19,7 +19,6 @@ from lhkit.bench.side_by_side import DEFAULT_ROUNDS, DEFAULT_SECONDS, measure
 from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
-    POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
     benchmarks_module,
@@ -31,6 +30,7 @@ from lhkit.cli.options import (
     reference_option,
     schedule_options,
 )
+from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import failures_as_json, say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text

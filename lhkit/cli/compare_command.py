@@ -8,7 +8,8 @@ import click
 
 from lhkit.bench.bench_file import load_bench, read_json
 from lhkit.bench.run_comparison import RunComparison, compare_runs
-from lhkit.cli.options import POSITIVE_NUMBER, benchmarks_module
+from lhkit.cli.options import benchmarks_module
+from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import say
 from lhkit.draw.tables import Table, format_ns, table_text
 from lhkit.model.errors import usage_error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 import lhkit
+from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import CHOICES, VARIABLE
 from lhkit.load.user_code import load_own_ops
@@ -32,19 +32,6 @@ SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops", "allow_
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _PositiveNumber(click.FloatRange):
-    """A positive number; click's range check lets ``nan`` pass."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
-
-
-POSITIVE_NUMBER = _PositiveNumber(min=0, min_open=True)
 SEED = click.IntRange(min=0)
 
 

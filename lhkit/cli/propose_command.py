@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lhkit.cli.options import POSITIVE_NUMBER
+from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import say, write_text
 from lhkit.model.errors import LhkitError
 from lhkit.model.target import VECTORS

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from lhkit.cli.options import (
-    POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
     function_option,
@@ -22,6 +21,7 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
+from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import say, write_json, write_text
 from lhkit.draw.tables import format_ns
 from lhkit.load.loader import load_payload

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
-from lhkit.compiler.catalogue.form_reader import written_forms
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
 from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, op_counts, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
-from lhkit.compiler.interpreter.step_removal import removable_steps
+from lhkit.compiler.interpreter.step_removal import apply_trial, removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
@@ -92,6 +90,8 @@ class Handlers:
         self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
+        # The schedule that was loaded last: it is taken by the first trace of it, which need not parse it.
+        self._loaded: tuple[tuple[requests.Source, ...], Any] = ((), None)
         self._by_type: dict[type[requests.Request[Any]], Callable[[Any], requests.Answer]] = {
             requests.Ping: lambda _: requests.Answer(),
             requests.Describe: lambda _: _describe(),
@@ -111,7 +111,7 @@ class Handlers:
             requests.ReadTilings: lambda r: requests.Value(tilings_of(r.payload)),
             requests.OutlineSchedule: lambda r: requests.Value(outline_schedule(r.application)),
             requests.OutlinePayload: lambda r: requests.Value(outline_payload(r.payload)),
-            requests.TraceSchedule: _trace,
+            requests.TraceSchedule: self._trace,
             requests.FindRemovable: lambda r: requests.Value(
                 tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
             ),
@@ -166,6 +166,7 @@ class Handlers:
         sources = request.sources
         with new_context():
             module = parse_schedule(sources)
+            self._loaded = (sources, module)
             return requests.ScheduleAnswer(
                 text=str(module) if sources[0].is_bytecode else None,
                 functions=tuple(f.name for f in functions_of(module)),
@@ -174,12 +175,27 @@ class Handlers:
                 written=tuple(written_ops(sources[0])) if request.with_written_ops else (),
             )
 
+    def _trace(self, request: requests.TraceSchedule) -> requests.TraceAnswer:
+        (sources, module), self._loaded = self._loaded, ((), None)
+        ending = trace_application(
+            request.payload,
+            request.application,
+            Path(request.journal),
+            without_idle=request.without_idle,
+            parsed=module if sources == request.application.sources else None,
+        )
+        failure = ending.failure and explain_refusal(ending.failure)
+        return requests.TraceAnswer(failure=failure, failed_step=ending.failed_step)
+
     def _apply(self, request: requests.Apply) -> requests.AppliedPayload:
-        with new_context():
+        with new_context() as context:
             module = parse_payload(request.payload)
             before = str(module)
             self._progress("apply", module)
-            apply_schedule(module, request.payload, request.application)
+            if request.most_elements:
+                apply_trial(context, module.operation, request.application, request.most_elements)
+            else:
+                apply_schedule(module, request.payload, request.application)
             is_changed = str(module) != before
             return requests.AppliedPayload(
                 text=module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else None,
@@ -375,6 +391,9 @@ def _describe() -> requests.Description:
 
 
 def _make_catalogue(request: requests.MakeCatalogue) -> requests.Value[bytes]:
+    # Catalogues and forms are asked for by sessions only.
+    from lhkit.compiler.catalogue.catalogue_builder import introspect
+
     return requests.Value(json.dumps(introspect(request.lhkit).to_json()).encode())
 
 
@@ -397,14 +416,9 @@ def _apply_by_pass(request: requests.ApplyByPass) -> requests.Value[str]:
 
 
 def _read_forms(request: requests.ReadForms) -> requests.Value[tuple[WrittenForm, ...]]:
+    from lhkit.compiler.catalogue.catalogue_builder import op_specs
+    from lhkit.compiler.catalogue.form_reader import written_forms
+
     with new_context():
         module = parse_module(request.source)
         return requests.Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))
-
-
-def _trace(request: requests.TraceSchedule) -> requests.TraceAnswer:
-    ending = trace_application(
-        request.payload, request.application, Path(request.journal), without_idle=request.without_idle
-    )
-    failure = ending.failure and explain_refusal(ending.failure)
-    return requests.TraceAnswer(failure=failure, failed_step=ending.failed_step)

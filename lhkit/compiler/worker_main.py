@@ -25,13 +25,21 @@ from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
 from lhkit.worker.timing_conditions import signs_folder
 
 # Loaded by requests that need them; see `_cache_bytecode`.
-_ON_DEMAND = ("lhkit.compiler.machine.object_code", "capstone", "elftools", "lief", "ml_dtypes")
+_ON_DEMAND = (
+    "lhkit.compiler.catalogue.catalogue_builder",
+    "lhkit.compiler.machine.object_code",
+    "capstone",
+    "elftools",
+    "lief",
+    "ml_dtypes",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve requests on standard input and output; with a file, replay the requests in it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments:
+        gc.enable()
         return replay(Path(arguments[0]))
     return serve(_compiler_handlers)
 
@@ -49,6 +57,7 @@ def _compiler_handlers(send: Send, ask: Ask) -> Handlers:
     may_use_matrix_tiles()
     close_sandbox(folders)
     gc.freeze()  # what is imported stays: the collector need not look through it again and again
+    gc.enable()
     return CompilerHandlers(send, ask)
 
 

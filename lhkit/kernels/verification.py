@@ -182,9 +182,15 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
         list(arguments) if arguments is not None else default_arguments(kernel.payload, kernel.function, seed)
     )
     inputs = all_arguments(kernel.bound, inputs, len(kernel.function.arguments))
-    expected, against = expected_results(kernel, inputs)
-    results = _results_of_call(kernel, inputs)
-    shapes = [np.shape(a) for a in inputs]
+    return verify_against(kernel, inputs, *expected_results(kernel, inputs))
+
+
+def verify_against(
+    kernel: Kernel, arguments: Sequence[Array], expected: Sequence[Array], against: str
+) -> Verification:
+    """Run a kernel on all its arguments and compare the results with those that ``against`` gives."""
+    results = results_of_call(kernel, arguments)
+    shapes = [np.shape(a) for a in arguments]
     work = payload_work(kernel.payload, kernel.function.name, shapes, kernel.worker)
     names = [f"result {i}" for i in range(len(kernel.function.results))]
     names += [f"argument {i}" for i in _written(kernel)]
@@ -207,10 +213,10 @@ def expected_results(kernel: Kernel, arguments: Sequence[Array]) -> tuple[tuple[
         given = [a for i, a in enumerate(arguments) if i not in weights]
         return local.call(*given), local.what
     unscheduled = compile_kernel(kernel.payload, function=kernel.function.name, worker=kernel.worker)
-    return _results_of_call(unscheduled, arguments), "the unscheduled payload"
+    return results_of_call(unscheduled, arguments), "the unscheduled payload"
 
 
-def _results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
+def results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """Return the results of a call and then the memrefs that it may have written to."""
     written = _written(kernel)
     copies = [np.array(a) if i in written else a for i, a in enumerate(arguments)]

@@ -148,8 +148,9 @@ def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limi
     if not mentions_elementwise(text):
         return content
     spelling = elementwise_spelling(worker, limits)
-    if spelling.named and spelling.form and ELEMENTWISE not in text:  # nothing to do, however long the text is
-        return content
+    # Quoted it is what a schedule matches, or an op in the generic form.
+    if spelling.named and spelling.form and ELEMENTWISE not in text.replace(f'"{ELEMENTWISE}"', ""):
+        return content  # nothing to do, however long the text is
     return respell_text(text, spelling).encode(errors="replace")
 
 

@@ -7,12 +7,11 @@ import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lhkit.kernels.kernel import compile_kernel
-from lhkit.kernels.verification import verify
 from lhkit.load.loader import application_of, as_payload, load_schedule, payload_source
 from lhkit.load.schedule_export import apply_portable, tunable_text
 from lhkit.load.shipped_files import shipped_folder
@@ -26,6 +25,7 @@ from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadOp, Trace
 from lhkit.proposals.line_trials import smaller
 from lhkit.proposals.straight_line import Line, NotStraight, StraightLine, live_lines, written
+from lhkit.proposals.verification_thread import Verdict, VerificationThread, verification_thread
 from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, with_knobs_set
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
 
 _FOR_ANY = "cpu.mlir"
+_MOST_ELEMENTS = 1 << 14  # Of a vector while steps are left out: without tiles all of a tensor may become one
 _STRUCTURED = ("linalg.", "tensor.pad")
 _NO_WORK = (
     "arith.constant",
@@ -140,8 +141,10 @@ def propose(
     if sweep is not None and not sweep > 0:
         raise usage_error(f"sweep={sweep}: no time to try anything", "Give a number of seconds above 0.")
     payload = as_payload(payload, worker)
-    general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
-    return _Search(payload, general, worker, progress or (lambda stage: None)).proposal(sweep, run_sweep)
+    with verification_thread(payload, worker) as thread:
+        general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
+        search = _Search(payload, general, worker, progress or (lambda stage: None), thread)
+        return search.proposal(sweep, run_sweep)
 
 
 def _verdict(verification: Verification | None) -> str:
@@ -154,9 +157,18 @@ class _Search:
     """Looks for the text of a proposal by applying candidates."""
 
     def __init__(
-        self, payload: Payload, general: Schedule, worker: Worker | None, progress: Callable[[str], None]
+        self,
+        payload: Payload,
+        general: Schedule,
+        worker: Worker | None,
+        progress: Callable[[str], None],
+        thread: VerificationThread,
     ) -> None:
         self.payload, self.general, self.worker, self.progress = payload, general, worker, progress
+        self.thread = thread
+        # The verdict on a draft of what becomes the schedule, and the payload that the draft gives.
+        self.early: tuple[Future[Verdict], str] | None = None
+        self.payloads: dict[Schedule, str] = {}  # That drafts gave
         progress(f"applying {_FOR_ANY}")
         self.applications = 1
         self.requirements = requirements_of(general)
@@ -169,7 +181,7 @@ class _Search:
         if self.trace.outcome.status != "ok":
             self._applied(self.general)  # raises what the trace has as a value
         left = tuple(_left_alone(self.trace, self.payload))
-        schedule, tuned = self._written_out(), ""
+        schedule, tuned = self._written_out(is_last=seconds is None), ""
         if seconds is not None:
             from lhkit.proposals.knob_tuning import run_in_thread, tune_knobs
 
@@ -187,7 +199,7 @@ class _Search:
         schedule = dataclasses.replace(schedule, text=text)
         return Proposal(self.payload, schedule, verification, left, tuple(self.notes), self.applications)
 
-    def _written_out(self) -> Schedule:
+    def _written_out(self, *, is_last: bool) -> Schedule:
         try:
             straight = StraightLine(self.trace)
         except NotStraight as reason:
@@ -196,9 +208,9 @@ class _Search:
         self.marks = straight.marks
         wanted = self._normal(self.trace.last_snapshot_text())
 
-        def is_same(lines: Sequence[Line]) -> bool:
+        def is_same(lines: Sequence[Line], most_elements: int = 0) -> bool:
             try:
-                return self._normal(self._applied(self._loadable(lines))) == wanted
+                return self._normal(self._applied(self._loadable(lines), most_elements)) == wanted
             except LhkitError:
                 return False
 
@@ -207,14 +219,18 @@ class _Search:
             lines = live(straight.lines)
             if is_same(lines):
                 self.progress("leaving out steps that it does not need")
-                shorter = smaller(lines, live, straight.root, is_same, self._removable)
+                is_still_same = partial(is_same, most_elements=_MOST_ELEMENTS)
+                shorter = smaller(lines, live, straight.root, is_still_same, self._removable)
                 # What was marked for steps that are left out may have handles without marks now.
                 again = self._again(shorter)
                 for found in sorted((again, shorter), key=lambda each: written(each).count("\n")):
                     if is_same(found):
                         lines = found
                         break
-                return self._with_knobs(self._loadable(lines))
+                draft = self._loadable(lines)
+                if is_last:  # else its verification would disturb the sweep
+                    self.early = self.thread.verdict(draft), self._applied(draft)
+                return self._with_knobs(draft)
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
 
@@ -292,10 +308,13 @@ class _Search:
         )
         return dataclasses.replace(draft, text=with_knobs_set(draft), settings=())
 
-    def _applied(self, schedule: Schedule) -> str:
-        self.applications += 1
-        request = Apply(payload_source(self.payload), application_of(schedule))
-        return (self.worker or shared_worker()).ask(request).text or self.payload.text
+    def _applied(self, schedule: Schedule, most_elements: int = 0) -> str:
+        if schedule not in self.payloads:
+            self.applications += 1
+            request = Apply(payload_source(self.payload), application_of(schedule), most_elements)
+            answer = (self.worker or shared_worker()).ask(request)
+            self.payloads[schedule] = answer.text or self.payload.text
+        return self.payloads[schedule]
 
     def _removable(self, lines: Sequence[Line], removals: Sequence[Removal]) -> tuple[int, ...]:
         self.applications += len(removals)
@@ -355,16 +374,13 @@ class _Search:
 
     def _verified(self, schedule: Schedule) -> Verification | None:
         """Return how the scheduled functions compare with the unscheduled ones; the worst if all are right."""
-        plain = dataclasses.replace(self.payload, reference=None)
-        found: list[Verification] = []
-        for function in self.payload.functions:
-            try:
-                kernel = compile_kernel(plain, schedule, function=function.name, worker=self.worker)
-                found.append(verify(kernel))
-            except LhkitError as error:
-                self.notes.append(f"@{function.name} cannot be run: {error.failure.message}")
-        wrong = [v for v in found if not v.ok]
-        return wrong[0] if wrong else max(found, key=lambda v: v.max_abs_error, default=None)
+        # What gives the same payload, to the letter, computes the same.
+        if self.early is not None and self._applied(schedule) == self.early[1]:
+            verdict = self.early[0].result()
+        else:
+            verdict = self.thread.verdict(schedule).result()
+        self.notes += verdict.notes
+        return verdict.verification
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from lhkit.model.trace_json import read_order
 from lhkit.model.trace_record import HandleChange, ParamReference, Reference, Trace, TraceStep
 from lhkit.text.op_tree import OpSyntax, Syntax
 from lhkit.text.parser import read_syntax
-from lhkit.text.script import Replacement, fresh_name, is_terminator, with_replacements
+from lhkit.text.script import Replacement, fresh_name, is_terminator, with_bodies_at, with_replacements
 
 ANY_OP = "!transform.any_op"
 _ONE_KIND = "!transform.op<"  # Begins the type of a handle to ops of one name
@@ -144,7 +144,8 @@ class StraightLine:
 
     def _text(self, name: str) -> _Text | None:
         if name not in self._texts and name in self._sources:
-            self._texts[name] = _read(self._sources[name])
+            ran = {p.line for s in self.trace.step_records if (p := s.source) and p.file == name}
+            self._texts[name] = _read(with_bodies_at(self._sources[name], ran))  # to read all takes long
         return self._texts.get(name)
 
     # What handles are.

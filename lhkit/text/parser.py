@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -204,7 +205,7 @@ class _Head(NamedTuple):
 def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
     """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
     tokens = lex(text)
-    starts = (0, *(i + 1 for i, c in enumerate(text) if c == "\n"))
+    starts = (0, *(end.end() for end in re.finditer("\n", text)))
     reader = _Reader(text, tokens, OLD_NAMES if is_old else frozenset())
     blocks = reader.blocks(0, len(reader.tokens), 0, ())
     ops = tuple(op for block in blocks for op in block.ops)

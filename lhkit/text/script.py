@@ -430,3 +430,17 @@ def put_after(text: str, op: OpSyntax, lines: str) -> Replacement:
 
 def _fits_in_line(lines: str) -> bool:
     return "\n" not in lines and "//" not in lines
+
+
+def with_bodies_at(text: str, kept: set[int]) -> str:
+    """Return a text with blanks for what sequences with none of these lines do; what they give stays."""
+    lines = text.split("\n")
+    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith(SEQUENCE)]
+    for first, following in itertools.pairwise([*starts, len(lines)]):
+        end = lines[first].partition(SEQUENCE)[0] + "}"
+        last = next((i for i in range(first, following) if lines[i] == end), first)
+        opened = next((i for i in range(first, last) if lines[i].endswith("{")), last)
+        gives = lines[last - 1].lstrip().startswith("transform.yield")
+        if gives and kept.isdisjoint(range(first + 1, last + 2)):
+            lines[opened + 1 : last - 1] = [" " * len(line) for line in lines[opened + 1 : last - 1]]
+    return "\n".join(lines)

@@ -192,6 +192,7 @@ class Apply(Request[AppliedPayload], frozen=True, tag="apply"):
 
     payload: Source
     application: Application
+    most_elements: int = 0  # Of vectors, if it is a trial: it fails if a step makes a larger one
 
 
 # Parts of payloads.

@@ -16,15 +16,17 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
 from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import in_gib
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Address in memory of each array or blob that lives in a file: the file and its length in bytes.
 Places = dict[int, tuple[str, int]]
@@ -56,6 +58,8 @@ class BlobFile:
 
     def finish(self) -> tuple[memoryview, str]:
         """Return the bytes, read-only and mapped, and their hexadecimal hash; OSError if there is no room."""
+        import numpy as np
+
         with self._file:
             if not self._nbytes:
                 self._file.write(b"\0")  # nothing cannot be mapped
@@ -91,7 +95,8 @@ def _forget(places: Places, address: int) -> None:
     Path(name).unlink(missing_ok=True)
 
 
-Array = NDArray[Any]
+# NumPy is imported where it is used, so that a client may start its worker before that.
+Array: TypeAlias = "NDArray[Any]"
 
 INLINE_BYTES = 1 << 14
 _ALIGNMENT = 64
@@ -123,6 +128,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
     A `UsageError` if it is unknown.
     """
+    import numpy as np
+
     if is_narrow(name):
         import ml_dtypes
 
@@ -172,6 +179,8 @@ def inline(array: Array) -> ArrayPlace:
 
 def array_of_content(place: ArrayPlace) -> Array:
     """Return an array that came in a message, as a view that cannot be written to."""
+    import numpy as np
+
     return np.frombuffer(place.content or b"", dtype_named(place.dtype)).reshape(place.extents)
 
 
@@ -195,6 +204,8 @@ class SharedFiles:
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return an uninitialized array that the worker sees without a copy."""
+        import numpy as np
+
         count = math.prod(shape)
         name, memory = self._new_file(max(count * dtype.itemsize, 1))
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
@@ -232,6 +243,8 @@ class SharedFiles:
 
     def keep(self, lent: tuple[str, mmap.mmap], array: Array) -> bool:
         """Let an array stay in a lent file until it is garbage; return False if file descriptors are scarce."""
+        import numpy as np
+
         if self._kept >= _MOST_KEPT:
             return False
         self._kept += 1
@@ -298,6 +311,8 @@ class Packing:
 
     def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[ArrayPlace, Array]:
         """Return a place for an array, and the array there."""
+        import numpy as np
+
         count = math.prod(shape)
         lent = self._files.lend(max(count * dtype.itemsize, 1))
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
@@ -328,6 +343,8 @@ class MappedFiles:
 
     def array(self, place: ArrayPlace) -> Array:
         """Return the array of a place: a view of a shared file, or a copy from the message."""
+        import numpy as np
+
         if place.file is None:
             return aligned_copy(array_of_content(place))
         memory = self._map(place.file, is_read_only=place.is_read_only)
@@ -358,6 +375,8 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 
 def _empty_at(shape: Sequence[int], dtype: np.dtype[Any], offset: int, period: int) -> Array:
     """Return an uninitialized array that starts ``offset`` bytes after a multiple of ``period``."""
+    import numpy as np
+
     nbytes = math.prod(shape) * dtype.itemsize
     room = np.empty(nbytes + offset + period, dtype=np.uint8)
     start = -room.ctypes.data % period + offset
@@ -370,6 +389,8 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
     So an alignment of 4 really is misaligned for vectors. Where arrays start within a page is the same in
     every run, and differs from one to the next: equal offsets would make loads wait for unrelated stores.
     """
+    import numpy as np
+
     period = max(2 * alignment_bytes, _PAGE_BYTES)
     step = -(-_STAGGER_BYTES // (2 * alignment_bytes)) * 2 * alignment_bytes
     arrays = []
@@ -381,6 +402,8 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
 
 def lay_out(array: Any, layout: Layout | None) -> Any:
     """Return an argument in a layout; its offset is left free in front, to be subtracted from the address."""
+    import numpy as np
+
     if layout is None:
         return array
     strides, offset = layout.strides, layout.offset

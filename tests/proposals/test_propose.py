@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import threading
 
 import pytest
 
@@ -11,9 +12,11 @@ from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable
 from lhkit.model.errors import UsageError
 from lhkit.proposals import proposal as proposals
+from lhkit.proposals import verification_thread
 from lhkit.proposals.knob_tuning import run_in_thread, tune_knobs
 from lhkit.proposals.proposal import normal_text, propose
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.client import own_worker
 
 EINSUM = """
 #a = affine_map<(b, i, j, k) -> (b, k, i)>
@@ -197,7 +200,7 @@ def test_products_on_memrefs_are_taken_or_told(proposed, worker):
 def test_a_proposal_that_computes_something_else_is_not_returned(monkeypatch, worker):
     payload = load_payload(SCALARS, worker=worker)
     wrong = lhkit.model.measurement.Verification(False, 1.0, 0.0, "the unscheduled payload", "result 0 is 2")
-    monkeypatch.setattr(proposals, "verify", lambda _kernel: wrong)
+    monkeypatch.setattr(verification_thread, "verify_against", lambda *_: wrong)
     with pytest.raises(lhkit.errors.DefectError, match="result 0 is 2"):
         propose(payload, worker=worker)
 
@@ -314,3 +317,76 @@ def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(p
         with pytest.raises(UsageError, match="cannot be exported"):
             made.schedule.portable_text()
     assert stages[0] == "applying cpu.mlir" and stages[-1].startswith("verifying")
+
+
+# The verification beside the search.
+
+NOTHING = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) { transform.yield }
+}"""
+ENDS = """
+llvm.func @abort()
+func.func @f(%a: f32) -> f32 {
+  llvm.call @abort() : () -> ()
+  return %a : f32
+}
+"""
+
+
+@pytest.fixture
+def own_workers(monkeypatch):
+    """The workers that are started for verification."""
+    made = []
+
+    def start():
+        made.append(own_worker())
+        return made[-1]
+
+    monkeypatch.setattr(verification_thread, "own_worker", start)
+    monkeypatch.setattr(verification_thread, "available_cores", lambda: 2)
+    return made
+
+
+def test_a_worker_for_the_verification_changes_nothing_and_ends_with_it(own_workers, proposed):
+    made = propose("row_sum.mlir")
+    assert made == proposed("row_sum.mlir")
+    (own,) = own_workers
+    assert own.generation == 1 and own.pid is None
+
+
+def test_the_verdict_on_a_draft_is_not_taken_for_what_gives_another_payload(monkeypatch, worker):
+    verified = []
+
+    def verdict(self, schedule, ask=verification_thread.VerificationThread.verdict):
+        verified.append(schedule)
+        return ask(self, schedule)
+
+    monkeypatch.setattr(verification_thread.VerificationThread, "verdict", verdict)
+    payload = load_payload("row_sum.mlir", worker=worker)
+    propose(payload, worker=worker)
+    assert len(verified) == 1, "the draft gives the same payload as the schedule"
+    other = load_schedule(NOTHING, worker=worker)
+    monkeypatch.setattr(proposals._Search, "_with_knobs", lambda *_: other)
+    made = propose(payload, worker=worker)
+    assert made.verification.ok and verified[2:] == [other]
+
+
+def test_a_payload_that_ends_its_process_is_a_note(own_workers):
+    made = propose(ENDS)
+    assert made.verification is None
+    assert any(re.match("@f cannot be run: the compiler's worker died", note) for note in made.notes), (
+        made.notes
+    )
+    assert made.lines[0] == "not verified"
+    assert own_workers[0].pid is None
+
+
+def test_an_interrupt_ends_the_verification_too(own_workers):
+    def interrupt(stage):
+        if stage.startswith("leaving out"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        propose("row_sum.mlir", progress=interrupt)
+    assert own_workers[0].pid is None
+    assert not [t for t in threading.enumerate() if t.name.startswith("lhkit-verification")]

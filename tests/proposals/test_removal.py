@@ -7,9 +7,11 @@ import pytest
 from lhkit.compiler.interpreter import step_removal
 from lhkit.load.loader import application_of, load_payload, load_schedule, payload_source
 from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.errors import ScheduleError
+from lhkit.proposals.proposal import propose
 from lhkit.proposals.straight_line import StraightLine, live_lines, written
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
-from lhkit.worker.requests import CountOps, FindRemovable
+from lhkit.worker.requests import Apply, CountOps, FindRemovable
 
 SCHEDULE = """
 module attributes {transform.with_named_sequence} {
@@ -28,6 +30,22 @@ module attributes {transform.with_named_sequence} {
     transform.apply_cse to %function : !transform.any_op
     transform.yield
   }
+}
+"""
+
+WHOLE_VECTOR = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.vectorize %op : !transform.any_op
+    transform.yield
+  }
+}
+"""
+MATMUL = """
+func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %r = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%c : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
 }
 """
 
@@ -106,3 +124,21 @@ def test_a_trace_without_idle_steps_is_written_out_the_same(worker):
         return re.findall(r"transform\.[\w.]+|lhkit\.\w+", written(live_lines(straight.lines, straight.marks)))
 
     assert sorted(ops(brief)) == sorted(ops(whole))
+
+
+def test_patterns_that_go_on_and_on_without_one_of_them_fail_in_a_trial(worker):
+    processes = worker.generation
+    made = propose(load_payload("depthwise_conv2d_nhwc.mlir", worker=worker), "avx2", worker=worker)
+    assert made.verification.ok and "lower_masked_transfers" not in made.text
+    assert worker.generation == processes, "no trial ran to the time limit"
+
+
+def test_a_trial_ends_at_a_large_vector(worker):
+    payload = load_payload(MATMUL, worker=worker)
+    schedule = load_schedule(WHOLE_VECTOR, worker=worker)
+    source, application = payload_source(payload), application_of(schedule)
+    whole = worker.ask(Apply(source, application)).text
+    assert "vector<8x8x8xf32>" in whole
+    assert worker.ask(Apply(source, application, 512)).text == whole
+    with pytest.raises(ScheduleError):
+        worker.ask(Apply(source, application, 511))

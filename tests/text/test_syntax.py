@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import ROOT, damaged, generated, listings, shipped
 
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.text.lexer import without_trivia
 from lhkit.text.parser import read_steps, read_syntax
-from lhkit.text.script import read_handles
+from lhkit.text.script import SEQUENCE, read_handles, with_bodies_at
 
 ANY = "!transform.any_op"
 
@@ -326,3 +327,19 @@ def test_no_sequence_of_tokens_makes_the_reader_fail(pieces):
 )
 def test_hostile_texts_are_read_without_much_time_or_stack(piece):
     read_handles(piece * 20_000)
+
+
+def test_bodies_are_blanked_where_no_line_is_wanted():
+    text = (shipped_folder("schedules") / "cpu.mlir").read_text(encoding="utf-8")
+    whole = read_syntax(text)
+    sequences = [op for op in whole.walk() if op.name == SEQUENCE]
+    wanted = sequences[len(sequences) // 2]
+    line = text.count("\n", 0, wanted.end)  # the last one in it
+    blanked = with_bodies_at(text, {line})
+    assert len(blanked) == len(text) and blanked[wanted.start : wanted.end] == text[wanted.start : wanted.end]
+    read = read_syntax(blanked)
+    assert [op.symbol for op in read.walk() if op.name == SEQUENCE] == [op.symbol for op in sequences]
+    assert len([*read.walk()]) < len([*whole.walk()]) / 2
+    for op in read.walk():
+        if op.name == SEQUENCE and op.regions:
+            assert op.regions[0].ops[-1].name == "transform.yield"

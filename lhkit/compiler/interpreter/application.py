@@ -178,8 +178,9 @@ def op_counts(
     """Yield how many ops of each name a schedule gives with values of its knobs; None if it does not apply."""
     with new_context():
         given = parse_payload(payload).operation
+        module, home, entry = prepare_application(application)
         for knobs in variants:
-            _module, home, entry = prepare_application(dataclasses.replace(application, knobs=knobs))
+            schedule_modules.set_knobs(module, {**application.knobs, **knobs})
             forget_failures()
             applied = given.clone().operation
             try:
@@ -198,13 +199,13 @@ def prepare_application(application: Application) -> Prepared:
     return module, schedule_modules.home_of(entry), entry
 
 
-def prepare_module(application: Application) -> Any:
-    """Return the module of a schedule that is about to be applied, knobs set.
+def prepare_module(application: Application, parsed: Any = None) -> Any:
+    """Return the module of a schedule that is about to be applied, knobs set; ``parsed`` is what it is made of.
 
     Raises:
         ScheduleError: It does not parse or verify, or runs a pass that is not allowed.
     """
-    module = schedule_modules.parse_schedule(application.sources)
+    module = parsed or schedule_modules.parse_schedule(application.sources)
     check_passes(module, application.sources, application.allowed_passes)
     schedule_modules.set_knobs(module, application.knobs)
     return module

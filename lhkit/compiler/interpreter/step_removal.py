@@ -14,10 +14,13 @@ from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.parsing import walk
+from lhkit.model.errors import Failure, error_for
 from lhkit.worker.requests import LEFT_OUT_TOO, Application, Removal, Source
 
 _NAME = "__lhkit_removal"
 _MOST_GROWTH = 4  # How many times as many payload ops a trial may have as the schedule ever has
+_MOST_ROUNDS, _MOST_REWRITES = 10, 30  # Of patterns in a trial, as MLIR has it; and per op in each round
+_MOST_NEXT = 2  # How many of the next steps that are tried have a probe before them in any case
 _VECTORS, _COPIES = -1, -2  # Numbers of probes behind steps that make large vectors, or many ops
 
 
@@ -44,6 +47,30 @@ def removable_steps(
         return _Reduction(root, home, entry, {step for r in removals for step, _ in r}, ignored).try_all(
             removals
         )
+
+
+def apply_trial(context: Any, payload: Any, application: Application, most_elements: int) -> None:
+    """Apply a schedule that may not be a good one to a payload module, in place.
+
+    Raises:
+        ScheduleError: It does not apply, or a step makes a larger vector: what follows then may take minutes.
+    """
+    load_probe(context)
+    _module, home, entry = prepare_application(application)
+    for op in [o for o in walk(entry) if "vectorize" in o.name]:
+        ops = [o.operation for o in op.block.operations]
+        insert_probe(ops[ops.index(op) + 1], _VECTORS)
+    try:
+        with failures_set_aside(), listening(lambda *_: _largest_vector(ops_under([payload])) <= most_elements):
+            interpreter.apply_named_sequence(payload, entry, home)
+        payload.verify()
+    except (ValueError, ir.MLIRError) as error:
+        raise error_for(Failure("definite", f"{application.sources[0].name}: {error}")) from None
+
+
+def _largest_vector(ops: Sequence[Any]) -> int:
+    types = (r.type for op in ops for r in op.results)
+    return max((math.prod(t.shape) for t in types if isinstance(t, ir.VectorType)), default=0)
 
 
 @dataclasses.dataclass(slots=True)
@@ -74,6 +101,7 @@ class _Reduction:
         self._states = {0: _State(bytecode_of(root), [(block.arguments[0], [0])], root)}
         self._seen: dict[int, _State] = {}  # What the last trial had before steps behind the removed ones
         self._met: int | None = None  # The step before which it had what the application has there
+        self._meetings: set[int] = set()  # All such steps so far
         self._wanted = self._applied(self._gone)
 
     def try_all(self, removals: Sequence[Removal]) -> list[int]:
@@ -100,7 +128,11 @@ class _Reduction:
         """Return the payload without some steps (new: ``step`` to ``last``, or states are recorded) or None."""
         self._met, self._seen = None, {}
         first = 0 if step is None else max(n for n, s in self._states.items() if n <= step and s.payload)
-        probed = {n for n in self._tried if step is None or (n > last and (n, -1) not in gone)}
+        probed = {*self._tried}
+        if step is not None:
+            # A probe compares the whole payload: where trials met it before, it is likely to pay.
+            behind = sorted(n for n in self._tried if n > last and (n, -1) not in gone)
+            probed = {*behind[:_MOST_NEXT], *self._meetings.intersection(behind)}
         root = self._states[first].payload.clone().operation
         ops = ops_under([root])
         sequence = add_sequence(_NAME, [ir.Type.parse("!transform.any_op")], self._home.regions[0].blocks[0])
@@ -113,6 +145,8 @@ class _Reduction:
                 payloads.append([ops[r] if isinstance(r, int) else r for r in refers])
             if not self._put(end, values, gone, first, probed):
                 return None
+            if step is not None:
+                self._bound_rewrites(sequence, len(ops))
 
             def listen(number: int, state: Any) -> bool:
                 if number < 0:
@@ -122,6 +156,7 @@ class _Reduction:
                     self._states[number] = dataclasses.replace(found, payload=root.clone().operation)
                 elif found is not None and found == self._states.get(number):
                     self._met = number
+                    self._meetings.add(number)
                 elif found is not None:
                     self._seen[number] = found
                 return self._met is None
@@ -166,6 +201,16 @@ class _Reduction:
         ir.Operation.create("transform.yield", ip=end)
         return True
 
+    def _bound_rewrites(self, sequence: Any, count: int) -> None:
+        """Let patterns that go on and on without those that are left out fail, not run to the time limit."""
+        i64 = ir.IntegerType.get_signless(64)
+        most = _MOST_REWRITES * max(self._most_ops, count, 100)
+        for op in walk(sequence):
+            if op.name == "transform.apply_patterns":
+                for name, bound in (("max_iterations", _MOST_ROUNDS), ("max_num_rewrites", most)):
+                    if name in op.attributes and ir.IntegerAttr(op.attributes[name]).value < 0:
+                        op.attributes[name] = ir.IntegerAttr.get(i64, bound)
+
     def _state(self, number: int, root: Any, state: Any, values: dict[Any, Any]) -> _State | None:
         """Return the payload before a step; None where values of payload are read later."""
         numbers = {at: n for n, at in enumerate(addresses(ops_under([root])))}
@@ -184,8 +229,7 @@ class _Reduction:
     def _is_bounded(self, root: Any, probe: int, *, records: bool) -> bool:
         """Return False for larger vectors than the schedule gives, or many more ops: both take minutes."""
         ops = ops_under([root])
-        types = (r.type for op in (ops if probe == _VECTORS else ()) for r in op.results)
-        largest = max((math.prod(t.shape) for t in types if isinstance(t, ir.VectorType)), default=0)
+        largest = _largest_vector(ops if probe == _VECTORS else ())
         if records:
             self._largest, self._most_ops = max(self._largest, largest), max(self._most_ops, len(ops))
             return True

@@ -36,7 +36,7 @@ from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
 from lhkit.compiler.ir.parsing import failure_in, walk
-from lhkit.compiler.ir.schedule_modules import find_entry, home_of
+from lhkit.compiler.ir.schedule_modules import find_entry, home_of, sequence_ops
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
@@ -450,14 +450,22 @@ class Tracer:
 
 
 def trace_application(
-    payload_source: Source, application: Application, journal_path: Path, *, without_idle: bool = False
+    payload_source: Source,
+    application: Application,
+    journal_path: Path,
+    *,
+    without_idle: bool = False,
+    parsed: Any = None,
 ) -> Ending:
     """Apply a schedule to a payload and record every step in a journal; on request without idle ones.
+
+    ``parsed`` is what `parse_schedule` returned for it, if that is at hand; it is changed.
 
     Raises:
         PayloadError, ScheduleError, UsageError: There is nothing to trace.
     """
-    ending = _run(payload_source, application, journal_path, is_thorough=False, without_idle=without_idle)
+    how = {"without_idle": without_idle, "parsed": parsed}
+    ending = _run(payload_source, application, journal_path, is_thorough=False, **how)
     if ending.is_vague:
         # Most runs do not fail, and looking closer takes time: only now is it worth it.
         ending = _run(payload_source, application, journal_path, is_thorough=True)
@@ -471,13 +479,14 @@ def _run(
     *,
     is_thorough: bool,
     without_idle: bool = False,
+    parsed: Any = None,
 ) -> Ending:
     sources = (payload_source, *application.sources)
-    with new_context() as context:
+    with parsed.context if parsed else new_context() as context:
         load_probe(context)
         payload = parse_payload(payload_source)
         names = Names(sources)
-        module = prepare_module(application)
+        module = prepare_module(application, parsed)
         entry = find_entry(module, application.entry)
         block = entry.regions[0].blocks[0]
         written = [names.argument(a) for a in block.arguments][1:]
@@ -486,7 +495,7 @@ def _run(
         # The ops that bind come first and are not the author's steps.
         unseen = [o.operation for o in block.operations][: len(block.operations) - count]
         home = home_of(entry)
-        if without_idle:
+        if without_idle and len(sequence_ops(module)) > 1:  # in a single sequence few steps are idle
             erase_idle_steps(payload.operation.clone().operation, home, entry)
         plan = Plan(home, names, unseen, list(zip(values, written, strict=True)))
         journal = Journal(journal_path)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from lhkit.compiler.extension.own_op_failures import is_empty_diagnostic
 from lhkit.compiler.interpreter.handle_frames import Frame, clone_roots
@@ -21,8 +22,7 @@ from lhkit.model.trace_json import find_edits, snapshot_to_json, step_to_json, w
 from lhkit.model.trace_record import PayloadDelta, Snapshot, TraceStep
 from lhkit.worker.requests import Source
 
-# An encoder of one's own: json.dumps would look for circles, and writes spaces.
-_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
+_encode = msgspec.json.Encoder().encode
 
 
 class Journal:
@@ -34,7 +34,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("w", encoding="utf-8")
+        self._file = path.open("wb")
         # The step of the last snapshot, and its lines.
         self._last: tuple[int | None, list[str]] = (None, [])
         self.write("toolchain", HOST, host_version(HOST))
@@ -45,7 +45,7 @@ class Journal:
 
     def write(self, *parts: Any) -> None:
         """Write a line: its kind, and what that has."""
-        self._file.write(_encode(parts) + "\n")
+        self._file.write(_encode(parts) + b"\n")
 
     def begin(self, step: TraceStep, block: PlannedBlock, at: int) -> None:
         """Record that a step begins, and what would come after it in its block; nothing is buffered."""

@@ -19,6 +19,16 @@ _ARGUMENT = re.compile(_NAME)
 _REACH = 2000
 
 
+def _results_before(text: str, end: int) -> re.Match[str] | None:
+    """Return the names of results that end at a place; most begin their line, which is a short search."""
+    line = text.rfind("\n", 0, end) + 1
+    found = _RESULTS.search(text, line, end)
+    above = text[max(line - _REACH, 0) : line].rstrip()
+    if found and not text[line : found.start()].strip() and not above.endswith(","):
+        return found
+    return _RESULTS.search(text, max(end - _REACH, 0), end)
+
+
 class Names:
     """Names and places of the values and ops of a schedule's sources."""
 
@@ -51,7 +61,7 @@ class Names:
 
     def _written_results(self, location: Any) -> list[str]:
         at = self._offset(location)
-        written = _RESULTS.search(at[0], max(at[1] - _REACH, 0), at[1]) if at else None
+        written = _results_before(*at) if at else None
         names: list[str] = []
         for match in _RESULT.finditer(written[1] if written else ""):
             count = int(match[2] or 1)
@@ -85,7 +95,7 @@ class Names:
             return None
         if span.file not in self._starts:
             # Lines end where MLIR ends them, at line feeds only.
-            self._starts[span.file] = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
+            self._starts[span.file] = [0, *(end.end() for end in re.finditer("\n", text))]
         starts = self._starts[span.file]
         if span.line > len(starts):
             return None

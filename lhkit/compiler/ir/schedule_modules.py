@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -24,16 +25,34 @@ _REFERENCES = ("target", "actions", "matchers", "matcher")
 def parse_schedule(sources: Sequence[Source]) -> Any:
     """Return the module of a schedule, the first source, with the libraries after it merged in."""
     module = parse_module(sources[0])
+    try:
+        _merge_in_pairs(_first_home(module), [parse_module(source) for source in sources[1:]])
+    except (ValueError, ir.MLIRError):
+        module = _merged_in_turn(sources)  # names the library that does not fit
+    check_own_ops(module, sources)
+    return module
+
+
+def _merge_in_pairs(home: Any, libraries: list[Any]) -> None:
+    """Merge libraries into a module: neighbours first, since a merge verifies all that was merged before."""
+    while len(libraries) > 1:
+        for library, other in zip(libraries[::2], libraries[1::2], strict=False):
+            interpreter.copy_symbols_and_merge_into(library.operation, other)
+        libraries = libraries[::2]
+    for library in libraries:
+        interpreter.copy_symbols_and_merge_into(home, library)
+
+
+def _merged_in_turn(sources: Sequence[Source]) -> Any:
+    module = parse_module(sources[0])
     home = _first_home(module)
     for source in sources[1:]:
-        library = parse_module(source)
         try:
-            interpreter.copy_symbols_and_merge_into(home, library)
+            interpreter.copy_symbols_and_merge_into(home, parse_module(source))
         except (ValueError, ir.MLIRError) as error:
             message = f"{source.name} cannot be merged into {sources[0].name}"
             diagnostics = (Diagnostic("error", str(error)),)
             raise error_for(failure_in(sources, "schedule-verify", message, diagnostics)) from None
-    check_own_ops(module, sources)
     return module
 
 
@@ -44,14 +63,24 @@ def home_of(entry: Any) -> Any:
 
 
 def _first_home(module: Any) -> Any:
-    ops = (module.operation, *walk(module.operation))
+    ops = itertools.chain((module.operation,), walk(module.operation))
     homes = (op for op in ops if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes)
     return next(homes, module.operation)
 
 
 def sequence_ops(module: Any) -> list[Any]:
     """Return the ``transform.named_sequence`` operations of a module (or its operation), nested ones too."""
-    return [op for op in walk(module.operation) if op.name == "transform.named_sequence"]
+    return list(_sequences_in(module.operation))
+
+
+def _sequences_in(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                if op.operation.name == "transform.named_sequence":  # none is in another
+                    yield op.operation
+                else:
+                    yield from _sequences_in(op.operation)
 
 
 def sequence_path(op: Any) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -390,7 +390,7 @@ def without_garbage_collector() -> Iterator[None]:
 # Requests about timing: sets of calls on shared arguments, prepared, warmed up, and sampled in rounds.
 
 
-Argument = Array | np.generic
+Argument: TypeAlias = "Array | np.generic"
 
 _PLACES_BYTES = 96 << 20
 _MOST_PLACES = 8

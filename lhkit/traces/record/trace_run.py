@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import platform
 import tempfile
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
+
+import msgspec
 
 from lhkit.load.loader import application_of, as_payload, as_schedule, payload_source
 from lhkit.load.target_choice import cpu_name
@@ -156,11 +157,11 @@ class _Journal:
 def _read_journal(path: Path, *, died: bool) -> _Journal:
     """Return the records in a journal; after the worker ``died`` the last line may be cut."""
     journal = _Journal()
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for line in lines:
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 break
-            journal.take(*json.loads(line))
+            journal.take(*msgspec.json.decode(line))
     if died:
         journal.crash()
     journal.add_not_run_steps()
