@@ -34,7 +34,13 @@ FUNCTION = "main"
 LAYER = "// "
 _STUB_BYTES = 4
 # The conversion knows these itself, and does it better: PyTorch's way adds factors of 1, and variances in f64.
-_CONVERTED = {torch.ops.aten.addmm, torch.ops.aten.native_layer_norm, torch.ops.aten.layer_norm}
+_CONVERTED = {
+    torch.ops.aten.addmm,
+    torch.ops.aten.native_layer_norm,
+    torch.ops.aten.layer_norm,
+    torch.ops.aten.native_group_norm,
+    torch.ops.aten.group_norm,
+}
 _PIPELINES = (
     "func.func(torch-match-quantized-custom-ops)",
     "torchdynamo-export-to-torch-backend-pipeline{extra-library=}",
@@ -72,6 +78,10 @@ def convert(request: ImportTorch) -> TorchAnswer:
     if mutated := sorted(program.graph_signature.buffers_to_mutate.values()):
         what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
         raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
+    for node in program.graph.nodes:
+        if isinstance(made := node.meta.get("val"), torch.Tensor) and made.dtype.is_complex:
+            what = f"complex numbers have no conversion to linalg: {node.name} is {made.dtype}"
+            raise _error(request.name, Diagnostic("error", what, _place_of(node)))
     context = ir.Context()
     context.enable_multithreading(False)
     host_module("dialects.torch").register_dialect(context)
@@ -86,6 +96,7 @@ def convert(request: ImportTorch) -> TorchAnswer:
         module = importer.module
         for pipeline in _PIPELINES:
             _run(module, pipeline, request.name)
+        _check_dialects(module, request.name)
         text = _with_layers(module)
         used = [use.name for use in resource_uses(module)]
     return TorchAnswer(text=text, weights=tuple(dict.fromkeys(n for n in used if n in request.weights)))
@@ -108,15 +119,19 @@ class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]
         self._names = {id(t): n for n, t in tensors.items() if is_array[n] and t.dtype != torch.bool}
         self._kept = tensors  # ids are those of living tensors
         self._left_out = left_out
+        self._values: dict[str, Any] = {}  # Of each weight: a second one of a name would get another
 
     def resolve_literal(self, gni: Any, literal: Any, info: Any) -> Any:
         """Return the value for a weight, None for other literals."""
         if (name := self._names.get(id(literal))) is None:
             return None
         type_ = gni._cc.tensor_to_vtensor_type(literal)
-        data = bytes(_STUB_BYTES) if name in self._left_out else _bytes_of(literal)
-        value = ir.DenseResourceElementsAttr.get_from_buffer(data, name, _fx.create_mlir_tensor_type(literal))
-        return ir.Operation.create("torch.vtensor.literal", results=[type_], attributes={"value": value}).result
+        if name not in self._values:
+            data = bytes(_STUB_BYTES) if name in self._left_out else _bytes_of(literal)
+            shaped = _fx.create_mlir_tensor_type(literal)
+            self._values[name] = ir.DenseResourceElementsAttr.get_from_buffer(data, name, shaped)
+        attributes = {"value": self._values[name]}
+        return ir.Operation.create("torch.vtensor.literal", results=[type_], attributes=attributes).result
 
 
 def _bytes_of(tensor: Any) -> bytes:
@@ -173,6 +188,15 @@ def _run(module: Any, pipeline: str, name: str) -> None:
         passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
     except ir.MLIRError as error:
         raise _conversion_error(from_structured(error), name) from None
+
+
+def _check_dialects(module: Any, name: str) -> None:
+    """Refuse what the conversion leaves in a dialect of its own, such as sorting and running sums."""
+    left = next((op for op in walk(module.operation) if op.name.startswith(("tm_tensor.", "torch"))), None)
+    if left is not None:
+        layer = _layer_in(left.location)
+        what = f"{layer or left.name} has no conversion to linalg: {left.name} would be left"
+        raise _error(name, Diagnostic("error", what, span_of(left.location)))
 
 
 _OPERATOR = re.compile(r"'(torch\.[\w.]+)'|torch\.operator \"(torch\.[\w.]+)\"")

@@ -83,12 +83,14 @@ def from_torch(
     importer = _importer()
     # It imports PyTorch while the module is exported, which takes as long.
     threading.Thread(target=_start, args=(importer,), daemon=True).start()
-    program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the module remembers what it computed of its weights
+        program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
     tensors = {**program.state_dict, **program.constants}
     weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
     with temporary_place("lhkit-torch-") as place:
         file = place / "module.pt2"
-        _save_without(torch, program, weights, file)
+        _save_without(torch, program, weights, file, shown)
         request = ImportTorch(str(file), shown, tuple(weights))
         answer = importer.ask(request, limits=limits or Limits(_SECONDS))
     used = {n: weights[n] for n in answer.weights}
@@ -188,6 +190,7 @@ _CONTROL_FLOW_ADVICE = (
     "What is computed may not decide what is done next: use torch.where or torch.cond, or schedule the parts on"
     " both sides of the decision one by one."
 )
+_RUN_ADVICE = "Check that the module runs on these example inputs, and that no tensor is quantized or sparse."
 _NOISE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -200,7 +203,7 @@ def _export_error(torch: Any, error: Exception, shown: str) -> LhkitError:
         "payload-parse",
         f"{shown} cannot be exported",
         (Diagnostic("error", what, place),),
-        _CONTROL_FLOW_ADVICE if is_control_flow else "Check that the module runs on these example inputs.",
+        _CONTROL_FLOW_ADVICE if is_control_flow else _RUN_ADVICE,
         stage="export",
         texts=_texts([place] if place else []),
     )
@@ -233,7 +236,7 @@ def _texts(places: Sequence[Span]) -> tuple[tuple[str, str], ...]:
 # To the process that converts it: without the weights.
 
 
-def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Path) -> None:
+def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Path, shown: str) -> None:
     """Save a program with tensors of one element in place of its weights, stretched to their shapes."""
     state, constants = dict(program.state_dict), dict(program.constants)
     for tensors in (state, constants):
@@ -245,7 +248,10 @@ def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Pa
     light._state_dict, light._constants, light._example_inputs = state, constants, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the stretched tensors are no whole ones
-        torch.export.save(light, file)
+        try:
+            torch.export.save(light, file)
+        except Exception as error:  # noqa: BLE001 - quantized types, and whatever else cannot be written
+            raise _export_error(torch, error, shown) from None
 
 
 # The module itself as the reference.

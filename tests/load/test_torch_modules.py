@@ -135,6 +135,30 @@ class Counts(nn.Module):
         return x + self.calls
 
 
+class Runs(nn.Module):
+    """Adds up along rows."""
+
+    def forward(self, x):
+        """Return sums of what is before."""
+        return x.cumsum(1)  # running
+
+
+class Turns(nn.Module):
+    """Uses complex numbers."""
+
+    def forward(self, x):
+        """Return nothing new."""
+        return (x * 1j).imag  # turned
+
+
+class Quantizes(nn.Module):
+    """Uses quantized numbers."""
+
+    def forward(self, x):
+        """Return rounded numbers."""
+        return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()
+
+
 def line_of(words):
     """Return the line of this file that ends with a comment."""
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -148,8 +172,11 @@ def line_of(words):
         (Sorts(), (torch.randn(4, 4),), "eig", "not converted"),
         (nn.Linear(8, 8), (torch.randn(4, 5),), "got [4, 5] X [8, 8]", None),
         (Counts(), (torch.randn(3),), "writes to its buffers: calls", None),
+        (Runs(), (torch.randn(3, 4),), "tm_tensor.scan would be left", "running"),
+        (Turns(), (torch.randn(3, 4),), "complex numbers have no conversion", "turned"),
+        (Quantizes(), (torch.randn(3, 4),), "quantize_per_tensor", None),
     ],
-    ids=["control flow", "operation", "example input", "buffer"],
+    ids=["control flow", "operation", "example input", "buffer", "sums", "complex", "quantized"],
 )
 def test_what_cannot_be_imported_is_said_with_its_place(module, inputs, said, line, capfd):
     with pytest.raises(PayloadError) as caught:
@@ -177,3 +204,9 @@ def test_without_pytorch_the_error_names_the_command():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "PyTorch is not installed" in done.stdout and "pip install 'lhkit[torch]'" in done.stdout
+
+
+def test_tensors_that_are_used_again_and_again_are_one_weight():
+    payload = lhkit.from_torch(nn.LSTM(16, 16, batch_first=True).eval(), torch.randn(2, 5, 16))
+    assert set(payload.weights()) == {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}
+    assert lhkit.verify(lhkit.compile(payload, "cpu.mlir")).ok
