@@ -11,9 +11,11 @@ tuple of such things.
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from lhkit.worker.timing_conditions import pinned_to, timing_sign
 
 _PLACES_BYTES = 96 << 20
 _MOST_PLACES = 8
+_FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\\/\s]+)+[\\/]")
 
 
 class PreparedAnswer(Answer, frozen=True):
@@ -147,7 +150,9 @@ def _guarded(place: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except Exception as error:  # noqa: BLE001 - another program may raise anything
         last = traceback.extract_tb(error.__traceback__)[-1]
         said = str(error).strip().partition("\n")[0] or "no message"
-        what = f"{place} raised {type(error).__name__}: {said} ({last.filename}:{last.lineno})"
+        # Results are published: no folder of this machine is in them.
+        at, where = Path(place).name, f"{Path(last.filename).name}:{last.lineno}"
+        what = f"{at} raised {type(error).__name__}: {re.sub(_FOLDERS, '', said)} ({where})"
         raise error_for(Failure("usage", what, output=traceback.format_exc())) from None
 
 
