@@ -210,3 +210,16 @@ def test_tensors_that_are_used_again_and_again_are_one_weight():
     payload = lhkit.from_torch(nn.LSTM(16, 16, batch_first=True).eval(), torch.randn(2, 5, 16))
     assert set(payload.weights()) == {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}
     assert lhkit.verify(lhkit.compile(payload, "cpu.mlir")).ok
+
+
+def test_a_pytorch_that_the_conversion_does_not_know_is_said(monkeypatch):
+    from lhkit.compiler import torch_importer
+
+    def missing(name):
+        raise AttributeError(f"{name}: no attribute of that name")
+
+    monkeypatch.setattr(torch_importer.importlib, "import_module", missing)
+    monkeypatch.setenv("LHKIT_MLIR", "")  # set by what is tried, and restored
+    with pytest.raises(UsageError, match="do not work together: AttributeError") as caught:
+        torch_importer.Handlers()
+    assert torch.__version__ in str(caught.value) and "constraints.txt" in str(caught.value)
