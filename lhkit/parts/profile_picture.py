@@ -84,7 +84,7 @@ def draw_profile(profile: Profile) -> Figure:
     axes.set_xlabel("µs a call; the black mark is what the core allows (operations or bytes)")
     kinds = dict.fromkeys(t.part.kind for t in shown)
     bars = [axes.barh(-9, 0, color=_LOOK[k][0], hatch=_LOOK[k][1], edgecolor="white", label=k) for k in kinds]
-    axes.legend(handles=bars, loc="lower right", fontsize=8, frameon=False)
+    figure.legend(handles=bars, loc="outside upper center", ncols=len(bars), fontsize=8, frameon=False)
     return figure
 
 
