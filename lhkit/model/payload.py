@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lhkit.model.codec import NOT_IN_FILES
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.showable import Printable, Showable
 from lhkit.model.signature import Function
@@ -79,7 +80,9 @@ class Payload(Showable):
     reference: str | None = None
     sequences: tuple[str, ...] = ()
     blobs: tuple[Blob, ...] = ()
-    local_reference: LocalReference | None = field(default=None, repr=False, compare=False)
+    local_reference: LocalReference | None = field(
+        default=None, repr=False, compare=False, metadata=NOT_IN_FILES
+    )
 
     @property
     def content(self) -> bytes:

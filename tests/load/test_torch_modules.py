@@ -1,5 +1,6 @@
 """PyTorch modules as payloads: results, weights, layers, and what cannot be imported."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.model.codec import to_json
 from lhkit.model.errors import PayloadError, UsageError
 from tests.torch_cases import difference, imported, models, torch
 
@@ -223,3 +225,8 @@ def test_a_pytorch_that_the_conversion_does_not_know_is_said(monkeypatch):
     with pytest.raises(UsageError, match="do not work together: AttributeError") as caught:
         torch_importer.Handlers()
     assert torch.__version__ in str(caught.value) and "constraints.txt" in str(caught.value)
+
+
+def test_a_module_stays_in_its_process():
+    _, _, payload = imported("mlp")
+    assert "local_reference" not in to_json(dataclasses.replace(payload, blobs=()))
