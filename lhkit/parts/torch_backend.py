@@ -66,5 +66,6 @@ def _kernel(graph: Any, inputs: Sequence[Any]) -> Kernel:
     if not verification.ok:
         raise RuntimeError(f"a graph is compiled wrong: {verification.difference}")
     places = sum(part.count for part in assembled.parts)
-    sys.stderr.write(f"lhkit: a graph of {places} parts; largest error {verification.max_abs_error:.2g}\n")
+    counted = f"{places} part{'s' * (places != 1)}"
+    sys.stderr.write(f"lhkit: a graph of {counted}; largest error {verification.max_abs_error:.2g}\n")
     return kernel
