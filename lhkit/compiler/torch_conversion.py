@@ -24,8 +24,7 @@ from lhkit.worker.requests import ImportTorch, TorchAnswer
 _decompositions: Any = host_module("extras.fx_decomp_util")
 _fx: Any = host_module("extras.fx_importer")
 
-FUNCTION = "main"
-LAYER = "// "
+_FUNCTION = "main"
 _STUB_BYTES = 4
 # The conversion knows these itself, and does it better: PyTorch's way adds factors of 1, and variances in f64.
 _CONVERTED = {
@@ -66,7 +65,7 @@ def convert(request: ImportTorch) -> TorchAnswer:
     importer._cc = _Layers(context, py_attr_tracker=tracker)
     with context:
         try:
-            importer.import_frozen_program(program, func_name=FUNCTION)
+            importer.import_frozen_program(program, func_name=_FUNCTION)
         except Exception as error:  # noqa: BLE001 - the importer raises what comes
             raise _import_error(program, error, request.name) from None
         module = importer.module
@@ -229,7 +228,7 @@ def _with_layers(module: Any) -> str:
     out = []
     for number, line in enumerate(lines, 1):
         if number in found:
-            out.append(f"{line[: len(line) - len(line.lstrip())]}{LAYER}{found[number]}")
+            out.append(f"{line[: len(line) - len(line.lstrip())]}// {found[number]}")
         out.append(line)
     return "\n".join(out) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -10,11 +11,11 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from lhkit.kernels.kernel import Kernel, compile_kernel
-from lhkit.kernels.verification import verify
+from lhkit.kernels.verification import as_tuple, verify
 from lhkit.load.loader import application_of, as_payload, as_schedule, load_schedule, payload_source
 from lhkit.load.resource_data import uses_of
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.errors import public, usage_error
+from lhkit.model.errors import Failure, LhkitError, error_for, public, usage_error
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import LocalReference, Part, Payload
 from lhkit.model.schedule import Schedule
@@ -55,10 +56,10 @@ class AssembledKernel(Kernel):
         Args:
             *arguments: As for a call.
         """
-        kernel = compile_kernel(
-            _assembled(self.whole, self.function.name, self.schedules, self.worker, "operands")
-        )
-        given = iter(_as_tuple(kernel(*arguments))[len(self.function.results) :])
+        name = self.function.name
+        payload = _assembled(self.whole, name, self.schedules, self.worker, "operands")
+        kernel = compile_kernel(payload, function=name, target=self.target or None, worker=self.worker)
+        given = iter(as_tuple(kernel(*arguments))[len(self.function.results) :])
         return {p.name: tuple(next(given) for _ in p.payload.function().arguments) for p in self.parts}
 
 
@@ -115,9 +116,7 @@ def clocked_kernel(kernel: AssembledKernel) -> tuple[Kernel, tuple[str, ...]]:
     return clocked, cut(kernel.whole, name, worker).order
 
 
-def _wrong(payload: Payload, verification: Verification) -> Exception:
-    from lhkit.model.errors import Failure, error_for
-
+def _wrong(payload: Payload, verification: Verification) -> LhkitError:
     what = f"the parts of {payload.source} together compute something else than {verification.against}"
     return error_for(Failure("wrong-result", f"{what}: {verification.difference}"))
 
@@ -170,11 +169,11 @@ def _assembled(
 def _whole(payload: Payload, function: str, worker: Worker) -> LocalReference:
     """Return what calls the whole payload, unscheduled."""
 
+    @functools.cache
+    def kernel() -> Kernel:
+        return compile_kernel(payload, function=function, worker=worker)
+
     def call(*arguments: Array) -> tuple[Array, ...]:
-        return _as_tuple(compile_kernel(payload, function=function, worker=worker)(*arguments))
+        return as_tuple(kernel()(*arguments))
 
     return LocalReference("the whole payload, unscheduled", call)
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else () if value is None else (value,)

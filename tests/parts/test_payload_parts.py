@@ -181,3 +181,12 @@ def test_torch_compile_runs_a_model_by_parts(capfd):
     assert module.conv1.weight.grad is not None
     assert "stays in eager mode: it trains" in capfd.readouterr().err
     assert "lhkit" in torch._dynamo.list_backends()
+
+
+def test_of_several_functions_one_is_cut():
+    other = DYNAMIC.replace("@f(", "@g(")
+    payload = lhkit.load_payload(DYNAMIC + other)
+    kernel = lhkit.assemble(payload, function="g", check=False)
+    x = np.eye(5, dtype=np.float32)
+    assert kernel.function.name == "g"
+    assert all(np.array_equal(a, x) for a in kernel.operands(x, x)["part_0"])

@@ -10,7 +10,7 @@ from lhkit.compiler.interpreter.application import parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import called_by, function_ops, functions_of, symbol_name
 from lhkit.compiler.ir.parsing import span_of, walk
-from lhkit.compiler.parts.part_groups import Group, groups_of, is_copied
+from lhkit.compiler.parts.part_groups import Group, groups_of, is_copied, users_of
 from lhkit.model.errors import usage_error
 from lhkit.worker.requests import CutParts, PartAnswer, PartCut
 
@@ -192,14 +192,7 @@ def _inputs(group: Group) -> list[Any]:
 
 def _outputs(group: Group) -> list[Any]:
     inside = {*group.ops}
-    return [r for op in group.ops for r in op.results if any(_user(use, op) not in inside for use in r.uses)]
-
-
-def _user(use: Any, op: Any) -> Any:
-    user = use.owner.operation
-    while user.block != op.block:
-        user = user.parent.operation
-    return user
+    return [r for op in group.ops for r in op.results if any(u not in inside for u in users_of(r, op.block))]
 
 
 def copy_cheap(value: Any, values: dict[Any, Any]) -> None:

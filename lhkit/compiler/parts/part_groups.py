@@ -167,7 +167,7 @@ def _consumer(group: Group, group_of: dict[Any, Group]) -> Group | None:
     """Return the only group that reads what a group gives; None if there are several, or other readers."""
     inside, found = {*group.ops}, None
     for op in group.ops:
-        for user in users_of(op):
+        for user in (user for result in op.results for user in users_of(result, op.block)):
             if user in inside:
                 continue
             reader = group_of.get(user)
@@ -177,15 +177,13 @@ def _consumer(group: Group, group_of: dict[Any, Group]) -> Group | None:
     return found
 
 
-def users_of(op: Any) -> Iterator[Any]:
-    """Yield the ops of the same block that read what an op gives, also from within their regions."""
-    block = op.block
-    for result in op.results:
-        for use in result.uses:
-            user = use.owner.operation
-            while user.block != block:
-                user = user.parent.operation
-            yield user
+def users_of(value: Any, block: Any) -> Iterator[Any]:
+    """Yield the ops of a block that read a value, also from within their regions."""
+    for use in value.uses:
+        user = use.owner.operation
+        while user.block != block:
+            user = user.parent.operation
+        yield user
 
 
 def _merge(groups: list[Group], group_of: dict[Any, Group], position: dict[Any, int], allowed: Any) -> None:
