@@ -55,15 +55,6 @@ def state_folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def all_cores():
-    """Let no test that runs kernels on threads in this process, which binds them, leave its cores to the next."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    yield
-    if allowed is not None and os.sched_getaffinity(0) != allowed:
-        os.sched_setaffinity(0, allowed)
-
-
-@pytest.fixture(autouse=True)
 def nothing_left_behind(state_folder):
     """Keep sessions that a test leaves open from being offered to the next one."""
     shutil.rmtree(state_folder / "recovery", ignore_errors=True)

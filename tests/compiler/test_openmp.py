@@ -33,6 +33,15 @@ caller = masks.pop(threading.get_native_id())
 print(json.dumps([caller, *masks.values()]))
 """
 
+WHAT_OTHERS_SEE = """
+import json, os, subprocess, sys
+from lhkit.compiler.lowering.target_attributes import openmp_library
+
+openmp_library()
+seen = "import json, os; print(json.dumps([n for n in os.environ if n.startswith('OMP_P')]))"
+print(subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True).stdout)
+"""
+
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system cannot bind threads")
 def test_a_thread_is_bound_to_another_core_than_the_callers():
@@ -43,6 +52,15 @@ def test_a_thread_is_bound_to_another_core_than_the_callers():
     caller, *others = json.loads(done.stdout)
     assert caller == cores
     assert len(others) == 1 and len(others[0]) < len(cores) and cores[0] not in others[0]
+
+
+def test_another_runtime_is_not_told_to_bind_its_threads():
+    """PyTorch's would bind the main thread of its process to one core when it is imported."""
+    unbound = {name: value for name, value in os.environ.items() if not name.startswith("OMP_P")}
+    done = subprocess.run(
+        [sys.executable, "-c", WHAT_OTHERS_SEE], env=unbound, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == []
 
 
 def test_a_runtime_that_is_not_installed(monkeypatch):

@@ -110,17 +110,23 @@ def _load(path: str) -> ctypes.CDLL:
     Each is bound to a core of its own: woken up, the system would put it on the core that woke it, where the
     two wait for one another for some milliseconds. The first core is left to this thread, which is not bound.
     """
-    os.environ.setdefault("OMP_PROC_BIND", "spread")
-    os.environ.setdefault("OMP_PLACES", "cores")
-    runtime = ctypes.CDLL(path)
-    if hasattr(os, "sched_getaffinity"):
-        allowed = os.sched_getaffinity(0)
-        # The runtime binds this thread too, once, at the first parallel region.
-        runtime.GOMP_parallel(_NOTHING, None, len(allowed), 0)
-        os.sched_setaffinity(0, allowed)
+    added = {name: value for name, value in _BINDING.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        runtime = ctypes.CDLL(path)
+        if hasattr(os, "sched_getaffinity"):
+            allowed = os.sched_getaffinity(0)
+            # The runtime binds this thread too, once, at the first parallel region.
+            runtime.GOMP_parallel(_NOTHING, None, len(allowed), 0)
+            os.sched_setaffinity(0, allowed)
+    finally:
+        # Another runtime of this process, or of one that it starts (PyTorch's), would bind its main thread.
+        for name in added:
+            os.environ.pop(name, None)
     return runtime
 
 
+_BINDING = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
 _NOTHING = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _data: None)
 
 
