@@ -11,8 +11,8 @@ from lhkit.model.measurement import Comparison, TimedBy
 Shape = tuple[int | str | tuple[int, ...], ...]
 Limit = Literal["fma", "copy"]
 
-# What the kernel of a family is called in its comparisons.
-OURS = "lhkit"
+# What the kernel of a family is called in its comparisons, and the payload's without a schedule.
+OURS, PLAIN = "lhkit", "unscheduled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,9 @@ class SuiteFamily:
         timed_by: What repeats the calls of kernels: ``Python`` where what a call costs counts.
         threads: How many threads every program has, the kernels by their knob of that name.
         bound: Positions of the arguments that are bound before calls are timed.
+        problems: A file of problems beside the table, whose numbers are its shapes; empty for none.
+        beside_unscheduled: Whether the payload without a schedule is measured, too.
+        only_by_name: Whether it is left out where no family is named.
     """
 
     name: str
@@ -155,12 +158,15 @@ class SuiteFamily:
     limit: Limit
     seconds: float
     rivals: tuple[str, ...]
-    shapes: tuple[Shape, ...]
-    quick: tuple[Shape, ...]
+    shapes: tuple[Shape, ...] = ()
+    quick: tuple[Shape, ...] = ()
     goals: tuple[Goal, ...] = ()
     timed_by: TimedBy = "machine code"
     threads: int = 1
     bound: tuple[int, ...] = ()
+    problems: str = ""
+    beside_unscheduled: bool = False
+    only_by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,19 @@ Each takes a word first, which is the name of its reference in ``suite_reference
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from lhkit.load.loader import load_payload
+from lhkit.load.random_inputs import default_arguments
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.torch_modules import from_torch
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
+from lhkit.model.signature import Function
 
 _REFERENCES = Path(__file__).parent / "suite_references.py"
 
@@ -119,6 +124,25 @@ def model(name: str, batch: int) -> Payload:
     """Return one of the models of ``data/torch_models.py``, with its weights as constants."""
     example = torch_models().example(name, batch)
     return from_torch(example.module, *example.inputs, name=f"<{name}, batch {batch}>")
+
+
+def kernelbench(number: str) -> Payload:
+    """Return a problem of ``kernelbench.toml``, with its weights as constants."""
+    from benchmarks import kernelbench_models
+
+    example = kernelbench_models.example(number)
+    return from_torch(example.module, *example.inputs, name=f"<{kernelbench_models.problems()[number].name}>")
+
+
+def suite_arguments(
+    generator: str, shape: Sequence[Any], payload: Payload, function: Function, seed: int
+) -> list[NDArray[Any]]:
+    """Return arguments for a generator's payload: those of its problem, otherwise as for any payload."""
+    if generator == "kernelbench":
+        from benchmarks import kernelbench_models
+
+        return [tensor.numpy() for tensor in kernelbench_models.example(str(shape[0]), seed).inputs]
+    return default_arguments(payload, function, seed)
 
 
 def torch_models() -> Any:

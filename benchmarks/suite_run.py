@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.rivals_client import PreparedRival, RivalProcess, is_installed, prepare_fastest, version_of
 from benchmarks.suite import (
     OURS,
+    PLAIN,
     ChosenSetting,
     LeftOut,
     Rival,
@@ -24,13 +25,13 @@ from benchmarks.suite import (
     SuiteRow,
     SuiteTable,
 )
+from benchmarks.suite_payloads import suite_arguments
 from benchmarks.suite_results import pooled_rows
 from benchmarks.suite_table import find_generator, find_schedule
 from lhkit.bench.side_by_side import REFERENCE_NAME, Progress, measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
-from lhkit.kernels.verification import compare_results, expected_results, payload_work
+from lhkit.kernels.verification import compare_results, expected_results, payload_work, verify
 from lhkit.load.loader import load_schedule
-from lhkit.load.random_inputs import default_arguments
 from lhkit.load.schedule_export import apply_portable
 from lhkit.load.target_choice import code_target
 from lhkit.model.errors import LhkitError
@@ -151,28 +152,49 @@ class _FamilyRun:
         comparison = None
         try:
             payload = find_generator(family)(*row.shape)
-            found = find_schedule(self._table, family)
-            knobs = {"threads": family.threads} if family.threads > 1 else {}
-            schedule = load_schedule(found, target=self._options.target, worker=self._worker).with_knobs(knobs)
-            kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
-            if family.bound:
-                inputs = default_arguments(payload, kernel.function, self._options.seed)
-                kernel = kernel.bind({i: inputs[i] for i in family.bound})
-            if not self._options.is_quick:
-                # How long the first time takes is how long the compiler loads what it needs.
-                kernel.forget()
-                kernel.build()
-            comparison = self._compared(shape, kernel, progress, left_out, settings, known)
+            plain = self._unscheduled(shape, payload, left_out) if family.beside_unscheduled else None
+            kernel = self._scheduled(shape, payload)
+            comparison = self._compared(shape, kernel, plain, progress, left_out, settings, known)
         except LhkitError as error:
             left_out.append(LeftOut(OURS, error.failure.kind, _in_a_line(error)))
         return dataclasses.replace(
             row, comparison=comparison, left_out=tuple(left_out), settings=tuple(settings)
         )
 
+    def _scheduled(self, shape: Shape, payload: Payload) -> Kernel:
+        family, options = self._family, self._options
+        found = find_schedule(self._table, family)
+        knobs = {"threads": family.threads} if family.threads > 1 else {}
+        schedule = load_schedule(found, target=options.target, worker=self._worker).with_knobs(knobs)
+        kernel = compile_kernel(payload, schedule, worker=self._worker, limits=options.limits)
+        if family.bound:
+            inputs = suite_arguments(family.payload, shape, payload, kernel.function, options.seed)
+            kernel = kernel.bind({i: inputs[i] for i in family.bound})
+        if not options.is_quick:
+            # How long the first time takes is how long the compiler loads what it needs.
+            kernel.forget()
+            kernel.build()
+        return kernel
+
+    def _unscheduled(self, shape: Shape, payload: Payload, left_out: list[LeftOut]) -> Kernel | None:
+        """Return the payload without a schedule as a kernel whose results are right, or None."""
+        try:
+            kernel = compile_kernel(payload, worker=self._worker, limits=self._options.limits)
+            inputs = suite_arguments(self._family.payload, shape, payload, kernel.function, self._options.seed)
+            verdict = verify(kernel, inputs)
+        except LhkitError as error:
+            left_out.append(LeftOut(PLAIN, error.failure.kind, _in_a_line(error)))
+            return None
+        if not verdict.ok:
+            left_out.append(LeftOut(PLAIN, "wrong-result", verdict.difference or "its result is wrong"))
+            return None
+        return kernel
+
     def _compared(
         self,
         shape: Shape,
         kernel: Kernel,
+        plain: Kernel | None,
         progress: Progress | None,
         left_out: list[LeftOut],
         settings: list[ChosenSetting],
@@ -180,11 +202,11 @@ class _FamilyRun:
     ) -> Comparison | None:
         """Return the comparison of what is right; what is not goes to a list, settings of rivals to another."""
         options, family = self._options, self._family
-        inputs = default_arguments(kernel.payload, kernel.function, options.seed)
+        inputs = suite_arguments(family.payload, shape, kernel.payload, kernel.function, options.seed)
         prepared = self._prepared(shape, kernel, inputs, left_out, settings, known)
         seconds = (family.seconds if options.seconds is None else options.seconds) / options.processes
         comparison = measure(
-            {OURS: kernel},
+            {OURS: kernel} if plain is None else {OURS: kernel, PLAIN: plain},
             inputs,
             rounds=min(options.rounds, _QUICK_ROUNDS) if options.is_quick else options.rounds,
             seconds=_QUICK_SECONDS if options.is_quick and options.seconds is None else seconds,

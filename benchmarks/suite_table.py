@@ -32,7 +32,15 @@ def load_table(path: Path | None = None) -> SuiteTable:
         if unknown := set(family.rivals) - known:
             raise usage_error(f"{file}: family {family.name!r} has no known rival {sorted(unknown)[0]!r}")
     rivals = tuple(dataclasses.replace(r, place=_place(r.place, file)) for r in table.rivals)
-    return dataclasses.replace(table, rivals=rivals, folder=str(file.parent))
+    families = tuple(_with_problems(family, file.parent) for family in table.families)
+    return dataclasses.replace(table, rivals=rivals, families=families, folder=str(file.parent))
+
+
+def _with_problems(family: SuiteFamily, folder: Path) -> SuiteFamily:
+    if not family.problems:
+        return family
+    rows = tomllib.loads((folder / family.problems).read_text(encoding="utf-8"))["problems"]
+    return dataclasses.replace(family, shapes=tuple((number,) for number, *_ in rows))
 
 
 def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
@@ -63,12 +71,13 @@ def _place(place: str, table: Path) -> str:
 
 
 def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamily, ...]:
-    """Return the families of these names, all if there are none."""
+    """Return the families of these names; if there are none, all but those that are measured only by name."""
     known = {family.name: family for family in table.families}
     for name in names:
         if name not in known:
             raise usage_error(f"the suite has no family {name!r}", f"It has {', '.join(known)}.")
-    return tuple(known[name] for name in dict.fromkeys(names or known))
+    chosen = names or [family.name for family in table.families if not family.only_by_name]
+    return tuple(known[name] for name in dict.fromkeys(chosen))
 
 
 def choose_rivals(table: SuiteTable, names: Sequence[str]) -> SuiteTable:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
+from benchmarks.kernelbench_page import kernelbench_page
+from benchmarks.suite import SuiteFamily
 from benchmarks.suite_bars import ratio_svg, rivals_in_order
 from benchmarks.suite_collection import collection_groups, collection_page, load_collection
+from benchmarks.suite_table import FOLDER as BENCHMARKS
 from benchmarks.suite_table import load_table
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
@@ -26,6 +29,7 @@ from rooms import rooms_graph
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "docs" / "suite_results.md"
+KERNELBENCH = ROOT / "docs" / "kernelbench.md"
 # Of no machine in particular, so that the picture is the same everywhere.
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3", 32 << 20))
 
@@ -60,7 +64,7 @@ def rooms() -> str:
 
 def suite() -> str:
     """Return the results of the suite that come with lhkit, a bar a family, target and rival."""
-    results, families = load_collection(), load_table().families
+    results, families = load_collection(), _families()
     rivals = {rival.name: rival for result in results for rival in result.rivals}
     rows = tuple(row for result in results for row in result.rows)
     joined = dataclasses.replace(results[0], rows=rows, rivals=tuple(rivals.values()))
@@ -70,7 +74,17 @@ def suite() -> str:
 
 def suite_results() -> str:
     """Return the page with these results side by side."""
-    return collection_page(load_collection(), load_table().families)
+    return collection_page(load_collection(), _families())
+
+
+def _families() -> tuple[SuiteFamily, ...]:
+    """Return the families of the suite; what is measured only by name has a page of its own."""
+    return tuple(family for family in load_table().families if not family.only_by_name)
+
+
+def kernelbench() -> str:
+    """Return the page on the problems of KernelBench."""
+    return kernelbench_page(load_collection(), BENCHMARKS / "kernelbench.toml")
 
 
 def drawn(name: str) -> str:
@@ -92,3 +106,4 @@ if __name__ == "__main__":
     for each in PICTURES:
         (FOLDER / f"{each}.svg").write_text(drawn(each), encoding="utf-8")
     RESULTS.write_text(suite_results(), encoding="utf-8")
+    KERNELBENCH.write_text(kernelbench(), encoding="utf-8")

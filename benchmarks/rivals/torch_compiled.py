@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.suite_payloads import torch_models
+from benchmarks.rivals.torch_eager import module_of
 
 torch.set_grad_enabled(False)
 
@@ -58,13 +58,9 @@ def prepare_frozen(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], A
     torch.compiler.reset()
     torch._inductor.config.freezing = True
     mode, _, layout = task.setting.partition(", ")
-    if task.family == "model":
-        whole = torch.compile(
-            torch_models().example(*task.shape).module,
-            mode=mode or "max-autotune",
-            fullgraph=True,
-            dynamic=False,
-        )
+    module = module_of(task)
+    if module is not None:
+        whole = torch.compile(module, mode=mode or "max-autotune", fullgraph=True, dynamic=False)
         return lambda arrays: functools.partial(whole, *map(torch.from_numpy, arrays))
     made: list[Any] = []
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks import kernelbench_models
 from benchmarks.suite_payloads import torch_models
 
 torch.set_grad_enabled(False)
@@ -19,14 +20,21 @@ torch.set_grad_enabled(False)
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call."""
     torch.set_num_threads(task.threads)
-    if task.family == "model":
-        module = torch_models().example(*task.shape).module
+    module = module_of(task)
+    if module is not None:
         return lambda arrays: functools.partial(module, *map(torch.from_numpy, arrays))
     make = {"out=": INTO, "spelled": SPELLED}.get(task.setting, FAMILIES)[task.family]
     words = [part for part in task.shape if isinstance(part, str)]
     if words == ["bfloat16"]:
         return lambda arrays: _of_bf16(make, arrays)
     return lambda arrays: make(*words, *map(torch.from_numpy, arrays))
+
+
+def module_of(task: Any) -> torch.nn.Module | None:
+    """Return the module of a task whose payload was made from one."""
+    if task.family == "model":
+        return torch_models().example(*task.shape).module
+    return kernelbench_models.example(*task.shape).module if task.family == "kernelbench" else None
 
 
 def _of_bf16(make: Callable[..., Callable[[], Any]], arrays: Sequence[np.ndarray]) -> Callable[[], Any]:

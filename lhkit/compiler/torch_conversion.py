@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch.export.pt2_archive._package
 from lhkit.compiler.ir.bindings import host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
 from lhkit.compiler.ir.resource_constants import resource_uses
+from lhkit.compiler.torch_scans import lower_scans
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import ImportTorch, TorchAnswer
@@ -71,6 +73,7 @@ def convert(request: ImportTorch) -> TorchAnswer:
         module = importer.module
         for pipeline in _PIPELINES:
             _run(module, pipeline, request.name)
+        lower_scans(module)
         _check_dialects(module, request.name)
         text = _with_layers(module)
         used = [use.name for use in resource_uses(module)]
@@ -80,8 +83,17 @@ def convert(request: ImportTorch) -> TorchAnswer:
 @functools.cache
 def decompositions() -> dict[Any, Any]:
     """Return how operations are written with others before they are converted."""
-    every = _decompositions.get_decomposition_table()
+    every = {**_decompositions.get_decomposition_table(), torch.ops.aten.gelu.default: _gelu_by_tanh}
     return {op: how for op, how in every.items() if op._overloadpacket not in _CONVERTED}
+
+
+def _gelu_by_tanh(x: torch.Tensor, *, approximate: str = "none") -> Any:
+    """Return GELU by its approximation; the conversion's own has .797724 in place of sqrt(2 / pi), .797885."""
+    if approximate != "tanh":
+        return NotImplemented
+    wide = x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+    inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)
+    return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
 
 
 class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]
@@ -166,7 +178,7 @@ def _run(module: Any, pipeline: str, name: str) -> None:
 
 
 def _check_dialects(module: Any, name: str) -> None:
-    """Refuse what the conversion leaves in a dialect of its own, such as sorting and running sums."""
+    """Refuse what the conversion leaves in a dialect of its own, such as sorting."""
     left = next((op for op in walk(module.operation) if op.name.startswith(("tm_tensor.", "torch"))), None)
     if left is not None:
         layer = _layer_in(left.location)

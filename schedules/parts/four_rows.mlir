@@ -15,6 +15,17 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @add_four_rows(%root: !transform.any_op {transform.readonly},
       %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
+    // Those of a batch go one by one.
+    %batches = transform.collect_matching @adds_rows_of_a_batch in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %batches : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      %one_of_them, %loop = transform.structured.tile_using_for %op tile_sizes [1]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+      %function = transform.get_parent_op %one_of_them {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op
+      transform.apply_patterns to %function {
+        transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+      } : !transform.any_op
+    }
     %sums = transform.collect_matching @adds_rows in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %sums : !transform.any_op {
     ^bb0(%op: !transform.any_op):
@@ -27,6 +38,26 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
+  }
+  transform.named_sequence private @adds_rows_of_a_batch(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %loops, %rows, %columns = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.dim %linalg[0] {parallel} : !transform.any_op
+      %rows_in = transform.match.structured.dim %linalg[1] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      %columns_in = transform.match.structured.dim %linalg[-1] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %rows_in, %columns_in
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %three = transform.param.constant 3 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %three : !transform.param<i64>
+    %few = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %few : !transform.param<i64>
+    %short = transform.param.constant 256 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %columns, %short : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @adds_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op

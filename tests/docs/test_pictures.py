@@ -22,6 +22,11 @@ def test_the_page_of_results_is_what_is_written_now():
     assert pictures.suite_results() == found, "python docs/pictures.py writes it anew"
 
 
+def test_the_page_on_kernelbench_is_what_is_written_now():
+    found = pictures.KERNELBENCH.read_text(encoding="utf-8")
+    assert pictures.kernelbench() == found, "python docs/pictures.py writes it anew"
+
+
 def test_the_readme_shows_pictures_that_are_there():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = [line.partition("](")[2].rstrip(")") for line in readme.splitlines() if line.startswith("![")]

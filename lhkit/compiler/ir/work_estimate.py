@@ -44,6 +44,8 @@ _PER_ELEMENT = {"tensor.generate", "tensor.pad"}
 _SOFTMAX_FLOPS = 5
 
 
+# Near 1 they are known to a rounding of 1, whatever is left of it afterwards, as in GELU below 0.
+_TO_ONE, _CANCELS = ("math.erf", "math.tanh"), 4.0
 # Float ops whose results are exact, and those that round and add nothing up.
 _EXACT = {f"arith.{name}f" for name in ("maximum", "minimum", "maxnum", "minnum", "neg", "ext", "cmp", "rem")}
 _EXACT |= {"arith.constant", "arith.select", "arith.bitcast", "math.absf", "math.copysign", "complex.constant"}
@@ -168,7 +170,8 @@ class FlopCounter:
         dialect = op.name.partition(".")[0]
         rounds = op.name in _VECTOR_SUMS or (dialect in ("arith", "math", "complex") and op.name not in _EXACT)
         epsilon = max((_epsilon(r.type) for r in op.results), default=0.0) if rounds else 0.0
-        return Tally(flops, epsilon, 0.0 if op.name in _CONVERSIONS else epsilon)
+        rounding = epsilon * _CANCELS if op.name in _TO_ONE else epsilon
+        return Tally(flops, rounding, 0.0 if op.name in _CONVERSIONS else epsilon)
 
     def _count_regions(self, op: Any) -> Tally:
         tally = Tally()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
 from lhkit.compiler.ops.tensor_parts import (
     extent_of,
     generic,
@@ -49,7 +49,8 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Sums are then values of the body, which vectors of it keep in registers, and strides are those of slices,
     so that any layout becomes vectors along the dimension that is contiguous. An image that ``tensor.pad`` pads
-    is cut into images and channels, or rows, in a loop that pads each before it is read. Every result is
+    is cut into images and channels, or rows, in a loop that pads each before it is read; one that is transposed
+    is read as it was before. Every result is
     computed by the same steps in the same order; products of f32 and f64 are added by fused multiply-adds.
 
     Args:
@@ -75,9 +76,10 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """An op with the loops of its window, and how often each runs."""
+    """An op with the image that it reads, how it reads, and how often each loop of its window runs."""
 
     op: Any
+    image: Any
     maps: list[list[Any]]
     extents: Mapping[int, int]
 
@@ -102,7 +104,13 @@ class _Window:
             places *= _MOST_PLACES + 1 if ir.ShapedType.is_dynamic_size(extent) else extent
         if places > _MOST_PLACES:
             raise SilenceableError(f"its window is not known to have {_MOST_PLACES} places at most", at=op)
-        return cls(op, maps, extents)
+        image = op.operands[0]
+        turned = producer_of(image)
+        if turned is not None and (order := permutation_of(turned)) is not None:
+            # As the image lay before: result dimension i of a transpose is dimension order[i] of its operand.
+            image = turned.operands[0]
+            maps[0] = [maps[0][order.index(i)] for i in range(len(order))]
+        return cls(op, image, maps, extents)
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
@@ -110,7 +118,7 @@ class _Window:
         An image that is padded is cut along what is not padded, or into blocks of rows where channels are
         contiguous, so that each piece is padded just before it is read, and stays in the caches.
         """
-        *inputs, start = list(self.op.operands)
+        *inputs, start = self.image, *list(self.op.operands)[1:]
         fill = producer_of(start)
         scalar = fill.operands[0] if fill is not None and fill.name == "linalg.fill" else None
         if scalar is not None:
