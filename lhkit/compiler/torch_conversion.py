@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -18,24 +16,16 @@ import torch.export.pt2_archive._package
 from lhkit.compiler.ir.bindings import host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
 from lhkit.compiler.ir.resource_constants import resource_uses
+from lhkit.compiler.torch_decompositions import decompositions
 from lhkit.compiler.torch_scans import lower_scans
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import ImportTorch, TorchAnswer
 
-_decompositions: Any = host_module("extras.fx_decomp_util")
 _fx: Any = host_module("extras.fx_importer")
 
 _FUNCTION = "main"
 _STUB_BYTES = 4
-# The conversion knows these itself, and does it better: PyTorch's way adds factors of 1, and variances in f64.
-_CONVERTED = {
-    torch.ops.aten.addmm,
-    torch.ops.aten.native_layer_norm,
-    torch.ops.aten.layer_norm,
-    torch.ops.aten.native_group_norm,
-    torch.ops.aten.group_norm,
-}
 _PIPELINES = (
     "func.func(torch-match-quantized-custom-ops)",
     "torchdynamo-export-to-torch-backend-pipeline{extra-library=}",
@@ -78,22 +68,6 @@ def convert(request: ImportTorch) -> TorchAnswer:
         text = _with_layers(module)
         used = [use.name for use in resource_uses(module)]
     return TorchAnswer(text=text, weights=tuple(dict.fromkeys(n for n in used if n in request.weights)))
-
-
-@functools.cache
-def decompositions() -> dict[Any, Any]:
-    """Return how operations are written with others before they are converted."""
-    every = {**_decompositions.get_decomposition_table(), torch.ops.aten.gelu.default: _gelu_by_tanh}
-    return {op: how for op, how in every.items() if op._overloadpacket not in _CONVERTED}
-
-
-def _gelu_by_tanh(x: torch.Tensor, *, approximate: str = "none") -> Any:
-    """Return GELU by its approximation; the conversion's own has .797724 in place of sqrt(2 / pi), .797885."""
-    if approximate != "tanh":
-        return NotImplemented
-    wide = x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
-    inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)
-    return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
 
 
 class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]

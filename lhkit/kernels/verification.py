@@ -138,7 +138,7 @@ def _tolerances(rounding: float, expected: Array) -> Array:
     """Return what is allowed at each element."""
     magnitude = np.abs(np.where(np.isfinite(expected), expected, 0.0))
     nonzero = magnitude[magnitude > 0]
-    typical = float(np.quantile(nonzero, _TYPICAL)) if nonzero.size else 1.0
+    typical = float(np.quantile(nonzero, _TYPICAL, method="lower")) if nonzero.size else 1.0
     return np.asarray(_SAFETY * rounding * np.maximum(magnitude, typical))
 
 

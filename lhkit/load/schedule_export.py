@@ -66,9 +66,15 @@ def folded_schedule(schedule: Schedule, *, worker: Worker | None = None) -> str:
 
 
 def _in_one_file(schedule: Schedule, worker: Worker | None) -> str:
-    alone = standalone(schedule)
-    asking = without_default_rules(without_requirements(alone.text))
-    text = folded_text(asking, alone.source, schedule.values)
+    values = schedule.values
+    libraries = [
+        dataclasses.replace(each, text=folded_text(each.text, each.source, values))
+        for each in schedule.libraries
+    ]
+    asking = without_default_rules(without_requirements(schedule.text))
+    folded = folded_text(asking, schedule.source, values)
+    alone = standalone(dataclasses.replace(schedule, text=folded, libraries=tuple(libraries)))
+    text = alone.text
     if schedule.target_defaults:
         text = exported_for(text, schedule.target)
     return parse_text(alone, text, worker=worker)[0].text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -270,6 +271,8 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
     A knob used as a size is replaced by that number; any other one a ``transform.param.constant``;
     of alternatives the steps of the chosen region stay.
     """
+    if _TUNING not in text:
+        return text
     for name, value in values.items():
         script = Script(text, source)
         if not any(op.string == name for op in script.steps if op.name == _KNOB):
@@ -419,13 +422,11 @@ def standalone(schedule: Schedule) -> Schedule:
 
 def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
     """Return the symbols of sequences and of all that they refer to, in whichever library it is defined."""
-    sequences = [(library, _sequences(library)) for library in libraries]
-    wanted, known = set(names), 0
-    while known < len(wanted):
-        known = len(wanted)
-        for library, theirs in sequences:
-            wanted |= needed_sequences(library, theirs, wanted & theirs.keys())
-    return wanted
+    references: dict[str, set[str]] = {}
+    for library in libraries:
+        for name, named in _references(library, _sequences(library)).items():
+            references.setdefault(name, set()).update(named)
+    return _reached(names, references) | names
 
 
 def _sequences(script: Script) -> dict[str, OpSyntax]:
@@ -434,14 +435,29 @@ def _sequences(script: Script) -> dict[str, OpSyntax]:
 
 def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:
     """Return the symbols of sequences and of all that they refer to."""
+    return _reached(names, _references(script, sequences))
+
+
+def _references(script: Script, sequences: Mapping[str, OpSyntax]) -> dict[str, set[str]]:
+    """Return the symbols that each sequence refers to."""
+    found: dict[str, set[str]] = {name: set() for name in sequences}
+    ends = sorted((op.start + 1, op.end, name) for name, op in sequences.items())
+    starts = [start for start, _, _ in ends]
+    for token in script.syntax.tokens:
+        if token.kind == "symbol":
+            at = bisect.bisect_right(starts, token.start) - 1
+            if at >= 0 and token.start < ends[at][1]:
+                found[ends[at][2]].add(token.text)
+    return found
+
+
+def _reached(names: Collection[str], references: Mapping[str, Collection[str]]) -> set[str]:
+    """Return names and what they refer to, on and on, as far as it is known."""
     found: set[str] = set()
-    waiting = names & sequences.keys()
+    waiting = set(names) & references.keys()
     while waiting:
         found |= waiting
-        spans = [range(sequences[name].start + 1, sequences[name].end) for name in waiting]
-        symbols = [token for token in script.syntax.tokens if token.kind == "symbol"]
-        named = {token.text for token in symbols if any(token.start in span for span in spans)}
-        waiting = (named & sequences.keys()) - found
+        waiting = {to for name in waiting for to in references[name] if to in references} - found
     return found
 
 

@@ -57,6 +57,8 @@ def test_the_commands_of_a_block_run_in_order(first, folder):
         assert words[0] == "lhkit"
         if "--suite" in words:
             words += ["--processes", "1", "--seconds", "0.5"]  # else its large shapes take minutes
+        if "--quick" in words:
+            words += ["--rival", "NumPy, out=", "--rival", "torch"]  # compilers take seconds for each shape
         done = subprocess.run(
             [sys.executable, "-m", *words],
             cwd=folder,

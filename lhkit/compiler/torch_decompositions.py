@@ -1,0 +1,148 @@
+"""How operations of PyTorch are written with others where their conversion to linalg is slow, or is wrong."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from lhkit.compiler.ir.bindings import host_module
+
+_table: Any = host_module("extras.fx_decomp_util")
+
+# The conversion knows these itself, and does it better: PyTorch's way adds factors of 1, and variances in f64.
+_CONVERTED = {
+    torch.ops.aten.addmm,
+    torch.ops.aten.native_layer_norm,
+    torch.ops.aten.layer_norm,
+    torch.ops.aten.native_group_norm,
+    torch.ops.aten.group_norm,
+}
+
+
+@functools.cache
+def decompositions() -> dict[Any, Any]:
+    """Return how operations are written with others before they are converted."""
+    known = {
+        op: how for op, how in _table.get_decomposition_table().items() if op._overloadpacket not in _CONVERTED
+    }
+    return {
+        **known,
+        torch.ops.aten.gelu.default: _gelu_by_tanh,
+        torch.ops.aten.convolution.default: _transposed_by_phases,
+    }
+
+
+def _gelu_by_tanh(x: torch.Tensor, *, approximate: str = "none") -> Any:
+    """Return GELU by its approximation; the conversion's own has .797724 in place of sqrt(2 / pi), .797885."""
+    if approximate != "tanh":
+        return NotImplemented
+    wide = x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+    inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * wide * wide * wide)
+    return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
+
+
+def _transposed_by_phases(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """Return a transposed convolution with strides as a convolution with more filters.
+
+    The conversion's own way puts zeros between the elements of the image, and multiplies them. Here the results
+    at places that are the same modulo the stride, a phase, come from the same elements of the filter: the
+    elements of all phases are the filters of one convolution, whose results are then woven into one another.
+    """
+    spatial = [*x.shape[2:]]
+    is_known = transposed and all(isinstance(n, int) for n in spatial) and max(stride) > 1
+    phases = [_Phases.of(*each) for each in zip(weight.shape[2:], stride, dilation, strict=True)]
+    if not is_known or None in phases:
+        return NotImplemented
+    dims = [
+        dim.around(*each)
+        for dim, *each in zip(phases, spatial, weight.shape[2:], padding, dilation, output_padding, strict=True)
+    ]
+    for place, dim in enumerate(dims, 2):
+        low, high = dim.low, dim.high
+        x = x.narrow(place, max(-low, 0), x.shape[place] - max(-low, 0) - max(-high, 0))
+    x = torch.constant_pad_nd(x, [n for dim in reversed(dims) for n in (max(dim.low, 0), max(dim.high, 0))])
+    filters = _of_phases(weight, phases, groups)
+    rank = len(phases)
+    together = torch.ops.aten.convolution(
+        x, filters, None, [1] * rank, [0] * rank, [p.dilation for p in phases], False, [0] * rank, groups
+    )
+    woven = together.reshape(x.shape[0], -1, *(p.count for p in phases), *together.shape[2:])
+    for place, (phase, every) in enumerate(zip(phases, stride, strict=True), 2):
+        if phase.count < every:
+            parts = list(woven.unbind(place))
+            none = torch.zeros_like(parts[0])
+            woven = torch.stack(
+                [parts[phase.at.index(r)] if r in phase.at else none for r in range(every)], place
+            )
+    order = [0, 1, *(d for i in range(rank) for d in (2 + rank + i, 2 + i))]
+    whole = woven.permute(order).reshape(
+        *woven.shape[:2], *(n * s for n, s in zip(together.shape[2:], stride, strict=True))
+    )
+    for place, dim in enumerate(dims, 2):
+        whole = whole.narrow(place, dim.start, dim.extent)
+    return whole if bias is None else whole + bias.reshape(-1, *[1] * rank)
+
+
+class _Phases:
+    """The phases of a dimension that have elements of the filter.
+
+    Attributes:
+        at: The places of the phases modulo the stride.
+        elements: How many elements of the filter each has, the last ones perhaps zeros.
+        dilation: The distance of the elements of the image that these are multiplied by.
+    """
+
+    def __init__(self, at: list[int], elements: int, dilation: int, stride: int) -> None:
+        self.at, self.elements, self.dilation, self._stride = at, elements, dilation, stride
+        self.count = len(at)
+
+    @classmethod
+    def of(cls, size: int, stride: int, dilation: int) -> _Phases | None:
+        """Return the phases; None where their elements begin at different elements of the image."""
+        common = math.gcd(stride, dilation)
+        count = min(stride // common, size)
+        if any(t * dilation >= stride for t in range(count)):
+            return None
+        at = [t * dilation for t in range(count)]
+        return cls(at, -(-size // count), dilation // common, stride)
+
+    def around(self, extent: int, size: int, padding: int, dilation: int, output_padding: int) -> _Extent:
+        """Return what the image is padded with, and which part of the woven results is the result."""
+        whole = (extent - 1) * self._stride - 2 * padding + dilation * (size - 1) + output_padding + 1
+        first, last = padding // self._stride, (padding + whole - 1) // self._stride
+        low = (self.elements - 1) * self.dilation - first
+        return _Extent(low, last - (extent - 1), padding - first * self._stride, whole)
+
+
+class _Extent:
+    """By how much an image is padded (less than 0: cut), and where the result lies in what is woven."""
+
+    def __init__(self, low: int, high: int, start: int, extent: int) -> None:
+        self.low, self.high, self.start, self.extent = low, high, start, extent
+
+
+def _of_phases(weight: torch.Tensor, phases: Sequence[_Phases], groups: int) -> torch.Tensor:
+    """Return filters, from inputs×outputs×elements to (outputs×phases)×inputs×elements, last elements first."""
+    inputs, outputs, *sizes = weight.shape
+    missing = [p.elements * p.count - size for p, size in zip(phases, sizes, strict=True)]
+    weight = torch.constant_pad_nd(weight, [n for m in reversed(missing) for n in (0, m)])
+    parts = weight.reshape(
+        groups, inputs // groups, outputs, *(n for p in phases for n in (p.elements, p.count))
+    )
+    elements, counts = list(range(3, parts.dim(), 2)), list(range(4, parts.dim(), 2))
+    turned = parts.flip(elements).permute(0, 2, *counts, 1, *elements)
+    return turned.reshape(-1, inputs // groups, *(p.elements for p in phases))
