@@ -63,9 +63,11 @@ def _transposed_by_phases(
     elements of all phases are the filters of one convolution, whose results are then woven into one another.
     """
     spatial = [*x.shape[2:]]
-    is_known = transposed and all(isinstance(n, int) for n in spatial) and max(stride) > 1
-    phases = [_Phases.of(*each) for each in zip(weight.shape[2:], stride, dilation, strict=True)]
-    if not is_known or None in phases:
+    if not transposed or not all(isinstance(n, int) for n in spatial) or max(stride) == 1:
+        return NotImplemented
+    found = [_Phases.of(*each) for each in zip(weight.shape[2:], stride, dilation, strict=True)]
+    phases = [phase for phase in found if phase is not None]
+    if len(phases) < len(found):
         return NotImplemented
     dims = [
         dim.around(*each)
@@ -83,11 +85,9 @@ def _transposed_by_phases(
     woven = together.reshape(x.shape[0], -1, *(p.count for p in phases), *together.shape[2:])
     for place, (phase, every) in enumerate(zip(phases, stride, strict=True), 2):
         if phase.count < every:
-            parts = list(woven.unbind(place))
-            none = torch.zeros_like(parts[0])
-            woven = torch.stack(
-                [parts[phase.at.index(r)] if r in phase.at else none for r in range(every)], place
-            )
+            there = dict(zip(phase.at, woven.unbind(place), strict=True))
+            none = torch.zeros_like(there[0])
+            woven = torch.stack([there.get(r, none) for r in range(every)], place)
     order = [0, 1, *(d for i in range(rank) for d in (2 + rank + i, 2 + i))]
     whole = woven.permute(order).reshape(
         *woven.shape[:2], *(n * s for n, s in zip(together.shape[2:], stride, strict=True))
