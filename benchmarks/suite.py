@@ -282,4 +282,5 @@ def shape_text(shape: Shape) -> str:
     """Return a shape as it is shown: ``1024x1024``, after its words: ``mk,nk->mn 64x64x32``."""
     words = [part for part in shape if isinstance(part, str)]
     extents = (part if isinstance(part, tuple) else (part,) for part in shape if not isinstance(part, str))
-    return " ".join([*words, "x".join(str(n) for each in extents for n in each)])
+    numbers = "x".join(str(n) for each in extents for n in each)
+    return " ".join([*words, *filter(None, [numbers])])
