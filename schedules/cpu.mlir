@@ -115,9 +115,16 @@ module attributes {transform.with_named_sequence} {
       transform.include @try_add_up_in_f32 failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     // What works by elements becomes one op with what reads it, and reads through transposes and broadcasts.
-    // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use.
+    // Contractions are put aside meanwhile: they would take in what computes their operands, once for every use; so
+    // are quotients and roots of what is one value for all channels, which would be computed in every channel.
     %found = transform.include @find_contractions failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
-    %kept = transform.merge_handles deduplicate %found, %windows : !transform.any_op
+    %of_one_channel = transform.collect_matching @is_of_one_channel in %root : (!transform.any_op) -> !transform.any_op
+    %statistics = transform.foreach %of_one_channel : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %costly = transform.include @unless_cheap failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %costly : !transform.any_op
+    }
+    %kept = transform.merge_handles deduplicate %found, %windows, %statistics : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
@@ -210,6 +217,10 @@ module attributes {transform.with_named_sequence} {
     %done = transform.structured.match ops{["func.func"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     "lhkit.expand_math"(%done) : (!transform.any_op) -> ()
     transform.apply_cse to %done : !transform.any_op
+    // What is put into a whole is computed there, whatever loops of one iteration it lost on the way.
+    transform.apply_patterns to %done {
+      transform.apply_patterns.tensor.reassociative_reshape_folding
+    } : !transform.any_op
     %loops = transform.structured.match ops{["scf.for"]} in %payload_1 : (!transform.any_op) -> !transform.any_op
     transform.apply_licm to %loops : !transform.any_op
     transform.yield
@@ -410,6 +421,40 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @mark_to_generalize(%op: !transform.any_op {transform.readonly}) {
     transform.annotate %op "named" : !transform.any_op
     transform.yield
+  }
+
+  // It works by elements, and has one channel (the second dimension) and several places.
+  transform.named_sequence private @is_of_one_channel(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %loops, %channels, %places = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      %channels_in = transform.match.structured.dim %linalg[1] : (!transform.any_op) -> !transform.param<i64>
+      %places_in = transform.match.structured.dim %linalg[-1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %channels_in, %places_in
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %three = transform.param.constant 3 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %loops, %three : !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %channels, %one : !transform.param<i64>
+    transform.match.param.cmpi ne %places, %one : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @unless_cheap(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %costly = transform.include @is_costly failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %costly : !transform.any_op
+  }
+  // It divides, or calls a function.
+  transform.named_sequence private @is_costly(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %costly = transform.structured.match ops{["arith.divf", "math.sqrt", "math.rsqrt", "math.exp", "math.log", "math.tanh",
+      "math.erf"]} in %op : (!transform.any_op) -> !transform.any_op
+    %count = transform.num_associations %costly : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %count, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
 
   // One product of two operands is added to the result, over any dimensions. Operands may be extended before that.

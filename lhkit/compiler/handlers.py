@@ -38,6 +38,7 @@ from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.parts.part_assembly import assemble_parts
 from lhkit.compiler.parts.part_functions import cut_parts
+from lhkit.compiler.stablehlo_conversion import parsed_as_linalg
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.instructions import MachineCode
@@ -400,11 +401,12 @@ def _make_catalogue(request: requests.MakeCatalogue) -> requests.Value[bytes]:
 def _load_payload(request: requests.LoadPayload) -> requests.PayloadAnswer:
     source = requests.Source("payload", "payload", request.name, request.content)
     with new_context():
-        module = parse_module(source)
+        module, is_converted = parsed_as_linalg(source)
         return requests.PayloadAnswer(
             sequences=tuple(sequences_of(module)),
             # The text of a payload stays as its author wrote it; only bytecode has to be printed.
-            text=str(module) if source.is_bytecode else None,
+            text=str(module) if source.is_bytecode or is_converted else None,
+            is_converted=is_converted,
             functions=tuple(functions_of(module)),
             resources=tuple(resource_uses(module)),
         )

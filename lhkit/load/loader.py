@@ -46,7 +46,8 @@ def load_payload(
     """Return a payload from a file (``.mlir``, ``.mlirbc``) or from a string that holds MLIR.
 
     A payload may be any module; only what is compiled has to have a function. Ops of dialects that are not
-    registered are taken in the generic form.
+    registered are taken in the generic form. StableHLO, as JAX writes it, becomes linalg on tensors, which is
+    the payload's text.
 
     The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
     kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
@@ -73,6 +74,8 @@ def load_payload(
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).ask(LoadPayload(shown, content), limits=limits)
     text = answer.text or content.decode(errors="replace")
+    if answer.is_converted:
+        content = text.encode()
     if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
         content = split_resources(text.encode())[0]
         text = content.decode()

@@ -149,12 +149,16 @@ class MakeCatalogue(Request[Value[bytes]], frozen=True, tag="catalogue"):
 
 
 class PayloadAnswer(Answer, frozen=True):
-    """A parsed payload; ``text`` is None unless it was bytecode, ``resources`` are constants in resources."""
+    """A parsed payload; ``text`` is None unless it was bytecode or in another dialect, and is converted.
+
+    ``resources`` are constants in resources.
+    """
 
     text: str | None
     functions: tuple[Function, ...]
     resources: tuple[ResourceUse, ...]
     sequences: tuple[NamedSequence, ...]
+    is_converted: bool = False
 
 
 class LoadPayload(Request[PayloadAnswer], frozen=True, tag="load_payload"):

@@ -177,7 +177,7 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %reader_in, %loops_in, %inits_in, %rows_in, %columns_in
         : !transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
-    transform.match.operation_name %reader ["func.return"] : !transform.any_op
+    transform.match.operation_name %reader ["func.return", "tensor.expand_shape"] : !transform.any_op
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %inits, %one : !transform.param<i64>
     %two = transform.param.constant 2 : i64 -> !transform.param<i64>

@@ -12,6 +12,11 @@ module attributes {transform.with_named_sequence} {
       %tile: !transform.param<i64> {transform.readonly}) {
     %parts = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %parts @is_uneven_of_16_bits -> @mark_masked : (!transform.any_op) -> !transform.any_op
+    %some = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %some : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @mark_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
     %tiles = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
     ^bb0(%op: !transform.any_op):
@@ -49,6 +54,23 @@ module attributes {transform.with_named_sequence} {
     %power_64 = transform.param.constant 64 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ne %size, %power_64 : !transform.param<i64>
     transform.yield %op : !transform.any_op
+  }
+  // Vectors of what is read backwards would be gathered element by element, which is slower than a loop.
+  transform.named_sequence private @mark_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
+    transform.include @mark_read_backwards failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @mark_read_backwards(%op: !transform.any_op {transform.readonly}) {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %extracted = transform.structured.match ops{["tensor.extract"]} in %op : (!transform.any_op) -> !transform.any_op
+    %reads = transform.num_associations %extracted : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %reads, %none : !transform.param<i64>
+    %differences = transform.structured.match ops{["arith.subi"]} in %op : (!transform.any_op) -> !transform.any_op
+    %backwards = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %backwards, %none : !transform.param<i64>
+    %mark = transform.param.constant "backwards" -> !transform.any_param
+    transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
+    transform.yield
   }
   transform.named_sequence private @mark_masked(%op: !transform.any_op {transform.readonly}) {
     %mark = transform.param.constant "masked" -> !transform.any_param

@@ -148,6 +148,47 @@ def test_every_convolution_is_right_and_in_vectors(name, schedule):
     assert re.search(r"vector\.(fma|outerproduct|contract|transfer_read|maskedload|load)", scheduled)
 
 
+TURNED = """func.func @f(%image: tensor<2x5x12x16xf32>) -> tensor<2x5x12x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %image low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%n: index, %c: index, %h: index, %w: index):
+    tensor.yield %zero : f32
+  } : tensor<2x5x12x16xf32> to tensor<2x5x14x18xf32>
+  %last = tensor.empty() : tensor<2x14x18x5xf32>
+  %turned = linalg.transpose ins(%padded : tensor<2x5x14x18xf32>) outs(%last : tensor<2x14x18x5xf32>)
+    permutation = [0, 2, 3, 1]
+  %window = tensor.empty() : tensor<3x3xf32>
+  %empty = tensor.empty() : tensor<2x12x16x5xf32>
+  %from = linalg.fill ins(%zero : f32) outs(%empty : tensor<2x12x16x5xf32>) -> tensor<2x12x16x5xf32>
+  %sums = linalg.pooling_nhwc_sum {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+    ins(%turned, %window : tensor<2x14x18x5xf32>, tensor<3x3xf32>)
+    outs(%from : tensor<2x12x16x5xf32>) -> tensor<2x12x16x5xf32>
+  %first = tensor.empty() : tensor<2x5x12x16xf32>
+  %back = linalg.transpose ins(%sums : tensor<2x12x16x5xf32>) outs(%first : tensor<2x5x12x16xf32>)
+    permutation = [0, 3, 1, 2]
+  return %back : tensor<2x5x12x16xf32>
+}
+"""
+
+
+def test_a_pooling_between_transposes_reads_and_writes_what_is_contiguous(schedule):
+    """As models have it whose images have their channels first: neither the image nor the result is moved."""
+    kernel = lhkit.compile(lhkit.load_payload(TURNED), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    assert not re.search(r"vector\.(transpose|shuffle)|tensor<2x(14x18|12x16)x5xf32>", scheduled)
+    assert "vector.transfer_read" in scheduled
+
+
+def test_a_pooling_along_one_dimension_computes_its_result_in_place(schedule):
+    """A row is padded in a buffer of its own; its maxima are written where they stay, not copied there."""
+    text = payload("pooling_nchw_max", (4, 6, 1, 64), (1, 8), (4, 6, 1, 61), pad=(0, 0, 0, 2), **MAXIMUM)
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    buffers = re.findall(r"memref\.alloca?\(\).*: (memref<.*>)$", kernel.ir("bufferized"), re.MULTILINE)
+    assert buffers == ["memref<68xf32>"]
+
+
 def applying(op, match, elements=100):
     operand, types = ("%conv, %elements", f"{ANY}, {PARAM}") if "contraction" in op else ("%conv", ANY)
     results, gives = ("%r:2", f"({ANY}, {ANY})") if "contraction" in op else ("%r", ANY)

@@ -74,6 +74,36 @@ def test_short_floats_go_by_way_of_f32(element_type, dtype, worker):
     assert "math.tanh" not in kernel.ir("scheduled")
 
 
+POWERS = """func.func @f(%x: tensor<64xf32>, %n: i32) -> (f32, tensor<64xf32>) {
+  %e = arith.constant EXPONENT : i64
+  %s = arith.constant dense<EXPONENT> : tensor<64xi64>
+  %r = math.fpowi %x, %s : tensor<64xf32>, tensor<64xi64>
+  %c0 = arith.constant 0 : index
+  %first = tensor.extract %x[%c0] : tensor<64xf32>
+  %p = math.fpowi %first, %e : f32, i64
+  %q = math.fpowi %first, %n : f32, i32
+  %t = arith.addf %p, %q : f32
+  return %t, %r : f32, tensor<64xf32>
+}"""
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, -1, -3, 32])
+def test_powers_with_a_known_exponent_are_products(exponent, worker):
+    text = POWERS.replace("EXPONENT", str(exponent))
+    kernel = lhkit.compile(lhkit.load_payload(text), lhkit.load_schedule(EXPAND, worker=worker), worker=worker)
+    x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
+    total, powers = kernel(x, 2)
+    assert np.allclose(powers, x.astype(np.float64) ** exponent, rtol=32 * 2**-23)
+    assert total == pytest.approx(float(x[0]) ** exponent + float(x[0]) ** 2, rel=1e-6)
+    assert kernel.ir("scheduled").count("math.fpowi") == 1, "an exponent that is not known stays"
+
+
+def test_a_large_power_stays(worker):
+    text = POWERS.replace("EXPONENT", "33")
+    kernel = lhkit.compile(lhkit.load_payload(text), lhkit.load_schedule(EXPAND, worker=worker), worker=worker)
+    assert kernel.ir("scheduled").count("math.fpowi") == 3
+
+
 def test_vectors_of_any_rank_and_scalars_in_bodies(worker):
     text = """func.func @f(%v: vector<2x3x16xf32>, %s: vector<[4]xf32>, %x: f32) -> (vector<2x3x16xf32>, vector<[4]xf32>, f32) {
   %0 = math.exp %v : vector<2x3x16xf32>

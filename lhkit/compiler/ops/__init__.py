@@ -10,7 +10,7 @@
   their copied windows.
 - ``convolution_to_nhwc``: ``lhkit.convolution_to_nhwc``: convolutions of images become those of one layout.
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
-- ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
+- ``expand_math``: ``lhkit.expand_math``: exp, log, log1p, tanh, erf, rsqrt and small powers in arithmetic,
   also of vectors.
 - ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
   between.

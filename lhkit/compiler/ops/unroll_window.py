@@ -10,6 +10,7 @@ from typing import Any
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
 from lhkit.compiler.ops.tensor_parts import (
+    dim_expr,
     extent_of,
     generic,
     index_value,
@@ -80,6 +81,7 @@ class _Window:
 
     op: Any
     image: Any
+    order: tuple[int, ...] | None  # In which the dimensions of the image were transposed
     maps: list[list[Any]]
     extents: Mapping[int, int]
 
@@ -104,13 +106,16 @@ class _Window:
             places *= _MOST_PLACES + 1 if ir.ShapedType.is_dynamic_size(extent) else extent
         if places > _MOST_PLACES:
             raise SilenceableError(f"its window is not known to have {_MOST_PLACES} places at most", at=op)
-        image = op.operands[0]
+        image, order = op.operands[0], None
         turned = producer_of(image)
         if turned is not None and (order := permutation_of(turned)) is not None:
-            # As the image lay before: result dimension i of a transpose is dimension order[i] of its operand.
-            image = turned.operands[0]
-            maps[0] = [maps[0][order.index(i)] for i in range(len(order))]
-        return cls(op, image, maps, extents)
+            before = _before(order, maps[0])
+            neighbours = (value_at(before[-1], {d: 1}) for d in (e.position for e in maps[-1]))
+            if max(neighbours) == 1:
+                image, maps[0] = turned.operands[0], before
+            else:
+                order = None  # vectors of it would be put together element by element
+        return cls(op, image, order, maps, extents)
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
@@ -121,8 +126,24 @@ class _Window:
         *inputs, start = self.image, *list(self.op.operands)[1:]
         fill = producer_of(start)
         scalar = fill.operands[0] if fill is not None and fill.name == "linalg.fill" else None
+        if scalar is not None and self.order is not None and len(self.order) == len(self.maps[-1]):
+            # The result lies as the image did, and is transposed afterwards, by what reads it if that can be.
+            sizes, loops = sizes_of(start), list(self.maps[-1])
+            self.maps[-1] = _before(self.order, loops)
+            start = _tensor.empty(_before(self.order, sizes), start.type.element_type)
+            inner = self._around(inputs, start, scalar, ops)
+            turned = [dim_expr(d) for d in range(len(sizes))]
+            whole = _tensor.empty(sizes, inner.type.element_type)
+            kinds = ["parallel"] * len(sizes)
+            return generic(
+                [inner], whole, [_before(self.order, turned), turned], kinds, lambda x, _: x
+            ).results[0]
         if scalar is not None:
             start = _tensor.empty(sizes_of(start), start.type.element_type)
+        return self._around(inputs, start, scalar, ops)
+
+    def _around(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
+        """Write it for the whole image, or piece by piece for one that is padded."""
         pad = producer_of(inputs[0])
         if pad is None or pad.name != "tensor.pad" or not _is_constant(pad):
             return self._unrolled(inputs, start, scalar, ops)
@@ -286,6 +307,11 @@ class _Window:
         dynamic = [n for n in extents if not isinstance(n, int)]
         part = _tensor.extract_slice(type_, value, [], dynamic, [], **arrays)
         return part, [ir.AffineDimExpr.get(loop) for loop, _ in left]
+
+
+def _before(order: tuple[int, ...], dimensions: list[Any]) -> list[Any]:
+    """Return what is known of each dimension in the order before a transpose, whose result i was order[i]."""
+    return [dimensions[order.index(i)] for i in range(len(order))]
 
 
 def _is_constant(pad: Any) -> bool:
