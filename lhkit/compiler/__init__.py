@@ -3,8 +3,7 @@
 - ``handlers``: What the worker does for each request. State: compiled kernels, prepared timings and sweeps,
   nothing else.
 - ``worker_main``: The compiler's worker: serves requests, or repeats those of a failure.
-- ``torch_importer``: A process that converts exported PyTorch modules to linalg.
-- ``torch_conversion``: Exported PyTorch programs as linalg on tensors.
+- ``frontends/``: Programs of other systems, PyTorch and StableHLO, as linalg on tensors.
 - ``ir/``: Parsing and reading IR: bindings, diagnostics, outlines, signatures, extents and work.
 - ``interpreter/``: Applying transform IR step by step: probes, effects, op identity, and the trace that comes
   of it.

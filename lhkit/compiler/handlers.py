@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
+from lhkit.compiler.frontends.stablehlo_conversion import parsed_as_linalg
 from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, op_counts, parse_payload
 from lhkit.compiler.interpreter.rehearsal import try_last_step
 from lhkit.compiler.interpreter.step_removal import apply_trial, removable_steps
@@ -38,7 +39,6 @@ from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.compiler.memory.memory_slice import kernel_memory, scheduled_memory
 from lhkit.compiler.parts.part_assembly import assemble_parts
 from lhkit.compiler.parts.part_functions import cut_parts
-from lhkit.compiler.stablehlo_conversion import parsed_as_linalg
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.instructions import MachineCode

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-_IMPORTER = "lhkit.compiler.torch_importer"
+_IMPORTER = "lhkit.compiler.frontends.torch_importer"
 _INSTALL = "pip install 'lhkit[torch]'"
 # Smaller tensors, and truth values, are written into the IR: folding may look at them.
 _LEAST_WEIGHT_BYTES = 256

@@ -72,11 +72,7 @@ def draw_profile(profile: Profile) -> Figure:
         )
     if rest:
         axes.barh(len(shown), sum(t.time_ns for t in rest) / 1e3, height=0.66, color=GREY)
-    labels = [
-        textwrap.shorten(f"{t.part.name}  {t.layer or t.part.kind}", _LABEL_WIDTH, placeholder="…")
-        for t in shown
-    ]
-    labels += [f"{len(rest)} more"] * bool(rest)
+    labels = [*map(_label, shown), *[f"{len(rest)} more"] * bool(rest)]
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.margins(x=0.18)

@@ -83,7 +83,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @reduce_four_rows(%root: !transform.any_op {transform.readonly}) {
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops @reads_computed_0 -> @leave_single,
-      @reads_computed_1 -> @leave_single, @returns_row_values -> @mark_four_rows, @reduces_all -> @mark_all
+      @returns_row_values_of_a_column -> @mark_four_rows, @reads_computed_1 -> @leave_single, @returns_row_values -> @mark_four_rows, @reduces_all -> @mark_all
       : (!transform.any_op) -> !transform.any_op
     %found = transform.structured.match attributes {four_rows} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %found : !transform.any_op {
@@ -186,6 +186,17 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %rows, %few : !transform.param<i64>
     %short = transform.param.constant 2048 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %columns, %short : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // A column of one is a vector in another shape, nothing that was computed.
+  transform.named_sequence private @returns_row_values_of_a_column(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %values = transform.include @returns_row_values failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    %from = transform.match.structured failures(propagate) %values : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%linalg: !transform.any_op):
+      %from_in = transform.match.structured.input %linalg[1] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %from_in : !transform.any_op
+    }
+    transform.match.operation_name %from ["tensor.collapse_shape"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @mark_four_rows(%op: !transform.any_op {transform.readonly}) {

@@ -215,7 +215,7 @@ def test_tensors_that_are_used_again_and_again_are_one_weight():
 
 
 def test_a_pytorch_that_the_conversion_does_not_know_is_said(monkeypatch):
-    from lhkit.compiler import torch_importer
+    from lhkit.compiler.frontends import torch_importer
 
     def missing(name):
         raise AttributeError(f"{name}: no attribute of that name")

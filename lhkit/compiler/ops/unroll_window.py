@@ -110,11 +110,7 @@ class _Window:
         turned = producer_of(image)
         if turned is not None and (order := permutation_of(turned)) is not None:
             before = _before(order, maps[0])
-            neighbours = (value_at(before[-1], {d: 1}) for d in (e.position for e in maps[-1]))
-            if max(neighbours) == 1:
-                image, maps[0] = turned.operands[0], before
-            else:
-                order = None  # vectors of it would be put together element by element
+            image, maps[0] = turned.operands[0], before
         return cls(op, image, order, maps, extents)
 
     def written(self, ops: list[Any]) -> Any:

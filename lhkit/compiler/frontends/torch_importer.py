@@ -21,7 +21,7 @@ class Handlers:
     def __init__(self) -> None:
         os.environ[HOST_VARIABLE] = TORCH_HOST
         try:
-            self._conversion = importlib.import_module("lhkit.compiler.torch_conversion")
+            self._conversion = importlib.import_module("lhkit.compiler.frontends.torch_conversion")
             self._conversion.decompositions()  # now, while the module is exported, not when it comes
         except Exception as error:  # noqa: BLE001 - of another version: whatever is not there any more
             import torch

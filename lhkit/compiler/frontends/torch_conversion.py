@@ -13,11 +13,11 @@ import torch._export.serde.serialize  # now, while the module is exported, not w
 import torch.export
 import torch.export.pt2_archive._package
 
+from lhkit.compiler.frontends.torch_decompositions import decompositions
+from lhkit.compiler.frontends.torch_scans import lower_scans
 from lhkit.compiler.ir.bindings import host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
 from lhkit.compiler.ir.resource_constants import resource_uses
-from lhkit.compiler.torch_decompositions import decompositions
-from lhkit.compiler.torch_scans import lower_scans
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import ImportTorch, TorchAnswer
