@@ -85,7 +85,8 @@ def kernelbench_page(results: Sequence[SuiteResult], table: Path) -> str:
         "weights as constants, scheduled by `cpu.mlir` as it comes, verified against the module, and",
         "measured on one thread in the same rounds as the payload without a schedule, PyTorch, and",
         "`torch.compile` in its default mode with freezing. `lhkit bench --suite kernelbench --processes 1",
-        "--json data/suite` measures them anew, in an hour; `python docs/pictures.py` writes this page.",
+        "--json data/suite` measures them anew, in 40 minutes; rows whose schedules changed may have been",
+        "measured after the others. `python docs/pictures.py` writes this page.",
     ]
     for result in results:
         rows = [problem_result(row) for row in result.rows if row.family == FAMILY]

@@ -66,7 +66,8 @@ def suite() -> str:
     """Return the results of the suite that come with lhkit, a bar a family, target and rival."""
     results, families = load_collection(), _families()
     rivals = {rival.name: rival for result in results for rival in result.rivals}
-    rows = tuple(row for result in results for row in result.rows)
+    names = {family.name for family in families}
+    rows = tuple(row for result in results for row in result.rows if row.family in names)
     joined = dataclasses.replace(results[0], rows=rows, rivals=tuple(rivals.values()))
     label = "Speed of lhkit's schedules as a multiple of NumPy, PyTorch and IREE, geometric means by family."
     return ratio_svg(collection_groups(results, families), rivals_in_order(joined), label)
