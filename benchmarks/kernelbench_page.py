@@ -1,4 +1,4 @@
-"""The page on KernelBench: what became of each problem on each machine, and the counts of all."""
+"""The page on KernelBench: the result of each problem on each machine, and the counts of all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EAGER, COMPILED = "torch", "torch.compile, frozen"
 
 @dataclass(frozen=True, slots=True)
 class ProblemResult:
-    """What became of a problem.
+    """The result of a problem.
 
     Attributes:
         number: Its number, ``1.19``.

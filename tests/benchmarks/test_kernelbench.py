@@ -1,4 +1,4 @@
-"""The problems of KernelBench: the table, its modules, and the page on what became of them."""
+"""The problems of KernelBench: the table, its modules, and the page of their results."""
 
 import dataclasses
 import os
@@ -36,8 +36,9 @@ def test_a_problem_runs_and_depends_on_its_inputs(number):
     with torch.no_grad():
         first, second = (kernelbench_models.example(number, seed) for seed in (0, 1))
         result = first.module(*first.inputs)
-        assert torch.equal(result, second.module(*first.inputs)), "the weights are those of the problem"
         assert result.numel() and result.double().isfinite().all()
+        weights = second.module.state_dict()
+        assert all(torch.equal(t, weights[n]) for n, t in first.module.state_dict().items())
         assert not torch.equal(first.inputs[0], second.inputs[0])
 
 
@@ -86,7 +87,7 @@ def test_problems_are_measured_beside_the_unscheduled_payload_and_pytorch(rows):
         assert row.comparison.measurement(OURS).verification.against == "the PyTorch module"
 
 
-def test_what_became_of_problems():
+def test_results_of_problems():
     measured = result_row(("1.1",), FAMILY, **{OURS: 50.0, PLAIN: 500.0, "torch": 40.0})
     found = problem_result(measured)
     assert found.is_right and found.is_scheduled and found.speeds == {PLAIN: 10.0, "torch": 0.8}
