@@ -107,5 +107,5 @@ def test_the_page_counts_and_says_what_failed():
     page = kernelbench_page([dataclasses.replace(RESULT, rows=rows)], TABLE)
     assert "| imported, with the module's results | 1 |" in page
     assert "| of these faster than unscheduled | 1 of 1 (mean 10.00) |" in page
-    assert "| 1.1 | square product | 50 ns | 10.00 | 0.80 |  |  |" in page
+    assert "| 1.1 | square product | 50.2 ns | 10.00 | 0.80 |  |  |" in page
     assert r"lhkit: payload-parse: no op \| x" in page
