@@ -18,6 +18,8 @@
 - ``suite_page``: A run of the suite as one self-contained HTML page.
 - ``suite_collection``: Runs of the suite on several machines and targets: one file each in ``data/suite``,
   shown side by side.
+- ``kernelbench_models``: The problems of ``kernelbench.toml`` as PyTorch modules.
+- ``kernelbench_page``: The page on KernelBench: the result of each problem on each machine.
 - ``call_costs``: ``python -m benchmarks.call_costs``: a call of a kernel through its worker's wall beside
   NumPy, as a table.
 - ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
