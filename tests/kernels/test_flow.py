@@ -44,7 +44,9 @@ EFFECTS = {
     "simplify_depthwise": (["linalg.depthwise_conv_2d_nhwc_hwcm"], ["linalg.depthwise_conv_2d_nhwc_hwc"]),
     "simplify_globals": (["ml_program.global_load"], []),
     "split_reduction": (["linalg.matmul"], ["tensor.expand_shape", "linalg.generic"]),
+    "strip_debug": (["cf.assert", "vector.print", "tensor.extract", "arith.cmpi"], []),
     "symbol_dce": (["memref.global"], []),
+    "trace_dispatches": ([], ["vector.print", "tensor.cast", "func.call"]),
     "verify_legality": ([], []),
 }
 # They look for what should not be there.

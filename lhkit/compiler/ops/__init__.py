@@ -10,6 +10,8 @@
   their copied windows.
 - ``convolution_to_nhwc``: ``lhkit.convolution_to_nhwc``: convolutions of images become those of one layout.
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
+- ``debug_ops``: ``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``: assertions and prints taken out, and
+  prints put around calls.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
@@ -38,6 +40,7 @@ from lhkit.compiler.ops import (
     convert_const_resources_to_args,
     convolution_to_contraction,
     convolution_to_nhwc,
+    debug_ops,
     expand_math,
     linalg_rewrites,
     memrefs_to_tensors,
@@ -55,6 +58,7 @@ __all__ = [
     "convert_const_resources_to_args",
     "convolution_to_contraction",
     "convolution_to_nhwc",
+    "debug_ops",
     "expand_math",
     "linalg_rewrites",
     "memrefs_to_tensors",
