@@ -31,6 +31,8 @@ EFFECTS = {
     "elementwise_to_linalg": ([], ["linalg.generic"]),
     "fixed_point": (["arith.addi", "arith.subi", "arith.muli"], []),
     "fold_unit_dims": ([], ["tensor.collapse_shape", "tensor.expand_shape"]),
+    "form_dispatch_regions": ([], ["scf.execute_region", "linalg.fill"]),
+    "form_workgroups": ([], ["scf.execute_region", "scf.forall"]),
     "fuse_elementwise": (["linalg.mul", "linalg.add", "linalg.abs"], ["linalg.generic"]),
     "img2col": (["linalg.conv_2d_nhwc_hwcf"], ["linalg.matmul"]),
     "initialize_empty": (["tensor.empty"], ["bufferization.alloc_tensor"]),

@@ -12,6 +12,7 @@
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``debug_ops``: ``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``: assertions and prints taken out, and
   prints put around calls.
+- ``dispatch_regions``: ``lhkit.form_dispatch_regions``: linalg ops in groups that are one piece of work each.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
@@ -41,6 +42,7 @@ from lhkit.compiler.ops import (
     convolution_to_contraction,
     convolution_to_nhwc,
     debug_ops,
+    dispatch_regions,
     expand_math,
     linalg_rewrites,
     memrefs_to_tensors,
@@ -59,6 +61,7 @@ __all__ = [
     "convolution_to_contraction",
     "convolution_to_nhwc",
     "debug_ops",
+    "dispatch_regions",
     "expand_math",
     "linalg_rewrites",
     "memrefs_to_tensors",
