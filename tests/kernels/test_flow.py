@@ -18,6 +18,7 @@ SCHEDULES = shipped_folder("schedules") / "flow"
 EFFECTS = {
     "apply_patterns": (["cf.br"], []),
     "canonicalize": (["tensor.dim", "tensor.cast", "tensor.extract_slice", "linalg.exp"], []),
+    "capture_dims": ([], ["func.func", "func.call"]),
     "cleanup_shapes": (["tensor.dim", "tensor.rank"], []),
     "conv_1x1_to_matmul": (
         ["linalg.conv_2d_nhwc_hwcf"],
@@ -29,6 +30,7 @@ EFFECTS = {
     "detensorize": (["linalg.generic", "linalg.fill"], ["tensor.extract"]),
     "dispatch_by_schedule": ([], ["scf.forall"]),
     "elementwise_to_linalg": ([], ["linalg.generic"]),
+    "expand_shapes": ([], []),
     "fixed_point": (["arith.addi", "arith.subi", "arith.muli"], []),
     "fold_unit_dims": ([], ["tensor.collapse_shape", "tensor.expand_shape"]),
     "form_dispatch_regions": ([], ["scf.execute_region", "linalg.fill"]),

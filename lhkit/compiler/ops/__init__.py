@@ -15,6 +15,8 @@
 - ``dispatch_regions``: ``lhkit.form_dispatch_regions``: linalg ops in groups that are one piece of work each.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
+- ``expand_tensor_shapes``: ``lhkit.expand_tensor_shapes``: functions are given the sizes of dynamic tensors
+  beside them.
 - ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
   between.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
@@ -44,6 +46,7 @@ from lhkit.compiler.ops import (
     debug_ops,
     dispatch_regions,
     expand_math,
+    expand_tensor_shapes,
     linalg_rewrites,
     memrefs_to_tensors,
     outline_ops,
@@ -63,6 +66,7 @@ __all__ = [
     "debug_ops",
     "dispatch_regions",
     "expand_math",
+    "expand_tensor_shapes",
     "linalg_rewrites",
     "memrefs_to_tensors",
     "outline_ops",
