@@ -26,6 +26,7 @@ EFFECTS = {
     ),
     "cse": ([], []),
     "deduplicate_functions": ([], []),
+    "demote_f64": (["arith.extf", "arith.truncf"], []),
     "detach_elementwise": ([], ["linalg.fill", "linalg.add"]),
     "detensorize": (["linalg.generic", "linalg.fill"], ["tensor.extract"]),
     "dispatch_by_schedule": ([], ["scf.forall"]),

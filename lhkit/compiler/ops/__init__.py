@@ -12,6 +12,7 @@
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
 - ``debug_ops``: ``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``: assertions and prints taken out, and
   prints put around calls.
+- ``demote_f64``: ``lhkit.demote_f64``: what is computed in f64 is computed in f32.
 - ``dispatch_regions``: ``lhkit.form_dispatch_regions``: linalg ops in groups that are one piece of work each.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
@@ -44,6 +45,7 @@ from lhkit.compiler.ops import (
     convolution_to_contraction,
     convolution_to_nhwc,
     debug_ops,
+    demote_f64,
     dispatch_regions,
     expand_math,
     expand_tensor_shapes,
@@ -64,6 +66,7 @@ __all__ = [
     "convolution_to_contraction",
     "convolution_to_nhwc",
     "debug_ops",
+    "demote_f64",
     "dispatch_regions",
     "expand_math",
     "expand_tensor_shapes",
