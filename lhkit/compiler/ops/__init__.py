@@ -22,6 +22,8 @@
   between.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
   function.
+- ``program_globals``: ``lhkit.fold_globals`` and ``lhkit.hoist_into_globals``: globals become constants, and
+  constant computations globals.
 - ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
@@ -52,6 +54,7 @@ from lhkit.compiler.ops import (
     linalg_rewrites,
     memrefs_to_tensors,
     outline_ops,
+    program_globals,
     replace_with_call,
     split_argmax,
     unroll_window,
@@ -73,6 +76,7 @@ __all__ = [
     "linalg_rewrites",
     "memrefs_to_tensors",
     "outline_ops",
+    "program_globals",
     "replace_with_call",
     "split_argmax",
     "unroll_window",
