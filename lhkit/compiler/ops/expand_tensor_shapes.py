@@ -152,7 +152,7 @@ def _replace_dims(value: Any, dim: int, size: Any, rewriter: Rewriter) -> None:
     """Let what asks a tensor for one of its sizes have it."""
     for use in list(value.uses):
         op = use.owner.operation
-        if op.name != "tensor.dim" or op.operands[0] != value:
+        if op.name != "tensor.dim":
             continue
         asked = producer_of(op.operands[1])
         if asked is not None and asked.name == "arith.constant" and _number(asked) == dim:

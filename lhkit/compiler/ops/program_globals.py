@@ -240,8 +240,7 @@ def _computed(value: Any) -> Any:
         raise SilenceableError(f"this cannot be computed here: {error}", at=value.owner) from None
     result = aligned_empty(shape, dtype_named(dtype))
     kernel.prepare([], [result])()
-    # The bindings take bf16 as its bits.
-    return ir.DenseElementsAttr.get(result.view("uint16") if dtype == "bfloat16" else result, type=value.type)
+    return ir.DenseElementsAttr.get(result, type=value.type)
 
 
 def _function_of(value: Any) -> str:
