@@ -10,12 +10,20 @@
   their copied windows.
 - ``convolution_to_nhwc``: ``lhkit.convolution_to_nhwc``: convolutions of images become those of one layout.
 - ``copied_windows``: Copies of the windows of images, row by row, for rewrites of convolutions.
+- ``debug_ops``: ``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``: assertions and prints taken out, and
+  prints put around calls.
+- ``demote_f64``: ``lhkit.demote_f64``: what is computed in f64 is computed in f32.
+- ``dispatch_regions``: ``lhkit.form_dispatch_regions``: linalg ops in groups that are one piece of work each.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, log1p, tanh, erf, rsqrt and small powers in arithmetic,
   also of vectors.
+- ``expand_tensor_shapes``: ``lhkit.expand_tensor_shapes``: functions are given the sizes of dynamic tensors
+  beside them.
 - ``memrefs_to_tensors``: ``lhkit.memrefs_to_tensors``: functions that compute on memrefs compute on tensors in
   between.
 - ``outline_ops``: ``lhkit.outline_ops``: ops become calls of functions, out of the reach of passes over their
   function.
+- ``program_globals``: ``lhkit.fold_globals`` and ``lhkit.hoist_into_globals``: globals become constants, and
+  constant computations globals.
 - ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
@@ -38,10 +46,15 @@ from lhkit.compiler.ops import (
     convert_const_resources_to_args,
     convolution_to_contraction,
     convolution_to_nhwc,
+    debug_ops,
+    demote_f64,
+    dispatch_regions,
     expand_math,
+    expand_tensor_shapes,
     linalg_rewrites,
     memrefs_to_tensors,
     outline_ops,
+    program_globals,
     replace_with_call,
     split_argmax,
     unroll_window,
@@ -55,10 +68,15 @@ __all__ = [
     "convert_const_resources_to_args",
     "convolution_to_contraction",
     "convolution_to_nhwc",
+    "debug_ops",
+    "demote_f64",
+    "dispatch_regions",
     "expand_math",
+    "expand_tensor_shapes",
     "linalg_rewrites",
     "memrefs_to_tensors",
     "outline_ops",
+    "program_globals",
     "replace_with_call",
     "split_argmax",
     "unroll_window",

@@ -1,0 +1,11 @@
+// A product and the sum of a bias, to be divided among workgroups.
+func.func @form_workgroups(%x: tensor<16x8xf32>, %w: tensor<8x12xf32>, %bias: tensor<16x12xf32>) -> tensor<16x12xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<16x12xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x12xf32>) -> tensor<16x12xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<16x8xf32>, tensor<8x12xf32>)
+      outs(%init : tensor<16x12xf32>) -> tensor<16x12xf32>
+  %sum = linalg.add ins(%product, %bias : tensor<16x12xf32>, tensor<16x12xf32>)
+      outs(%empty : tensor<16x12xf32>) -> tensor<16x12xf32>
+  return %sum : tensor<16x12xf32>
+}
