@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 
@@ -97,6 +98,16 @@ def _transposed_by_phases(
     return whole if bias is None else whole + bias.reshape(-1, *[1] * rank)
 
 
+class _Extent(NamedTuple):
+    """By how much an image is padded (less than 0: cut), and where the result lies in what is woven."""
+
+    low: int
+    high: int
+    start: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Phases:
     """The phases of a dimension that have elements of the filter.
 
@@ -104,35 +115,32 @@ class _Phases:
         at: The places of the phases modulo the stride.
         elements: How many elements of the filter each has, the last ones perhaps zeros.
         dilation: The distance of the elements of the image that these are multiplied by.
+        stride: The distance of the results of one phase.
     """
 
-    def __init__(self, at: list[int], elements: int, dilation: int, stride: int) -> None:
-        self.at, self.elements, self.dilation, self._stride = at, elements, dilation, stride
-        self.count = len(at)
+    at: tuple[int, ...]
+    elements: int
+    dilation: int
+    stride: int
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return len(self.at)
 
     @classmethod
     def of(cls, size: int, stride: int, dilation: int) -> _Phases | None:
         """Return the phases; None where their elements begin at different elements of the image."""
         common = math.gcd(stride, dilation)
-        count = min(stride // common, size)
-        if any(t * dilation >= stride for t in range(count)):
-            return None
-        at = [t * dilation for t in range(count)]
-        return cls(at, -(-size // count), dilation // common, stride)
+        at = tuple(t * dilation for t in range(min(stride // common, size)))
+        return cls(at, -(-size // len(at)), dilation // common, stride) if at[-1] < stride else None
 
     def around(self, extent: int, size: int, padding: int, dilation: int, output_padding: int) -> _Extent:
         """Return what the image is padded with, and which part of the woven results is the result."""
-        whole = (extent - 1) * self._stride - 2 * padding + dilation * (size - 1) + output_padding + 1
-        first, last = padding // self._stride, (padding + whole - 1) // self._stride
+        whole = (extent - 1) * self.stride - 2 * padding + dilation * (size - 1) + output_padding + 1
+        first, last = padding // self.stride, (padding + whole - 1) // self.stride
         low = (self.elements - 1) * self.dilation - first
-        return _Extent(low, last - (extent - 1), padding - first * self._stride, whole)
-
-
-class _Extent:
-    """By how much an image is padded (less than 0: cut), and where the result lies in what is woven."""
-
-    def __init__(self, low: int, high: int, start: int, extent: int) -> None:
-        self.low, self.high, self.start, self.extent = low, high, start, extent
+        return _Extent(low, last - (extent - 1), padding - first * self.stride, whole)
 
 
 def _of_phases(weight: torch.Tensor, phases: Sequence[_Phases], groups: int) -> torch.Tensor:
