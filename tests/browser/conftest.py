@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     with running_browser() as running:
         yield running
@@ -90,16 +90,16 @@ def watched(browser):
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory):
     executable()
     with served(tmp_path_factory.mktemp("server")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(browser, server):
-    """A notebook in JupyterLab that stays open: one page and one kernel for most tests."""
+    """A notebook in JupyterLab that stays open: one page and one kernel for most tests of a module."""
     nbformat.write(notebook_of([""]), server.folder / "lab.ipynb")
     contexts = []
 
