@@ -118,3 +118,25 @@ def test_doctor_says_when_the_bindings_are_newer(monkeypatch, lhkit_here):
     assert done.returncode == 0
     assert "newer than 20260101, the newest that lhkit was tried with" in done.stdout
     assert "pip install torch-mlir==20260101" in done.stdout
+
+
+def names_of_linalg(first: str) -> str:
+    """Return what the dialect's module holds after some code, in a process of its own."""
+    show = (
+        "print(sorted((k, getattr(v, '__module__', '')) for k, v in vars(linalg).items() if k[:2] != '__'),"
+        " 'opdsl.lang.dsl' in str([m for m in sys.modules if 'opdsl' in m]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{first}\n{show}"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_builders_of_named_ops_are_loaded_when_one_is_asked_for_and_are_those_of_the_bindings():
+    lazily = "from lhkit.compiler.ir.bindings import host_module\nlinalg = host_module('dialects.linalg')"
+    before = names_of_linalg(lazily)
+    assert before.endswith("False\n")
+    assert "('fill'" not in before  # not the generated function of this name, which takes other arguments
+    after = names_of_linalg(f"{lazily}\nlinalg.fill")
+    assert after == names_of_linalg("import torch_mlir.dialects.linalg as linalg")

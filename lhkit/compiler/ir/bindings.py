@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import sys
+import typing
 from collections.abc import Callable
+from importlib.abc import InspectLoader
 from types import ModuleType
 from typing import Any
 
-from lhkit.model.bindings_host import find_host
+from lhkit.model.bindings_host import NEWEST_TRIED, find_host, host_version
 
 HOST = find_host()
 
@@ -31,12 +34,47 @@ def has_module(name: str) -> bool:
     return True
 
 
+# Names in the language of the builders that are generated, too.
+_OF_BUILDERS = ("BinaryFn", "TernaryFn", "TypeFn", "UnaryFn", "index")
+
+
+def _load_linalg() -> None:
+    """Load the linalg dialect; the builders of its named ops are made when one is asked for.
+
+    To make them all takes a quarter of a second. Only the bindings that the tests ran with are known to read
+    nothing else from their module.
+    """
+    builders = f"{HOST}.dialects.linalg.opdsl.ops.core_named_ops"
+    if host_version(HOST) != str(NEWEST_TRIED) or builders in sys.modules:
+        return
+    stand_in = sys.modules[builders] = ModuleType(builders)
+    vars(stand_in).update({n: getattr(typing, n) for n in ("List", "Optional", "Sequence", "Union")}, ir=ir)
+    linalg = host_module("dialects.linalg")
+    del sys.modules[builders]
+    # The star puts them in the place of what is generated for the ops of these names.
+    generated = vars(host_module("dialects._linalg_enum_gen")) | vars(host_module("dialects._linalg_ops_gen"))
+    spec = importlib.util.find_spec(builders)
+    code = spec.loader.get_code(builders) if spec and isinstance(spec.loader, InspectLoader) else None
+    for name in (*_OF_BUILDERS, *(() if code is None else code.co_names)):
+        if name in generated and vars(linalg).get(name) is generated[name]:
+            delattr(linalg, name)
+
+    def find(name: str) -> Any:
+        del linalg.__getattr__  # the next name that is missing is missing
+        for each, builder in vars(importlib.import_module(builders)).items():
+            vars(linalg).setdefault(each, builder)
+        return getattr(linalg, name)
+
+    vars(linalg)["__getattr__"] = find
+
+
 ir: Any = host_module("ir")
 passmanager: Any = host_module("passmanager")
 interpreter: Any = host_module("dialects.transform.interpreter")
 # The dialects register their op classes when imported; transform ops need their extensions.
 for _dialect in ("func", "transform", "transform.structured", "transform.loop"):
     host_module(f"dialects.{_dialect}")
+_load_linalg()
 
 
 def _let_dense_constants_through() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
@@ -140,9 +140,9 @@ def _rewrite(op: Any, rewriter: Rewriter) -> Any:
         type_, out = ir.RankedTensorType.get(shape, wide), _tensor.empty(sizes, wide)
         is_integer = isinstance(element, ir.IntegerType)
         if is_integer:
-            out = _linalg.fill(_arith.constant(wide, 0.0), outs=[out])
+            out = named_op("FillOp", _arith.constant(wide, 0.0), out=out)
         elif filled is not None:
-            out = _linalg.fill(_arith.extf(wide, filled), outs=[out])
+            out = named_op("FillOp", _arith.extf(wide, filled), out=out)
         else:
             out = map_elements([start], out, [loops, loops], type_, lambda x: _arith.extf(wide, x))
         attributes = {each: op.attributes[each] for each in op.attributes}

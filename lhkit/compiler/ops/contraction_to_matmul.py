@@ -9,7 +9,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.add_up_in_f32 import map_elements, narrow_factors
-from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of, producer_of
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
@@ -373,7 +373,7 @@ def _products(tensors: list[_Tensor], batch: _Dims, fill: Any, *, is_read_as_mat
     """Return the ``linalg.matmul`` and the whole result, which loops over the batch fill in."""
     lhs, rhs, start = tensors
     if not batch:
-        zeros = start.value if fill is None else _linalg.fill(fill, outs=[start.value])
+        zeros = start.value if fill is None else named_op("FillOp", fill, out=start.value)
         product = _linalg.matmul(lhs.value, rhs.value, outs=[zeros])
         total = product if is_read_as_matrix else _passed_on(product, start)
         return product.owner.operation, total

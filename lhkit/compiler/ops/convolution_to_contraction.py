@@ -9,7 +9,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.copied_windows import copy_windows
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
 from lhkit.compiler.ops.tensor_parts import (
     Size,
     dim_expr,
@@ -229,7 +229,7 @@ class _Writer:
             filter_dims = [d for d in filter_dims if d not in conv.window]
             order = read
         if scalar is not None:
-            start = _linalg.fill(scalar, outs=[start])
+            start = named_op("FillOp", scalar, out=start)
         loops = dims + [d for d in filter_dims if d not in dims]
         exprs = [[dim_expr(loops.index(d)) for d in each] for each in (order, filter_dims, dims)]
         kinds = ["parallel" if d in dims else "reduction" for d in loops]

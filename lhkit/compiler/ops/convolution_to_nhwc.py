@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ops.convolution_to_contraction import Convolution
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
 from lhkit.compiler.ops.tensor_parts import loop_over, part_of, put_part, reads, value_at
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
@@ -126,12 +128,12 @@ class _Writer:
             constant = producer_of(scalar)
             # A constant of its own, so that the loop can be put into a function.
             is_constant = constant is not None and constant.name == "arith.constant"
-            start = _linalg.fill(constant.clone().results[0] if is_constant else scalar, outs=[start])
+            start = named_op("FillOp", constant.clone().results[0] if is_constant else scalar, out=start)
         exprs = [self.conv.maps[0][self.conv.place(p)] for p in self.conv.pixels]
         dilations = [value_at(expr, {tap: 1}) for expr, tap in zip(exprs, taps, strict=True)]
-        product = _linalg.conv_2d_nhwc_hwcf(
-            image, weights, outs=[start], strides=self.conv.strides, dilations=dilations
-        )
+        steps = {"strides": self.conv.strides, "dilations": dilations}
+        constants = {k: ir.DenseIntElementsAttr.get(np.array(v, np.int64)) for k, v in steps.items()}
+        product = named_op("Conv2DNhwcHwcfOp", image, weights, out=start, **constants)
         self.products.append(product.owner.operation)
         return product
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.compiler.ops.tensor_parts import (
     DYNAMIC,
     Size,
@@ -71,8 +72,8 @@ def copy_windows(
             [1] * len(outer) + [length],
             [1] * (len(outer) + 1),
         ]
-        copy = _linalg.copy(
-            source, outs=[slice_of(whole, place[0], place[1], place[2], [False] * len(outer) + [True])]
+        copy = named_op(
+            "CopyOp", source, out=slice_of(whole, place[0], place[1], place[2], [False] * len(outer) + [True])
         )
         copies.append(copy.owner.operation)
         return put_slice(copy, whole, place[0], place[1], place[2])

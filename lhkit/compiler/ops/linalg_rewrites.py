@@ -28,6 +28,16 @@ _LAYOUTS = {
 }
 
 
+def named_op(name: str, *inputs: Any, out: Any, **attributes: Any) -> Any:
+    """Return the result of a new named linalg op, such as ``FillOp``, that writes to a tensor ``out``.
+
+    The bindings' own builders need a quarter of a second to be loaded (see `bindings`).
+    """
+    op = getattr(_linalg, name)([out.type], inputs, [out], **attributes)
+    _linalg.fill_builtin_region(op.operation)
+    return op.results[0]
+
+
 @transform_op("lhkit.convert_conv_1x1_to_matmul", consumes=["target"])
 def convert_conv_1x1_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
     """Write convolutions with a window of 1x1 and strides of 1 as matrix products of reshaped operands.
@@ -159,7 +169,7 @@ def _detach(op: Any, start: Any, rewriter: Rewriter) -> tuple[Any, Any]:
         extents = _mixed_extents(start)
         is_float = isinstance(type_.element_type, ir.FloatType)
         zero = _arith.constant(type_.element_type, 0.0 if is_float else 0)
-        zeros = _linalg.fill(zero, outs=[_tensor.empty(extents, type_.element_type)])
+        zeros = named_op("FillOp", zero, out=_tensor.empty(extents, type_.element_type))
         product = op.clone()
         product.operands[len(op.operands) - 1] = zeros
         out = _tensor.empty(extents, type_.element_type)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
 from lhkit.compiler.ops.tensor_parts import (
     DYNAMIC,
     dim_expr,
@@ -152,7 +152,7 @@ class _Search:
         wide, kinds = [*sizes_of(best), self.lanes], ["parallel"] * self.last
         empty = _tensor.empty(wide, best.type.element_type)
         bests = generic([best], empty, [self.rows, both], [*kinds, "parallel"], lambda x, _: x)
-        places = _linalg.fill(_arith.constant(integer, -1), outs=[_tensor.empty(wide, integer)])
+        places = named_op("FillOp", _arith.constant(integer, -1), out=_tensor.empty(wide, integer))
         inputs, exprs = list(self.inputs), list(self.maps)
         for n, at in enumerate(self.along):
             if at is not None:
@@ -212,7 +212,7 @@ class _Search:
             row = [_linalg.IndexOp(i).result for i in range(self.last)]
             return _arith.select(is_none(at), before, _tensor.extract(bests, [*row, lane]))
 
-        outs = _linalg.fill(nowhere, outs=[_tensor.empty(sizes_of(best), integer)])
+        outs = named_op("FillOp", nowhere, out=_tensor.empty(sizes_of(best), integer))
         found = written(["reduction"], [bests, places, most], outs, place)
         results = [
             most,
@@ -224,7 +224,7 @@ class _Search:
         if self.passes_over_nan:
             return results
         lowest = _arith.constant(element, math.inf if self.finds_least else -math.inf)
-        outs = _linalg.fill(lowest, outs=[_tensor.empty([], element)])
+        outs = named_op("FillOp", lowest, out=_tensor.empty([], element))
         total = _tensor.extract(
             generic([most], outs, [rows, []], ["reduction"] * self.last, extremum).results[0], []
         )

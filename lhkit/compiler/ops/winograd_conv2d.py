@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.model.own_op_definition import Ops, Params, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")
@@ -215,7 +216,7 @@ class _Rewrite:
             left = _part(image, [point, 0, 0], [1, tiles, self._channels], 1)
             right = _part(filters, [point, strip, 0, 0], [1, 1, self._channels, self._strip], 2)
             place = [point, 0, _times(strip, self._strip)]
-            zeros = _linalg.fill(self._zero, outs=[_part(whole, place, [1, tiles, self._strip], 1)])
+            zeros = named_op("FillOp", self._zero, out=_part(whole, place, [1, tiles, self._strip], 1))
             value = _linalg.matmul(left, right, outs=[zeros])
             self._product = value.owner.operation
             return _put(value, whole, place, [1, tiles, self._strip])
