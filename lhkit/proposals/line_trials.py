@@ -122,7 +122,7 @@ def twins_merged(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def smaller(
-    lines: list[Line],
+    lines: Sequence[Line],
     live: _Live,
     root: Handle,
     is_same: Callable[[Sequence[Line]], bool],
@@ -137,6 +137,7 @@ def smaller(
         is_same: Applies lines and says whether the payload is the same.
         removable: Tries removals from lines, and returns the numbers of those that leave the payload the same.
     """
+    lines = list(lines)
     for those, removed in candidates(lines):
         kept = without(those, removed, live, root)
         if kept is not None and is_same(kept):
