@@ -48,19 +48,31 @@ def constants_to_arguments(
     # Its sequences are stated, so that it need not be parsed.
     main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
     schedule = Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
+    return apply_to(payload, schedule, worker=worker, limits=limits)
+
+
+def apply_to(
+    payload: Payload, schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None
+) -> Payload:
+    """Apply a schedule to a payload, see `Payload`; data of constants is not copied.
+
+    The references stay while the functions' signatures do. A payload that nothing changes is returned itself.
+    """
     request = Apply(payload_source(payload), application_of(schedule))
     answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)
     if answer.text is None:
         return payload
     functions = answer.functions
     blobs = {b.name: b for b in payload.blobs}
-    same = [f.arguments for f in functions] == [f.arguments for f in payload.functions]
+    signatures = {f.name: f.arguments for f in functions}
+    same = all(signatures.get(f.name) == f.arguments for f in payload.functions)
     return dataclasses.replace(
         payload,
         text=answer.text,
         functions=functions,
         bytecode=None,
         reference=payload.reference if same else None,
+        local_reference=payload.local_reference if same else None,
         sequences=(),
         blobs=tuple(blobs[name] for name in uses_of(functions, answer.resources) if name in blobs),
     )

@@ -16,6 +16,8 @@ from lhkit.model.signature import Function
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lhkit.model.schedule import Schedule
+
 
 @dataclass(frozen=True, slots=True)
 class Blob:
@@ -98,7 +100,7 @@ class Payload(Showable):
         return digest.hexdigest()
 
     def function(self, name: str | None = None) -> Function:
-        """Return the function of that name; without a name the only one with a body.
+        """Return the function of that name; without a name the only one with a body, or the only public one.
 
         Raises:
             UsageError: There is no such function, or the choice is not clear.
@@ -106,7 +108,8 @@ class Payload(Showable):
         defined = [f for f in self.functions if not f.is_declaration]
         if not defined:
             raise self._no_function()
-        wanted = defined if name is None else [f for f in defined if f.name == name.removeprefix("@")]
+        public = [f for f in defined if not f.is_private] or defined
+        wanted = public if name is None else [f for f in defined if f.name == name.removeprefix("@")]
         if len(wanted) == 1:
             return wanted[0]
         listed = "\n".join(f"  {f.describe()}" for f in defined)
@@ -138,6 +141,23 @@ class Payload(Showable):
     # Implemented in rooms above the model: imported when called.
 
     @public
+    def apply(self, schedule: Schedule | str | os.PathLike[str]) -> Payload:
+        """Return what a schedule makes of the payload, as a payload: to be cut, scheduled further, or saved.
+
+        The data of constants stays with it, and so do references while the signatures of functions do.
+
+        Args:
+            schedule: The schedule, loaded or a path.
+
+        Raises:
+            ScheduleError: It does not apply.
+        """
+        from lhkit.load.loader import as_schedule
+        from lhkit.load.weights import apply_to
+
+        return apply_to(self, as_schedule(schedule))
+
+    @public
     def constants_to_arguments(self, *, append_untied: bool = False) -> Payload:
         """Return the payload with the constants whose data is a resource as arguments of its functions.
 
@@ -162,7 +182,8 @@ class Payload(Showable):
         What works by elements ends the product before it; transposes, padding and views belong to what reads
         them; softmax, normalizations and chains of elementwise ops are one part each, and so is attention.
         Equal parts are one part, computed in several places. Sizes, scalars and constants of few elements are
-        part of each; larger constants are arguments.
+        part of each; larger constants are arguments. In a function that calls others, such as those that
+        ``pipelines/flow.mlir`` makes, each that calls none itself is a part, under its own name.
 
         Args:
             function: Which function; needed where there are several.
@@ -214,7 +235,7 @@ class Part(Printable):
     """A part of a payload: ops that are scheduled together.
 
     Attributes:
-        name: ``part_0``, … in the order in which they are computed first.
+        name: ``part_0``, … in the order in which they are computed first; of a function its own name.
         kind: What takes most time in it: ``contraction``, ``convolution``, ``reduction``, ``elementwise``,
             ``copy`` or ``other``.
         ops: The names of its ops, in order.

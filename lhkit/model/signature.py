@@ -60,6 +60,7 @@ class Function:
     results: tuple[ArrayType, ...]  # One type a result
     line: int  # Line of its definition in the payload, from 1
     is_declaration: bool = False  # True where it has no body
+    is_private: bool = False  # True where only the module's own functions call it
     weights: tuple[Weight, ...] = ()  # Which of its arguments were constants once
     sizes: tuple[int, ...] = ()  # Positions of the arguments from which the size of an allocation is computed
     # Positions of the arguments whose elements are used as indices, each with the extent they index if known

@@ -231,6 +231,7 @@ def _function(op: Any) -> Function:
         results=tuple(array_type(t) for t in type_.results),
         line=span.line if span else 1,
         is_declaration=len(op.regions[0].blocks) == 0,
+        is_private="sym_visibility" in op.attributes and "private" in str(op.attributes["sym_visibility"]),
         weights=weights_of(op),
         sizes=size_arguments(op),
         indices=index_arguments(op),

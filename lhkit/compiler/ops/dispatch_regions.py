@@ -35,9 +35,10 @@ def form_dispatch_regions(target: Ops, *, no_inline: bool = True, rewriter: Rewr
         }
 
     A group is a chain: an op of linalg on tensors whose results are read by one elementwise op alone, which
-    joins it, and so on. Ops of linalg without maps, such as packs, are in none. Chains begin at ops with a
-    reduction, in order; elementwise ops that no chain has taken begin their own. Fills, empty tensors, scalar
-    constants and sizes that a group reads are cloned into its region.
+    joins it, and so on; transposes and broadcasts that only the chain reads join it, too. Ops of linalg without
+    maps, such as packs, are in none. Chains begin at ops with a reduction, in order; elementwise ops that no
+    chain has taken begin their own. Fills, empty tensors, scalar constants and sizes that a group reads are
+    cloned into its region.
 
     Nothing is tiled: ``tile_using_forall`` and ``fuse_into_containing_op`` make workgroups of a region, and
     ``lhkit.outline_ops`` makes it a function. After ``FormDispatchRegions`` of IREE, which also looks at maps.
@@ -72,9 +73,21 @@ def _chains(block: Any) -> list[list[Any]]:
         chain = [op]
         while (reader := _only_reader(chain[-1])) in order and reader not in taken and _is_elementwise(reader):
             chain.append(reader)
+        moved = [m for each in chain for v in each.operands if (m := _moves(v, chain)) in order]
+        chain = sorted({*chain, *(m for m in moved if m not in taken)}, key=order.__getitem__)
         taken.update(chain)
         found.append(chain)
     return sorted(found, key=lambda chain: order[chain[-1]])
+
+
+def _moves(value: Any, readers: list[Any]) -> Any:
+    """Return what computes a value if it only moves elements and nothing else than some ops reads it."""
+    op = producer_of(value)
+    if op is None or not _is_elementwise(op) or len(op.results) != 1:
+        return None
+    (body,) = op.regions[0].blocks if op.regions else ((),)
+    is_read_elsewhere = any(use.owner.operation not in readers for use in value.uses)
+    return None if is_read_elsewhere or len(list(body)) != 1 else op
 
 
 def _result_maps(op: Any) -> list[Any]:

@@ -73,7 +73,7 @@ class _Cutter:
 
     def __init__(self, module: Any, function: Any) -> None:
         self.module, self.function = module, function
-        self.parts: dict[str, _Part] = {}  # By the text of their functions
+        self.parts: dict[str, _Part] = {}  # By the text of their functions; those that were there, by name
         self._taken = {symbol_name(f) for f in function_ops(module)}
         self._values: dict[Any, Any] = {}  # Of the function as it was → as it becomes
 
@@ -97,11 +97,28 @@ class _Cutter:
             for item in _in_order(ops, group_of):
                 if isinstance(item, Group):
                     self._call(item)
-                else:
-                    copy_into(item, self._values)
+                    continue
+                self._take_callee(item)
+                copy_into(item, self._values)
         self.function.erase()
         _drop_unused(new_block)
         self.function = copy
+
+    def _take_callee(self, call: Any) -> None:
+        """Make a part of a private function on tensors that is called and calls no other."""
+        name = called_by(call)
+        function = next((f for f in function_ops(self.module) if symbol_name(f) == name), None)
+        if name is None or function is None or len(function.regions[0].blocks) != 1:
+            return
+        is_alone = all("callee" not in op.attributes and "global" not in op.name for op in walk(function))
+        groups = groups_of(function.regions[0].blocks[0])
+        if name not in self.parts:
+            if not groups or not is_alone or "sym_visibility" not in function.attributes:
+                return
+            ops = tuple(op.name for group in groups for op in group.ops)
+            kinds = {kind for group in groups for kind in group.kinds}
+            self.parts[name] = _Part(name, Group([], kinds).kind, function, ops, [])
+        self.parts[name].calls.append(tuple(s.line for s in [span_of(call.location)] if s))
 
     def _call(self, group: Group) -> None:
         given, gives = _inputs(group), _outputs(group)
