@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
+    from lhkit.model.pass_trace import PassTrace
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
     from lhkit.parts.assembled_kernel import assemble
     from lhkit.parts.part_profile import profile
+    from lhkit.pipelines.pass_run import run_passes as passes
+    from lhkit.pipelines.print_ir_log import load_passes
     from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
@@ -62,6 +65,7 @@ __all__ = [
     "LhkitError",
     "Limits",
     "Measurement",
+    "PassTrace",
     "Payload",
     "Proposal",
     "Schedule",
@@ -83,11 +87,13 @@ __all__ = [
     "find_target",
     "from_torch",
     "load_ops",
+    "load_passes",
     "load_payload",
     "load_schedule",
     "load_trace",
     "measure",
     "ops",
+    "passes",
     "payloads",
     "profile",
     "propose",
@@ -130,6 +136,10 @@ def __getattr__(name: str) -> Any:
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
+        case "PassTrace" | "load_passes" | "passes":
+            from lhkit.model.pass_trace import PassTrace
+            from lhkit.pipelines.pass_run import run_passes as passes
+            from lhkit.pipelines.print_ir_log import load_passes
         case "check" | "trace":
             from lhkit.checks.schedule_check import check_schedule as check
             from lhkit.traces.record.trace_run import trace_schedule as trace

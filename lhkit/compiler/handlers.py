@@ -234,7 +234,9 @@ class Handlers:
                 if request.application is not None:
                     apply_schedule(module, request.payload, request.application)
                 leaves = tuple(pipeline.passes())
-            with closing(PassWatch(Path(request.journal), sources, leaves if request.spec is None else ())) as watch:
+            with closing(
+                PassWatch(Path(request.journal), sources, leaves if request.spec is None else ())
+            ) as watch:
                 try:
                     if request.spec is None:
                         run_pipeline(module, pipeline, watch, sources)

@@ -111,7 +111,9 @@ class PassTrace(Printable):
     @property
     def last_good_ir(self) -> str:
         """The last text that is known to be good."""
-        numbers = [n for s in self.steps for n in ((s.before,) if s.after is None else (s.after,)) if n is not None]
+        numbers = [
+            n for s in self.steps for n in ((s.before,) if s.after is None else (s.after,)) if n is not None
+        ]
         return self.text(numbers[-1]) if numbers else ""
 
     @public
@@ -122,7 +124,11 @@ class PassTrace(Printable):
             text: What to count before and after each pass; case matters.
         """
         counts = [self.text(number).count(text) for number in range(len(self.packed))]
-        known = [(s, counts[s.before], counts[s.after]) for s in self.steps if s.before is not None and s.after is not None]
+        known = [
+            (s, counts[s.before], counts[s.after])
+            for s in self.steps
+            if s.before is not None and s.after is not None
+        ]
         return tuple(Occurrence(*found) for found in known if found[1] != found[2])
 
     @public
@@ -152,12 +158,23 @@ class PassTrace(Printable):
         """Return one row per pass: name, scope, depth, status, effect, time, ops made and gone."""
         import pandas as pd
 
-        rows = [
-            (s.index, s.name, s.options, s.scope, s.depth, s.status, s.has_effect, s.time_ns)
-            + tuple(sum(n for _, n in counts) for counts in (s.made, s.gone))
-            for s in self.steps
+        rows = []
+        for s in self.steps:
+            made, gone = (sum(n for _, n in counts) for counts in (s.made, s.gone))
+            ran = (s.index, s.name, s.options, s.scope, s.depth, s.status)
+            rows.append((*ran, s.has_effect, s.time_ns, made, gone))
+        columns = [
+            "index",
+            "name",
+            "options",
+            "scope",
+            "depth",
+            "status",
+            "has_effect",
+            "time_ns",
+            "made",
+            "gone",
         ]
-        columns = ["index", "name", "options", "scope", "depth", "status", "has_effect", "time_ns", "made", "gone"]
         return pd.DataFrame(rows, columns=columns).set_index("index")
 
     @public

@@ -89,14 +89,22 @@ def _pipeline_text(pipeline: str | os.PathLike[str]) -> tuple[str, str]:
     try:
         return os.fspath(pipeline), read_text(pipeline, most=1 << 20)
     except (OSError, UnicodeDecodeError) as error:
-        raise usage_error(f"{os.fspath(pipeline)} cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise usage_error(
+            f"{os.fspath(pipeline)} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
 
 
 def _pass_trace(run: RecordedRun, pipeline: str) -> PassTrace:
     texts = TextStore()
     steps = tuple(_steps(run, texts))
     made = PassTrace(
-        run.trace.payload.source, pipeline, steps, tuple(texts.packed), None, is_by_identity=True, record=run.trace
+        run.trace.payload.source,
+        pipeline,
+        steps,
+        tuple(texts.packed),
+        None,
+        is_by_identity=True,
+        record=run.trace,
     )
     return dataclasses.replace(made, failure=_placed(run, made)) if run.failure is not None else made
 

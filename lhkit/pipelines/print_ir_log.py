@@ -155,7 +155,7 @@ class _Reader:
         place = _SCOPE.search(said)
         found = _PASS.fullmatch(said[: place.start()] if place else said)
         parts = found.groupdict() if found else {"kind": said, "failed": None, "text": None, "argument": None}
-        label = (parts["text"] or parts["argument"] or parts["kind"]).strip()
+        label = str(parts["text"] or parts["argument"] or parts["kind"]).strip()
         name, _, options = label.removesuffix(" Failed").partition("{")
         failed = parts["failed"] is not None or label.endswith(" Failed")
         first = _FIRST_OP.search(text)

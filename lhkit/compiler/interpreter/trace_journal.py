@@ -29,8 +29,9 @@ class Journal:
     """Writes records in the order in which they become known.
 
     Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block, ``handle``
-    id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the step that made some and their fields in columns, ``begin`` a step without results
-    with its block and place there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
+    id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the step that made some and
+    their fields in columns, ``begin`` a step without results with its block and place there, ``step`` the step
+    when it has ended, ``elided``, ``snapshot``.
     """
 
     def __init__(self, path: Path) -> None:

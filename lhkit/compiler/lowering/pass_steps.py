@@ -33,8 +33,10 @@ def checked_pipeline(text: str, name: str, context: Any, allowed: Collection[str
     for item in pipeline.passes():
         if (reason := refusal_of(item.name, item.option_kinds, allowed)) is not None:
             is_there = is_registered(item.name, context)
-            advice = how_to_allow([item.name]) if is_there else None
-            raise error_in_pipeline(text, item.at, reason if is_there else no_such_pass(item.name), name, advice)
+            advice = how_to_allow([item.name], where="pipeline", call="lhkit.passes") if is_there else None
+            raise error_in_pipeline(
+                text, item.at, reason if is_there else no_such_pass(item.name), name, advice
+            )
     _check_parts(pipeline, "any", text, name, context)
     return pipeline
 

@@ -251,12 +251,14 @@ def _run(
         schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
     )
     recorded = record_run(
-        lambda journal: TraceSchedule(source, application, journal, without_idle), payload, applied, worker, limits
+        lambda journal: TraceSchedule(source, application, journal, without_idle),
+        payload,
+        applied,
+        worker,
+        limits,
     )
     versions, own = recorded.versions, own_op_texts(worker, schedule)
-    return dataclasses.replace(
-        recorded.trace, provenance=record.Provenance(payload, schedule, versions, own)
-    )
+    return dataclasses.replace(recorded.trace, provenance=record.Provenance(payload, schedule, versions, own))
 
 
 @dataclass(frozen=True, slots=True)
