@@ -125,7 +125,8 @@ def __getattr__(name: str) -> Any:
             from lhkit.model.check_report import CheckReport
             from lhkit.model.errors import LhkitError
             from lhkit.model.measurement import Comparison, Measurement
-        case "Payload" | "Schedule" | "Trace" | "load_trace":
+        case "PassTrace" | "Payload" | "Schedule" | "Trace" | "load_trace":
+            from lhkit.model.pass_trace import PassTrace
             from lhkit.model.payload import Payload
             from lhkit.model.schedule import Schedule
             from lhkit.model.trace_json import load_trace
@@ -136,12 +137,10 @@ def __getattr__(name: str) -> Any:
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "PassTrace" | "load_passes" | "passes":
-            from lhkit.model.pass_trace import PassTrace
+        case "check" | "load_passes" | "passes" | "trace":
+            from lhkit.checks.schedule_check import check_schedule as check
             from lhkit.pipelines.pass_run import run_passes as passes
             from lhkit.pipelines.print_ir_log import load_passes
-        case "check" | "trace":
-            from lhkit.checks.schedule_check import check_schedule as check
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":
             from lhkit.bench.side_by_side import measure
@@ -159,18 +158,16 @@ def __getattr__(name: str) -> Any:
             from lhkit.sweeps.strategy_replay import replay_strategies
             from lhkit.sweeps.sweep_summary import SweepResult
             from lhkit.sweeps.sweep_task import SweepOptions
-        case "Session" | "build" | "try_ops":
+        case "Session" | "WorkbenchWidget" | "build" | "explore" | "try_ops":
             from lhkit.compose.builder.schedule_builder import build
             from lhkit.compose.session import Session
             from lhkit.compose.trial_steps import try_ops
-        case "WorkbenchWidget" | "explore":
             from lhkit.workbench.widget import WorkbenchWidget, explore
         case "load_ipython_extension":
             from lhkit.lessons.magics import load_ipython_extension
         case _:
             raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
-    value = globals()[name] = locals()[name]
-    return value
+    return globals().setdefault(name, locals()[name])
 
 
 def __dir__() -> list[str]:

@@ -22,8 +22,6 @@ from lhkit.model.trace_record import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lhkit.draw.live_view import Drawing
-
 PASSES_SCHEMA = "lhkit.passes/1"
 PassStatus = Literal["ok", "failed", "crashed", "unfinished", "not-run"]
 Counts = tuple[tuple[str, int], ...]
@@ -132,8 +130,8 @@ class PassTrace(Printable):
         return tuple(Occurrence(*found) for found in known if found[1] != found[2])
 
     @public
-    def diff(self, step: int, against: int | None = None) -> Drawing:
-        """Return the diff of a pass, op by op: what it ran on, before and after it.
+    def diff(self, step: int, against: int | None = None) -> str:
+        """Return the diff of a pass, op by op, as text; ``lhkit.show.diff(passes, step)`` is a drawing of it.
 
         Args:
             step: The pass.
@@ -142,16 +140,10 @@ class PassTrace(Printable):
         Raises:
             UsageError: There is no such pass, or it left no text.
         """
-        from lhkit.pipelines.pass_views import diff_drawing
+        from lhkit.pipelines.pass_views import step_diff
+        from lhkit.traces.diff.ir_html import ir_text
 
-        return diff_drawing(self, step, against)
-
-    @public
-    def show(self) -> Drawing:
-        """Return the ops of the payload by dialect over the passes, as a picture."""
-        from lhkit.pipelines.pass_views import counts_drawing
-
-        return counts_drawing(self)
+        return ir_text(step_diff(self, step, against))
 
     @public
     def to_frame(self) -> pd.DataFrame:
@@ -219,7 +211,7 @@ class PassTrace(Printable):
         return f"// mlir-opt --pass-pipeline='builtin.module({inner})'\n{text}"
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.pipelines.pass_views import passes_bundle
+        from lhkit.show.value_views import passes_bundle
 
         return passes_bundle(self)
 

@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
-from lhkit.draw.tables import Table, format_ns, table_html, table_text
-from lhkit.draw.viewer import Pane, View
+from lhkit.draw.svg import element, escaped, fitted, svg
+from lhkit.draw.tables import Table, format_ns
 from lhkit.model.errors import usage_error
 from lhkit.model.pass_trace import Counts, PassStep, PassTrace, folded
 from lhkit.model.printable import counted, one_line
-from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff, text_diff
-
-if TYPE_CHECKING:  # widgets take longer to load than a log of 18 MB to read
-    from lhkit.draw.live_view import Drawing
 
 WIDTH, HEIGHT, LEFT, RIGHT = 1200, 96, 8, 150
 _LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
 _MOST_ROWS = 200
+_MOST_DIALECTS = 12
 _MOST_NAMES = 3
 _MOST_OF_A_NAME = 60
 
@@ -61,21 +56,17 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
     return svg(WIDTH, HEIGHT, *drawn, element("line", **cursor), label=label, themed=themed)
 
 
-def counts_drawing(trace: PassTrace) -> Drawing:
-    """Return the ops by dialect over the passes that had an effect, as a picture and as a table."""
-    from lhkit.draw.live_view import Drawing
-
-    names = list(dict.fromkeys(name for step in trace.steps for name, _ in step.ops))[:12]
+def counts_table(trace: PassTrace) -> Table:
+    """Return the ops by dialect after each pass that had an effect."""
+    names = list(dict.fromkeys(name for step in trace.steps for name, _ in step.ops))[:_MOST_DIALECTS]
     rows = [
         (f"{s.index} {s.name}", *(str(dict(s.ops).get(n, 0)) for n in names)) for s in trace.effective_steps
     ]
-    pane = Pane("op-counts", summary(trace), counts_svg(trace), picture=counts_svg(trace, themed=False))
-    text = table_text(Table(("after", *names), tuple(rows)))
-    return Drawing(View(_key(trace), (pane,)), text, lambda: counts_svg(trace, themed=False))
+    return Table(("after", *names), tuple(rows))
 
 
 def step_diff(trace: PassTrace, step: int, against: int | None = None) -> IrDiff:
-    """Return the diff of a pass; by identity where that is known. The arguments are `PassTrace.diff`'s."""
+    """Return the diff of a pass; by identity where that is known; the arguments are `PassTrace.diff`'s."""
     if not 0 <= step < len(trace.steps) or not -1 <= (-1 if against is None else against) < len(trace.steps):
         raise usage_error(
             f"there is no pass {step}, or none {against}", f"Passes: 0 to {len(trace.steps) - 1}."
@@ -93,23 +84,6 @@ def step_diff(trace: PassTrace, step: int, against: int | None = None) -> IrDiff
     if new is None:
         raise usage_error(f"pass {step} left no text")
     return text_diff(trace.text(new if old is None else old), trace.text(new), title)
-
-
-def diff_drawing(trace: PassTrace, step: int, against: int | None = None) -> Drawing:
-    """Return the diff of a pass as a drawing."""
-    from lhkit.draw.live_view import Drawing
-    from lhkit.show.value_views import text_picture
-
-    diff = step_diff(trace, step, against)
-    text, view = (
-        ir_text(diff),
-        View(_key(trace, str(step), str(against)), (Pane("payload", "", ir_html(diff)),)),
-    )
-    return Drawing(view, text, lambda: text_picture(diff.title, text), is_text=True)
-
-
-def _key(trace: PassTrace, *more: str) -> str:
-    return drawing_id("passes", trace.source, trace.pipeline, str(len(trace.steps)), *more)
 
 
 def summary(trace: PassTrace) -> str:
@@ -162,17 +136,3 @@ def passes_text(trace: PassTrace) -> str:
         for row in (table.header, *table.rows)
     )
     return "\n".join([summary(trace), *(line.rstrip() for line in lines)])
-
-
-def passes_bundle(trace: PassTrace) -> dict[str, Any]:
-    """Return passes as a MIME bundle: a table, and the op counts."""
-    from lhkit.draw.live_view import Drawing
-
-    failed = element("div", escaped(trace.failure.describe()), class_="lh-failure") if trace.failure else ""
-    html = failed + table_html(passes_table(trace))
-    panes = (
-        Pane("op-counts", summary(trace), counts_svg(trace), picture=counts_svg(trace, themed=False)),
-        Pane("passes", "", html),
-    )
-    text = passes_text(trace) + (f"\n{trace.failure.describe()}" if trace.failure else "")
-    return Drawing(View(_key(trace), panes), text, lambda: counts_svg(trace, themed=False))._repr_mimebundle_()

@@ -23,11 +23,8 @@ from lhkit.model.pass_trace import (
 
 _HEADER = re.compile(rb"^// -----// IR Dump (Before|After) ([^\n]*?) //----- //[^\n]*\n?", re.MULTILINE)
 # ``Canonicalizer (canonicalize) ('func.func' operation: @f)``; in newer versions ``CSEPass: cse{…}``.
-_PASS = re.compile(
-    r"(?P<kind>[^:({]*(?:(?:::|\(anonymous namespace\))[^:({]*)*)(?P<failed> Failed)?"
-    r"(?:: ?(?P<text>.*)| \((?P<argument>[^()]*)\))?",
-    re.DOTALL,
-)
+_FAILED = re.compile(r" Failed(?= \(|:|$)")
+_PASS = re.compile(r"(?:\(anonymous namespace\)|::|[^:({])*?(?:(?<!:):(?!:) ?(?P<text>.+)| \((?P<argument>[\w-]+)\))", re.DOTALL)
 _SCOPE = re.compile(r" \('(?P<op>[^']+)' operation(?:: (?P<symbol>@.+))?\)$")
 # The first op of a text: aliases come before it.
 _FIRST_OP = re.compile(rb'^(?![#!\s/])"?([\w.$-]+)[^\n@{]{0,200}(@(?:"[^"\n]*"|[\w.$-]+))?', re.MULTILINE)
@@ -111,16 +108,16 @@ def read_log(content: bytes, source: str) -> PassTrace:
     reader = _Reader()
     texts = TextStore()
     headers = list(_HEADER.finditer(content))
-    ends = [*(h.start() for h in headers[1:]), len(content)]
-    for header, end in zip(headers, ends, strict=True):
-        text, message = _split_text(content[header.end() : end])
-        reader.take(header, texts, text, message)
     if not headers:
         raise usage_error(
             f"{source} has no IR dumps",
             "Lines like `// -----// IR Dump After Canonicalizer (canonicalize) //----- //` begin them; mlir-opt"
             " and iree-compile print them with --mlir-print-ir-after-all --mlir-disable-threading.",
         )
+    ends = [*(h.start() for h in headers[1:]), len(content)]
+    for header, end in zip(headers, ends, strict=True):
+        text, message = _split_text(content[header.end() : end])
+        reader.take(header, texts, text, message)
     steps = tuple(_steps(reader.finish(), texts))
     return PassTrace(source, "", steps, tuple(texts.packed))
 
@@ -151,19 +148,19 @@ class _Reader:
 
     def take(self, header: re.Match[bytes], texts: TextStore, text: bytes, message: str) -> None:
         """Read a dump."""
-        said = header[2].decode(errors="replace")
+        said, failed = _FAILED.subn("", header[2].decode(errors="replace"), count=1)
         place = _SCOPE.search(said)
-        found = _PASS.fullmatch(said[: place.start()] if place else said)
-        parts = found.groupdict() if found else {"kind": said, "failed": None, "text": None, "argument": None}
-        label = str(parts["text"] or parts["argument"] or parts["kind"]).strip()
-        name, _, options = label.removesuffix(" Failed").partition("{")
-        failed = parts["failed"] is not None or label.endswith(" Failed")
+        said = said[: place.start()] if place else said
+        found = _PASS.fullmatch(said)
+        label = str(found["text"] or found["argument"]) if found else said
+        name, _, options = label.strip().partition("{")
         first = _FIRST_OP.search(text)
         op, symbol = (first[1], first[2] or b"") if first else (b"", b"")
         is_module = op in (b"module", b"builtin.module")
         root = " ".join(part.decode(errors="replace") for part in (op, symbol) if part)
         scope = " ".join(part for part in (place["op"], place["symbol"]) if part) if place else root
-        number = texts.add(text) if text else None
+        scope = scope.removeprefix("builtin.")
+        number = texts.add(text) if text.strip() else None
         if header[1] == b"Before":
             run = _Run(name[:200], options.removesuffix("}"), scope, is_module, number, message=message)
             self._runs.append(run)
@@ -218,7 +215,7 @@ def _with_depths(runs: list[_Run], still_open: list[_Run], *, has_silent_ends: b
         run.depth = len(left)
         for each in left:
             each[0] -= 1
-        if run.inner:
+        if run.inner and run.status is not None:
             left.append([run.inner])
     for run in runs:
         if run.status is None:
