@@ -32,7 +32,9 @@ CSE, DCE = "CSE (cse)", "SymbolDCE (symbol-dce)"
 
 
 def test_before_and_after_are_one_pass():
-    passes = read(before_and_after(CSE, ONE, LESS), before_and_after("Canonicalizer (canonicalize)", LESS, LESS))
+    passes = read(
+        before_and_after(CSE, ONE, LESS), before_and_after("Canonicalizer (canonicalize)", LESS, LESS)
+    )
     first, second = passes.steps
     assert (first.name, first.scope, first.status, first.depth) == ("cse", "func.func @f", "ok", 0)
     assert passes.text(first.before) == ONE.strip() and passes.text(first.after) == LESS.strip()
@@ -55,7 +57,9 @@ def test_a_pass_that_runs_passes_is_around_them():
 
 def test_passes_within_one_that_is_within_one():
     deep = dump("Before", "B (b)", ONE) + before_and_after(CSE, ONE, LESS) + dump("After", "B (b)", LESS)
-    passes = read(dump("Before", "A (a)", ONE), deep, before_and_after(DCE, LESS, LESS), dump("After", "A (a)", LESS))
+    passes = read(
+        dump("Before", "A (a)", ONE), deep, before_and_after(DCE, LESS, LESS), dump("After", "A (a)", LESS)
+    )
     assert [(s.name, s.depth) for s in passes.steps] == [("a", 0), ("b", 1), ("cse", 2), ("symbol-dce", 1)]
 
 
@@ -106,7 +110,9 @@ def test_a_pass_that_failed(header):
     assert step.status == "failed" and step.after is None and step.has_effect
     assert step.message.startswith("in.mlir:3:5: error: 'x.y' op went wrong")
     assert passes.text(step.before) == ONE.strip() == passes.last_good_ir
-    assert passes.reproducer().startswith("// mlir-opt --pass-pipeline='builtin.module(func.func(canonicalize))'\nfunc")
+    assert passes.reproducer().startswith(
+        "// mlir-opt --pass-pipeline='builtin.module(func.func(canonicalize))'\nfunc"
+    )
 
 
 def test_a_log_that_is_cut():
@@ -128,7 +134,15 @@ def test_lines_that_end_in_two_characters():
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"module {\n}\n", b"\0\xff\xfe" * 1000, b"x" * 10_000_000, b"// -----// IR Dump Before", b"{}", b"\n\n{"],
+    [
+        b"",
+        b"module {\n}\n",
+        b"\0\xff\xfe" * 1000,
+        b"x" * 10_000_000,
+        b"// -----// IR Dump Before",
+        b"{}",
+        b"\n\n{",
+    ],
     ids=["empty", "no dumps", "binary", "one long line", "cut header", "JSON", "brace"],
 )
 def test_a_file_that_is_no_log(content, tmp_path):
@@ -144,7 +158,14 @@ def test_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["%x = " * 400_000, "a" * 2_000_000, "@" * 2_000_000, "%c = " + "(" * 2_000_000, '"' * 1_000_000, " " * 2_000_000],
+    [
+        "%x = " * 400_000,
+        "a" * 2_000_000,
+        "@" * 2_000_000,
+        "%c = " + "(" * 2_000_000,
+        '"' * 1_000_000,
+        " " * 2_000_000,
+    ],
     ids=["equals", "letters", "ats", "parentheses", "quotes", "blanks"],
 )
 def test_a_dump_that_is_one_long_line(text):
@@ -155,13 +176,16 @@ def test_a_dump_that_is_one_long_line(text):
 
 def test_odd_headers_and_bytes():
     passes = read_log(
-        b"// -----// IR Dump Before  //----- //\n// -----// IR Dump After \xff{{{(: ' //----- //\n\xff\xfe}\n", "x"
+        b"// -----// IR Dump Before  //----- //\n// -----// IR Dump After \xff{{{(: ' //----- //\n\xff\xfe}\n",
+        "x",
     )
     assert len(passes.steps) == 2 and passes.text(0)
 
 
 def test_search_finds_the_passes_that_add_and_remove():
-    passes = read(before_and_after("A (a)", ONE, ONE), before_and_after(CSE, ONE, LESS), before_and_after(DCE, LESS, ONE))
+    passes = read(
+        before_and_after("A (a)", ONE, ONE), before_and_after(CSE, ONE, LESS), before_and_after(DCE, LESS, ONE)
+    )
     found = passes.search("arith.constant")
     assert [(f.step.name, f.before, f.after) for f in found] == [("cse", 1, 0), ("symbol-dce", 0, 1)]
     assert passes.search("nothing") == ()
@@ -206,7 +230,14 @@ def test_a_log_of_mlir_opt(scope, tmp_path):
     pipeline = "builtin.module(func.func(canonicalize,cse),symbol-dce)"
     flags = ["--mlir-print-ir-before-all", "--mlir-print-ir-after-all", "--mlir-disable-threading", *scope]
     (tmp_path / "in.mlir").write_text(f"module {{\n{ONE}{OTHER}}}")
-    command = [OPT, str(tmp_path / "in.mlir"), f"--pass-pipeline={pipeline}", *flags, "-o", str(tmp_path / "out")]
+    command = [
+        OPT,
+        str(tmp_path / "in.mlir"),
+        f"--pass-pipeline={pipeline}",
+        *flags,
+        "-o",
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run(command, capture_output=True, check=True)
     (tmp_path / "opt.log").write_bytes(done.stderr)
     passes = lhkit.load_passes(tmp_path / "opt.log")
