@@ -24,7 +24,10 @@ from lhkit.model.pass_trace import (
 _HEADER = re.compile(rb"^// -----// IR Dump (Before|After) ([^\n]*?) //----- //[^\n]*\n?", re.MULTILINE)
 # ``Canonicalizer (canonicalize) ('func.func' operation: @f)``; in newer versions ``CSEPass: cse{…}``.
 _FAILED = re.compile(r" Failed(?= \(|:|$)")
-_PASS = re.compile(r"(?:\(anonymous namespace\)|::|[^:({])*?(?:(?<!:):(?!:) ?(?P<text>.+)| \((?P<argument>[\w-]+)\))", re.DOTALL)
+_PASS = re.compile(
+    r"(?:\(anonymous namespace\)|::|[^:({])*?(?:(?<!:):(?!:) ?(?P<text>.+)| \((?P<argument>[\w-]+)\))",
+    re.DOTALL,
+)
 _SCOPE = re.compile(r" \('(?P<op>[^']+)' operation(?:: (?P<symbol>@.+))?\)$")
 # The first op of a text: aliases come before it.
 _FIRST_OP = re.compile(rb'^(?![#!\s/])"?([\w.$-]+)[^\n@{]{0,200}(@(?:"[^"\n]*"|[\w.$-]+))?', re.MULTILINE)
