@@ -150,24 +150,11 @@ class PassTrace(Printable):
         """Return one row per pass: name, scope, depth, status, effect, time, ops made and gone."""
         import pandas as pd
 
-        rows = []
-        for s in self.steps:
-            made, gone = (sum(n for _, n in counts) for counts in (s.made, s.gone))
-            ran = (s.index, s.name, s.options, s.scope, s.depth, s.status)
-            rows.append((*ran, s.has_effect, s.time_ns, made, gone))
-        columns = [
-            "index",
-            "name",
-            "options",
-            "scope",
-            "depth",
-            "status",
-            "has_effect",
-            "time_ns",
-            "made",
-            "gone",
-        ]
-        return pd.DataFrame(rows, columns=columns).set_index("index")
+        fields = ("index", "name", "options", "scope", "depth", "status", "has_effect", "time_ns")
+        rows = [{field: getattr(step, field) for field in fields} for step in self.steps]
+        for row, step in zip(rows, self.steps, strict=True):
+            row |= {"made": sum(n for _, n in step.made), "gone": sum(n for _, n in step.gone)}
+        return pd.DataFrame(rows, columns=[*fields, "made", "gone"]).set_index("index")
 
     @public
     def to_json(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from lhkit.draw.svg import element, escaped, html_document
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import static_text
 from lhkit.draw.viewer import packed, script, view_style
+from lhkit.model.codec import to_json
 from lhkit.model.pass_trace import PassStep, PassTrace
 from lhkit.pipelines.pass_views import LEFT, WIDTH, counts_svg, scale_of, step_diff, summary
 from lhkit.traces.diff.ir_html import ir_html
@@ -68,18 +69,5 @@ def _content(trace: PassTrace) -> dict[str, Any]:
 
 def _step_content(step: PassStep) -> dict[str, Any]:
     words = [step.name, step.scope, step.status, *(name for name, _ in (*step.made, *step.gone))]
-    fields = (
-        "index",
-        "name",
-        "options",
-        "scope",
-        "depth",
-        "status",
-        "before",
-        "after",
-        "made",
-        "gone",
-        "message",
-    )
     time = "" if step.time_ns is None else format_ns(step.time_ns)
-    return {**{f: getattr(step, f) for f in fields}, "time": time, "key": " ".join(words).lower()}
+    return {**to_json(step), "ops": None, "time": time, "key": " ".join(words).lower()}
