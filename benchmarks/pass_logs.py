@@ -1,7 +1,7 @@
 """How long logs of passes take, and how much memory: ``python -m benchmarks.pass_logs FOLDER``.
 
 Makes a log of iree-compile and one of mlir-opt of 18 MB and more, reads each in a new process, writes its page,
-and walks through the page in Chromium. Aims: read in 3 s, page in 1 s after that, memory of five times the file.
+and walks through the page in Chromium. Aims: read in 3 s, page in 1 s after that, memory: 5 times the file.
 """
 
 from __future__ import annotations

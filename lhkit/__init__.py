@@ -125,22 +125,22 @@ def __getattr__(name: str) -> Any:
             from lhkit.model.check_report import CheckReport
             from lhkit.model.errors import LhkitError
             from lhkit.model.measurement import Comparison, Measurement
-        case "PassTrace" | "Payload" | "Schedule" | "Trace" | "load_trace":
+        case "PassTrace" | "Payload" | "Schedule" | "Trace" | "load_passes" | "load_trace":
             from lhkit.model.pass_trace import PassTrace
             from lhkit.model.payload import Payload
             from lhkit.model.schedule import Schedule
             from lhkit.model.trace_json import load_trace
             from lhkit.model.trace_record import Trace
+            from lhkit.pipelines.print_ir_log import load_passes
         case "find_target" | "from_torch" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
             from lhkit.load.loader import load_payload, load_schedule
             from lhkit.load.shipped_files import shipped_folder
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "check" | "load_passes" | "passes" | "trace":
+        case "check" | "passes" | "trace":
             from lhkit.checks.schedule_check import check_schedule as check
             from lhkit.pipelines.pass_run import run_passes as passes
-            from lhkit.pipelines.print_ir_log import load_passes
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":
             from lhkit.bench.side_by_side import measure
