@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
+    from lhkit.model.pass_trace import PassTrace
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
     from lhkit.parts.assembled_kernel import assemble
     from lhkit.parts.part_profile import profile
+    from lhkit.pipelines.pass_run import run_passes as passes
+    from lhkit.pipelines.print_ir_log import load_passes
     from lhkit.proposals.proposal import Proposal, propose
     from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
@@ -62,6 +65,7 @@ __all__ = [
     "LhkitError",
     "Limits",
     "Measurement",
+    "PassTrace",
     "Payload",
     "Proposal",
     "Schedule",
@@ -83,11 +87,13 @@ __all__ = [
     "find_target",
     "from_torch",
     "load_ops",
+    "load_passes",
     "load_payload",
     "load_schedule",
     "load_trace",
     "measure",
     "ops",
+    "passes",
     "payloads",
     "profile",
     "propose",
@@ -119,19 +125,22 @@ def __getattr__(name: str) -> Any:
             from lhkit.model.check_report import CheckReport
             from lhkit.model.errors import LhkitError
             from lhkit.model.measurement import Comparison, Measurement
-        case "Payload" | "Schedule" | "Trace" | "load_trace":
+        case "PassTrace" | "Payload" | "Schedule" | "Trace" | "load_passes" | "load_trace":
+            from lhkit.model.pass_trace import PassTrace
             from lhkit.model.payload import Payload
             from lhkit.model.schedule import Schedule
             from lhkit.model.trace_json import load_trace
             from lhkit.model.trace_record import Trace
+            from lhkit.pipelines.print_ir_log import load_passes
         case "find_target" | "from_torch" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
             from lhkit.load.loader import load_payload, load_schedule
             from lhkit.load.shipped_files import shipped_folder
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "check" | "trace":
+        case "check" | "passes" | "trace":
             from lhkit.checks.schedule_check import check_schedule as check
+            from lhkit.pipelines.pass_run import run_passes as passes
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":
             from lhkit.bench.side_by_side import measure
@@ -149,18 +158,16 @@ def __getattr__(name: str) -> Any:
             from lhkit.sweeps.strategy_replay import replay_strategies
             from lhkit.sweeps.sweep_summary import SweepResult
             from lhkit.sweeps.sweep_task import SweepOptions
-        case "Session" | "build" | "try_ops":
+        case "Session" | "WorkbenchWidget" | "build" | "explore" | "try_ops":
             from lhkit.compose.builder.schedule_builder import build
             from lhkit.compose.session import Session
             from lhkit.compose.trial_steps import try_ops
-        case "WorkbenchWidget" | "explore":
             from lhkit.workbench.widget import WorkbenchWidget, explore
         case "load_ipython_extension":
             from lhkit.lessons.magics import load_ipython_extension
         case _:
             raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
-    value = globals()[name] = locals()[name]
-    return value
+    return globals().setdefault(name, locals()[name])
 
 
 def __dir__() -> list[str]:

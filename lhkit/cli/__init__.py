@@ -12,6 +12,7 @@
 - ``demo_command``: ``lhkit demo``: compile, verify, time and sweep a shipped layer.
 - ``doctor_command``: ``lhkit doctor``: the environment, and the commands that install what is missing.
 - ``lab_command``: ``lhkit lab``: JupyterLab on a private copy of the notebooks.
+- ``passes_command``: ``lhkit passes``: a pass pipeline, pass by pass, or the log of another compiler.
 - ``propose_command``: ``lhkit propose``: a first schedule for a payload, verified.
 - ``publish_command``: ``lhkit publish``: notebooks as web pages that need no kernel and no network.
 - ``run_command``: ``lhkit run``: compile a payload, scheduled or not, and run it once.

@@ -26,6 +26,7 @@ _COMMANDS = {
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
     "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
     "lab": "Start JupyterLab on a private copy of the notebooks.",
+    "passes": "Run a pass pipeline pass by pass, or read the log of one.",
     "propose": "Write a first schedule for a payload, verified.",
     "publish": "Turn notebooks into web pages that need no kernel and no network.",
     "run": "Compile a payload for this CPU, scheduled or not, and run it once.",

@@ -7,6 +7,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,16 @@ from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.compiler.ir.schedule_modules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.ir.work_estimate import work_of
 from lhkit.compiler.lowering.microkernel_calls import CompileC
+from lhkit.compiler.lowering.pass_steps import PassWatch, checked_pipeline, run_pipeline, watching
 from lhkit.compiler.lowering.pipeline import pipeline_sha256
 from lhkit.compiler.lowering.target_attributes import find_openmp
-from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, build_kernel, lowered_text
+from lhkit.compiler.machine.compiled_kernel import (
+    CompiledKernel,
+    Recipe,
+    build_kernel,
+    lowered_module,
+    lowered_text,
+)
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
 from lhkit.compiler.machine.timing_runs import Timing
@@ -41,6 +49,7 @@ from lhkit.compiler.parts.part_assembly import assemble_parts
 from lhkit.compiler.parts.part_functions import cut_parts
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
+from lhkit.model.errors import LhkitError
 from lhkit.model.instructions import MachineCode
 from lhkit.model.step_form import WrittenForm
 from lhkit.worker import framing, kernel_requests, requests
@@ -122,6 +131,7 @@ class Handlers:
             kernel_requests.Lower: lambda r: requests.Value(
                 lowered_text(self._recipe(r.spec), r.stage, self._progress)
             ),
+            kernel_requests.RunPasses: self._run_passes,
             kernel_requests.Disassemble: self._disassemble,
             kernel_requests.ReadMachineCode: self._read_machine_code,
             kernel_requests.ReadMemory: self._read_memory,
@@ -213,6 +223,31 @@ class Handlers:
         return kernel_requests.CompiledAnswer(
             kernel=self._count, compile_ns=kernel.compile_ns, packed_bytes=kernel.packed_bytes
         )
+
+    def _run_passes(self, request: kernel_requests.RunPasses) -> requests.TraceAnswer:
+        text, failure = request.pipeline.content.decode(), None
+        sources = (request.payload, *(request.application.sources if request.application else ()))
+        with new_context() as context:
+            if request.spec is None:
+                pipeline = checked_pipeline(text, request.pipeline.name, context, request.allowed_passes)
+                module = parse_payload(request.payload)
+                if request.application is not None:
+                    apply_schedule(module, request.payload, request.application)
+                leaves = tuple(pipeline.passes())
+            with closing(
+                PassWatch(Path(request.journal), sources, leaves if request.spec is None else ())
+            ) as watch:
+                try:
+                    if request.spec is None:
+                        run_pipeline(module, pipeline, watch, sources)
+                    else:
+                        with watching(watch):
+                            lowered_module(self._recipe(request.spec), "llvm", self._progress)
+                except LhkitError as error:
+                    if not watch.has_looked:
+                        raise
+                    failure = explain_refusal(error.failure)
+        return requests.TraceAnswer(failure=failure, failed_step=watch.failed_step)
 
     def _disassemble(self, request: kernel_requests.Disassemble) -> requests.Value[str]:
         # The disassembler and the object reader take longer to import than all the rest.

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from lhkit.model.bindings_host import find_host
-from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.worker.c_compiler import CompiledC, compile_c
 from lhkit.worker.folders import temporary_place
 from lhkit.worker.framing import CompileC, Progress
 from lhkit.worker.reproducer import read_requests, request_from_json
+from lhkit.worker.requests import TraceAnswer
 from lhkit.worker.sandbox import ADVICE, FILES_VARIABLE, TEMPORARY_NAME, Folders, close_sandbox, is_closed
 from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
 from lhkit.worker.timing_conditions import signs_folder
@@ -116,7 +117,11 @@ def replay(file: Path) -> int:
         for number, request in enumerate(requests):
             sys.stderr.write(f"request {number}: {request['request']}\n")
             try:
-                handlers.answer(request_from_json(_with_files(request, folder), handlers.request_types))
+                answer = handlers.answer(
+                    request_from_json(_with_files(request, folder), handlers.request_types)
+                )
+                if isinstance(answer, TraceAnswer) and answer.failure is not None:
+                    raise error_for(answer.failure)
             except LhkitError as error:
                 sys.stderr.write(f"{error}\n")
                 return error.failure.exit_code

@@ -30,6 +30,8 @@
 - ``ir_outline``: A schedule as plain data: its sequences, ops, handles and effects, without IR and without a
   payload.
 - ``pass_policy``: Allow-list of registered passes that schedules may run: those that only change IR.
+- ``pass_pipeline``: Textual pass pipelines as trees: ``builtin.module(func.func(canonicalize,cse))``.
+- ``pass_trace``: A pipeline, pass by pass: what each pass did to which op, and the texts before and after.
 - ``file_io``: Bounded reading of untrusted files and JSON, and atomic writing.
 - ``showable``: Bases of values that show themselves at the end of a notebook cell and in `print`.
 - ``bindings_host``: Detection of the installed MLIR bindings without importing them.

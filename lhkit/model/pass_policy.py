@@ -92,7 +92,13 @@ def no_such_pass(name: str) -> str:
     return f"the pass {name} does not exist in this compiler{asked}"
 
 
-def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | None:
+def how_to_allow(
+    names: Iterable[str],
+    *,
+    is_sandboxed: bool = True,
+    where: str = "schedule",
+    call: str = "lhkit.load_schedule",
+) -> str | None:
     """Return the advice that goes with refused passes: how a user allows them; None without any."""
     listed = sorted(set(names))
     if not listed:
@@ -106,8 +112,8 @@ def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | No
         else "A compiler binary runs without lhkit's sandbox: the pass may then do all that you may do."
     )
     return (
-        f"If you trust this schedule: {flags} on the command line, "
-        f"lhkit.load_schedule(…, allow_passes=[{given}]) in Python. {held}"
+        f"If you trust this {where}: {flags} on the command line, "
+        f"{call}(…, allow_passes=[{given}]) in Python. {held}"
     )
 
 

@@ -32,9 +32,11 @@ from lhkit.model.errors import LhkitError, public, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
+from lhkit.model.pass_trace import PassTrace
 from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
+from lhkit.pipelines.pass_views import counts_svg, counts_table, step_diff
 from lhkit.show.trace_view import (
     against_view,
     detail_panes,
@@ -46,13 +48,13 @@ from lhkit.show.trace_view import (
     trace_page,
     trace_view,
 )
-from lhkit.show.value_views import graph_pane, text_picture, tiles_pane
+from lhkit.show.value_views import counts_pane, graph_pane, text_picture, tiles_pane
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
 from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
-from lhkit.traces.diff.ir_html import ir_text
+from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.graph.payload_graph import Quantity, outline_after, payload_flow, payload_outline
 from lhkit.traces.graph.schedule_graph import schedule_flow
@@ -110,17 +112,20 @@ def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "si
 
 
 @public
-def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
-    """Return how many ops of each kind the payload has after every step.
+def op_counts(trace: Trace | PassTrace, *, by: By = "dialect", most: int = 6) -> Drawing:
+    """Return how many ops of each kind the payload has after every step, or of each dialect after every pass.
 
     Args:
-        trace: The trace.
+        trace: The trace, or passes; for these there is nothing to choose.
         by: Count by ``dialect`` or by ``name``.
         most: Limit on the number of lines; the kinds with the fewest ops share the last.
 
     Raises:
         UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
     """
+    if isinstance(trace, PassTrace):
+        view = View(drawing_id("passes", trace.source, repr(trace.steps)), (counts_pane(trace),))
+        return Drawing(view, table_text(counts_table(trace)), lambda: counts_svg(trace, themed=False))
     figure = draw_op_counts(trace, by=by, most=most)
     text = table_text(op_counts_table(trace, by=by, most=most))
     return figure_drawing("op-counts", f"Payload ops by {by}, after each step", figure, text)
@@ -179,17 +184,23 @@ def timeline(trace: Trace) -> Drawing:
 
 
 @public
-def diff(trace: Trace, step: int | None = None, *, against: int | None = None) -> Drawing:
-    """Return the payload diff of a step, op by op, with a slider over the steps.
+def diff(trace: Trace | PassTrace, step: int | None = None, *, against: int | None = None) -> Drawing:
+    """Return the payload diff of a step, op by op, with a slider over the steps; or of a pass, without one.
 
     Args:
-        trace: The trace.
+        trace: The trace, or passes.
         step: The step, -1 for the payload as given; None for the one that failed, else the last.
         against: Compare with the payload after this step instead of the one before, without a slider.
 
     Raises:
         UsageError: There is no such step.
     """
+    if isinstance(trace, PassTrace):
+        changed = [s.index for s in trace.effective_steps] or [len(trace.steps) - 1]
+        shown = step_diff(trace, changed[-1] if step is None else step, against)
+        view = View(drawing_id("pass", trace.source, shown.title), (Pane("payload", "", ir_html(shown)),))
+        text = ir_text(shown)
+        return Drawing(view, text, lambda: text_picture(shown.title, text), is_text=True)
     at = start_step(trace) if step is None else step
     shown = ir_diff(trace, at, against)
     view = against_view(trace, shown) if against is not None else trace_view(trace, (payload_pane(trace),), at)

@@ -21,10 +21,12 @@ from lhkit.model.errors import LhkitError
 from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.instructions import HotLoops
 from lhkit.model.measurement import Comparison, Measurement
+from lhkit.model.pass_trace import PassTrace
 from lhkit.model.payload import Payload
 from lhkit.model.sample_statistics import median_interval, values_ns
 from lhkit.model.schedule import Schedule
 from lhkit.model.tile_picture import TilePicture
+from lhkit.pipelines.pass_views import counts_svg, passes_table, passes_text, summary
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
 from lhkit.traces.diff.ir_html import payload_html
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
@@ -192,3 +194,19 @@ def comparison_bundle(comparison: Comparison) -> dict[str, Any]:
     view = View(drawing_id("comparison", repr(comparison)), panes)
     text = f"{table_text(table)}\n{lines}"
     return Drawing(view, text, lambda: bars, png=lambda: figure_png(figure))._repr_mimebundle_()
+
+
+def passes_bundle(trace: PassTrace) -> dict[str, Any]:
+    """Return passes as a MIME bundle: their op counts, and a table."""
+    html, text = table_html(passes_table(trace)), passes_text(trace)
+    if trace.failure is not None:
+        html = element("div", escaped(trace.failure.describe()), class_="lh-failure") + html
+        text = f"{text}\n{trace.failure.describe()}"
+    panes = (counts_pane(trace), Pane("passes", "", html))
+    view = View(drawing_id("passes", trace.source, repr(trace.steps)), panes)
+    return Drawing(view, text, lambda: counts_svg(trace, themed=False))._repr_mimebundle_()
+
+
+def counts_pane(trace: PassTrace) -> Pane:
+    """Return the ops by dialect over the passes as a pane."""
+    return Pane("op-counts", summary(trace), counts_svg(trace), picture=counts_svg(trace, themed=False))

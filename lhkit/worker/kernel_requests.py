@@ -10,7 +10,7 @@ from lhkit.model.instructions import MachineCode
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import HeapCount, MemoryProgram
 from lhkit.model.signature import Microkernel
-from lhkit.worker.requests import Answer, Application, Request, Source, Value
+from lhkit.worker.requests import Answer, Application, Request, Source, TraceAnswer, Value
 from lhkit.worker.shared_arrays import ArrayPlace
 
 
@@ -61,6 +61,17 @@ class Lower(Request[Value[str]], frozen=True, tag="lower"):
 
     spec: KernelSpec
     stage: str
+
+
+class RunPasses(Request[TraceAnswer], frozen=True, tag="passes"):
+    """Run a pipeline pass by pass, or lower a kernel so; records go to the file ``journal``."""
+
+    payload: Source
+    pipeline: Source
+    journal: str
+    application: Application | None = None  # A schedule that is applied before
+    allowed_passes: tuple[str, ...] = ()
+    spec: KernelSpec | None = None  # The kernel to lower in place of the pipeline
 
 
 class Disassemble(Request[Value[str]], frozen=True, tag="assembly"):

@@ -355,13 +355,14 @@ def _refused(operation: Any, allowed: Collection[str]) -> Iterator[RefusedPass]:
             name = ir.StringAttr(op.attributes["pass_name"]).value
             reason = refusal_of(name, _options(op), allowed)
             if reason is not None:
-                is_there = name in ALLOWED_PASSES or name in REFUSED_PASSES or _is_registered(name, op.context)
+                is_there = name in ALLOWED_PASSES or name in REFUSED_PASSES or is_registered(name, op.context)
                 yield RefusedPass(
                     name, parsing.span_of(op.location), reason if is_there else no_such_pass(name), is_there
                 )
 
 
-def _is_registered(name: str, context: Any) -> bool:
+def is_registered(name: str, context: Any) -> bool:
+    """Return whether the compiler has a pass of this name."""
     if not is_plain_name(name):
         return False
     try:

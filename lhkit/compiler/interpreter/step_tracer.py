@@ -247,7 +247,7 @@ class Tracer:
             running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
         if not frame.is_muted:
             self._steps += 1
-            self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
+            self._journal.begin(self._step(frame, running, "not-run"), frame.block.number, frame.at)
             if frame.goes_on and verdict.invalid is None:
                 failure = rehearsal.find_silent_failure(self._frames, state, self._home, self._root)
                 running.fails_silently = failure is not None
@@ -373,7 +373,7 @@ class Tracer:
         if frame.is_muted:  # what fails is shown even in the middle of a long loop
             frame.is_muted = False
             running.index, self._steps = self._steps, self._steps + 1
-            self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
+            self._journal.begin(self._step(frame, running, "not-run"), frame.block.number, frame.at)
         running.diagnostics += failure.diagnostics
         running.unmet = self._unmet(running)
         self._is_vague |= running.op.collects and running.entered > 0 and not self._is_thorough

@@ -12,7 +12,7 @@ import msgspec
 from lhkit.compiler.extension.own_op_failures import is_empty_diagnostic
 from lhkit.compiler.interpreter.handle_frames import Frame, clone_roots
 from lhkit.compiler.interpreter.op_identity import Identities
-from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedValue
+from lhkit.compiler.interpreter.probes import PlannedValue
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, ir
 from lhkit.compiler.ir.parsing import Places, convert, from_structured
@@ -29,8 +29,9 @@ class Journal:
     """Writes records in the order in which they become known.
 
     Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block, ``handle``
-    id and record, ``ops`` the step that made some and their fields in columns, ``begin`` a step without results
-    with its block and place there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
+    id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the step that made some and
+    their fields in columns, ``begin`` a step without results with its block and place there, ``step`` the step
+    when it has ended, ``elided``, ``snapshot``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,10 +48,14 @@ class Journal:
         """Write a line: its kind, and what that has."""
         self._file.write(_encode(parts) + b"\n")
 
-    def begin(self, step: TraceStep, block: PlannedBlock, at: int) -> None:
+    def begin(self, step: TraceStep, block: int, at: int) -> None:
         """Record that a step begins, and what would come after it in its block; nothing is buffered."""
-        self.write("begin", step_to_json(step), block.number, at)
+        self.write("begin", step_to_json(step), block, at)
         self._file.flush()
+
+    def write_step(self, step: TraceStep) -> None:
+        """Record a step that has ended."""
+        self.write("step", step_to_json(step))
 
     def snapshot(self, step: int, text: str | None, ops: str | None = None) -> None:
         """Record the payload after a step, and its ops in order; None if it is as before."""

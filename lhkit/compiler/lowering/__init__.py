@@ -1,6 +1,7 @@
 """From a scheduled payload to LLVM IR.
 
 - ``pipeline``: From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails.
+- ``pass_steps``: Pass pipelines run pass by pass, with a journal of what each did to which op.
 - ``destination_style``: Functions that return values become functions that write to destinations.
 - ``partial_evaluation``: Partial evaluation: bound arguments become constants, and what depends on constants
   alone is split off.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
+from lhkit.compiler.ir.bindings import interpreter, ir
 from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import (
     from_flattened,
@@ -32,6 +32,7 @@ from lhkit.compiler.lowering.legalization import (
     refused_op,
     widen_narrow_integers,
 )
+from lhkit.compiler.lowering.pass_steps import rewrite, run_passes
 from lhkit.compiler.lowering.prefetches import insert_marked_prefetches
 from lhkit.compiler.lowering.row_copies import vectorize_row_copies
 from lhkit.compiler.lowering.runtime_calls import cast_printed, unserved
@@ -86,28 +87,28 @@ def _decompose(module: Any) -> None:
 
 def _prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization."""
-    make_kernel_entry(module, function)
-    _run_passes(module, "symbol-dce")
+    rewrite(make_kernel_entry, module, function)
+    run_passes(module, "symbol-dce")
     _refuse_sparse(module, sources)
     _refuse_external_calls(module, sources)
-    cast_printed(module)
+    rewrite(cast_printed, module)
     if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
         # Deallocation takes no loops of branches; as structured control flow they are fine.
-        _run_passes(module, "lift-cf-to-scf")
-        _give_poison_a_buffer(module)
-    _run_passes(module, "func.func(convert-elementwise-to-linalg,lower-vector-mask)")
-    # Every buffer is freed after its last use anyway.
-    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
-        op.erase()
+        run_passes(module, "lift-cf-to-scf")
+        rewrite(_give_poison_a_buffer, module)
+    run_passes(module, "func.func(convert-elementwise-to-linalg,lower-vector-mask)")
+    rewrite(_drop_deallocations, module)
     try:
-        _decompose(module)
+        rewrite(_decompose, module)
     except ValueError as error:
         diagnostics = from_flattened(str(error))
         raise lowering_error(sources, "an op cannot be written out", diagnostics, "bufferize") from None
 
 
-def _run_passes(module: Any, *passes: str) -> None:
-    passmanager.PassManager.parse(f"builtin.module({','.join(passes)})").run(module.operation)
+def _drop_deallocations(module: Any) -> None:
+    """Erase, in place, what frees buffers: every one is freed after its last use anyway."""
+    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
+        op.erase()
 
 
 def _give_poison_a_buffer(module: Any) -> None:
@@ -220,11 +221,11 @@ def lower_to_buffers(
     progress("bufferize", module)
     _prepare(module, function, sources)
     _run(module, BUFFERIZE[:_IN_DESTINATIONS], "bufferize", sources)
-    show_writes_to_destinations(module)
+    rewrite(show_writes_to_destinations, module)
     _run(module, BUFFERIZE[_IN_DESTINATIONS:], "bufferize", sources)
-    keep_stack_small(module)
+    rewrite(keep_stack_small, module)
     _run(module, DEALLOCATE, "bufferize", sources)
-    expand_strided_copies(module)
+    rewrite(expand_strided_copies, module)
 
 
 def lower_to_loops(
@@ -241,12 +242,12 @@ def lower_to_loops(
     alone.
     """
     progress("lower", module)
-    multiply_by_dot_products(module, target)
+    rewrite(multiply_by_dot_products, module, target)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
     _run(module, (*(["arith-expand"] if divides else []), forall, *TO_LOOPS), "lower", sources)
-    insert_marked_prefetches(module)
+    rewrite(insert_marked_prefetches, module)
 
 
 def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
@@ -259,8 +260,9 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
     """
-    vectorize_row_copies(module)
-    stream_marked_results(module, is_x86=target != "neon" and platform.machine().lower() in ("x86_64", "amd64"))
+    rewrite(vectorize_row_copies, module)
+    is_x86 = target != "neon" and platform.machine().lower() in ("x86_64", "amd64")
+    rewrite(stream_marked_results, module, is_x86=is_x86)
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):
         # Each of these passes costs 5 to 14 ms of some 500 where thousands of ops have to be asked.
@@ -270,16 +272,16 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     _run(module, (*converting, *cleaning), "lower", sources)
     names, types = names_and_types(module.operation)
     if any("xbf16>" in type_ for type_ in types):
-        move_as_integers(module)
+        rewrite(move_as_integers, module)
     if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
-        widen_narrow_integers(module, sources)
-    add_conversions(module, types)
+        rewrite(widen_narrow_integers, module, sources)
+    rewrite(add_conversions, module, types)
     if not all(name.startswith(_LOWERED) for name in names):
         # Translation to LLVM IR would only say that it cannot.
         left = _without_lowering(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
         raise lowering_error(sources, _counted_ops(left), left, "lower")
     if target != "neon":  # Its compiler is told for which CPU.
-        set_target(module, target)
+        rewrite(set_target, module, target)
 
 
 def pipeline_sha256() -> str:
@@ -290,12 +292,12 @@ def pipeline_sha256() -> str:
 
 def add_line_tables(module: Any) -> None:
     """Have the locations of a module in the LLVM dialect written to the object file; its code is the same."""
-    _run_passes(module, "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}")
+    run_passes(module, "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}")
 
 
 def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Source]) -> None:
     try:
-        _run_passes(module, *passes)
+        run_passes(module, *passes)
     except ir.MLIRError as error:
         diagnostics = _naming_ops(from_structured(error), module)
         foreign = [op for op in walk(module.operation) if not op.name.startswith(_HAS_LOWERING)]

@@ -36,7 +36,7 @@ from lhkit.traces.warnings.warning_list import (
 )
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import TraceAnswer, TraceSchedule
+from lhkit.worker.requests import Request, TraceAnswer, TraceSchedule
 
 T = TypeVar("T")
 
@@ -94,6 +94,7 @@ class _Journal:
 
     toolchain: tuple[str, str] = ("unknown", "unknown")
     blocks: list[list[Any]] = field(default_factory=list)
+    scopes: dict[int, str] = field(default_factory=dict)
     handles: list[record.HandleRecord] = field(default_factory=list)
     ops: list[list[Any]] = field(default_factory=list)
     died: dict[str, int] = field(default_factory=dict)
@@ -111,6 +112,8 @@ class _Journal:
                 self.toolchain = (parts[0], parts[1])
             case "blocks":
                 self.blocks = parts[0]
+            case "scope":
+                self.scopes[parts[0]] = parts[1]
             case "handle":
                 self.handles.append(handle_from_json(*parts))
             case "ops":
@@ -242,11 +245,52 @@ def _run(
     *,
     without_idle: bool = False,
 ) -> record.Trace:
-    source, application = payload_source(payload), application_of(schedule)
     worker = worker or shared_worker()
+    source, application = payload_source(payload), application_of(schedule)
+    applied = record.ScheduleRecord(
+        schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
+    )
+    recorded = record_run(
+        lambda journal: TraceSchedule(source, application, journal, without_idle),
+        payload,
+        applied,
+        worker,
+        limits,
+    )
+    versions, own = recorded.versions, own_op_texts(worker, schedule)
+    return dataclasses.replace(recorded.trace, provenance=record.Provenance(payload, schedule, versions, own))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A trace without provenance, what ended it, and the ops that passes ran on, by step."""
+
+    trace: record.Trace
+    failure: Failure | None
+    request: Request[TraceAnswer]
+    scopes: Mapping[int, str]
+
+    @property
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """The versions of what took part."""
+        return _versions((self.trace.toolchain.bindings, self.trace.toolchain.version))
+
+
+def record_run(
+    make_request: Callable[[str], Request[TraceAnswer]],
+    payload: Payload,
+    applied: record.ScheduleRecord,
+    worker: Worker,
+    limits: Limits | None,
+) -> RecordedRun:
+    """Send a request that writes a journal, and return what is in it, also after a crash.
+
+    Raises:
+        LhkitError: There is nothing to record.
+    """
     with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
         journal = Path(folder) / "journal"
-        request = TraceSchedule(source, application, str(journal), without_idle)
+        request = make_request(str(journal))
         death: Failure | None = None
         answer = TraceAnswer(failure=None, failed_step=None)
         try:
@@ -258,11 +302,9 @@ def _run(
         records = _read_journal(journal, died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
-    return record.Trace(
+    trace = record.Trace(
         payload=record.SourceRecord(payload.source, payload.sha256),
-        schedule=record.ScheduleRecord(
-            schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
-        ),
+        schedule=applied,
         toolchain=record.Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
         outcome=outcome_of(failure, failed_step) if failure else record.Outcome(),
         handle_records=tuple(records.handles),
@@ -270,10 +312,8 @@ def _run(
         elided=tuple(records.elided),
         op_records=LazyTuple(partial(_ops, records.ops, records.died)),
         snapshots=tuple(records.snapshots),
-        provenance=record.Provenance(
-            payload, schedule, _versions(records.toolchain), own_op_texts(worker, schedule)
-        ),
     )
+    return RecordedRun(trace, failure, request, records.scopes)
 
 
 def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,138 @@
+"""Passes as text, as a table, as op counts over the passes, and the diff of one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from lhkit.draw.svg import element, escaped, fitted, svg
+from lhkit.draw.tables import Table, format_ns
+from lhkit.model.errors import usage_error
+from lhkit.model.pass_trace import Counts, PassStep, PassTrace, folded
+from lhkit.model.printable import counted, one_line
+from lhkit.traces.diff.line_diff import IrDiff
+from lhkit.traces.diff.op_diff import ir_diff, text_diff
+
+WIDTH, HEIGHT, LEFT, RIGHT = 1200, 96, 8, 150
+_LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
+_MOST_ROWS = 200
+_MOST_DIALECTS = 12
+_MOST_NAMES = 3
+_MOST_OF_A_NAME = 60
+
+
+def scale_of(trace: PassTrace) -> float:
+    """Return the distance of two passes in the drawing of op counts."""
+    return (WIDTH - LEFT - RIGHT) / max(len(trace.steps) - 1, 1)
+
+
+def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
+    """Return the ops by dialect over the passes, on a logarithmic scale; the rarest dialects share a line."""
+    totals: Counter[str] = Counter()
+    for step in trace.steps:
+        totals.update(dict(step.ops))
+    names = [name for name, _ in totals.most_common()]
+    shown = names if len(names) <= len(_LINES) else names[: len(_LINES) - 1]
+    rows = [dict(step.ops) for step in trace.steps]
+    lines = {n: [r.get(n, 0) for r in rows] for n in shown}
+    if len(names) > len(shown):
+        lines["all others"] = [sum(r.values()) - sum(r.get(n, 0) for n in shown) for r in rows]
+    most, scale = max((n for line in lines.values() for n in line), default=0), scale_of(trace)
+    bottom, unit = HEIGHT - 6, (HEIGHT - 16) / math.log1p(most or 1)
+    drawn = [element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=bottom, y2=bottom, stroke="line")]
+    for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
+        points = " ".join(
+            f"{LEFT + scale * i:.1f},{bottom - unit * math.log1p(n):.1f}" for i, n in enumerate(line)
+        )
+        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": (None, "6 3", "2 2")[number % 3]}
+        drawn.append(element("polyline", points=points, fill="none", **look))
+        y, x = 14 + 14 * number, WIDTH - RIGHT + 12
+        drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
+        label = fitted(f"{name}, up to {max(line):,}", RIGHT - 40, 11, mono=False)
+        drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
+    cursor = {"class_": "cursor", "x1": 0, "x2": 0, "y1": 4, "y2": HEIGHT - 4, "stroke": "selected"}
+    label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
+    return svg(WIDTH, HEIGHT, *drawn, element("line", **cursor), label=label, themed=themed)
+
+
+def counts_table(trace: PassTrace) -> Table:
+    """Return the ops by dialect after each pass that had an effect."""
+    names = list(dict.fromkeys(name for step in trace.steps for name, _ in step.ops))[:_MOST_DIALECTS]
+    rows = [
+        (f"{s.index} {s.name}", *(str(dict(s.ops).get(n, 0)) for n in names)) for s in trace.effective_steps
+    ]
+    return Table(("after", *names), tuple(rows))
+
+
+def step_diff(trace: PassTrace, step: int, against: int | None = None) -> IrDiff:
+    """Return the diff of a pass; by identity where that is known; the arguments are `PassTrace.diff`'s."""
+    if not 0 <= step < len(trace.steps) or not -1 <= (-1 if against is None else against) < len(trace.steps):
+        raise usage_error(
+            f"there is no pass {step}, or none {against}", f"Passes: 0 to {len(trace.steps) - 1}."
+        )
+    shown = trace.steps[step]
+    title = f"after pass {step}, {shown.name}" + (f" on {shown.scope}" if shown.scope else "")
+    if against is not None:
+        title += f", against pass {against}" if against >= 0 else ", against the first text"
+    if trace.record is not None and trace.record.snapshots:
+        found = ir_diff(trace.record, step, against)
+        return IrDiff(title, found.lines, found.note)
+    first = trace.steps[0].before
+    old = shown.before if against is None else first if against < 0 else trace.steps[against].after
+    new = shown.after if shown.after is not None else shown.before
+    if new is None:
+        raise usage_error(f"pass {step} left no text")
+    return text_diff(trace.text(new if old is None else old), trace.text(new), title)
+
+
+def summary(trace: PassTrace) -> str:
+    """Return in a line what ran on what, and how much of it had an effect."""
+    what = f"{one_line(trace.pipeline, 100)} on {trace.source}" if trace.pipeline else trace.source
+    took = sum(s.time_ns or 0 for s in trace.steps)
+    time = f", {format_ns(took)}" if took else ""
+    ran = f"{counted(len(trace.steps), 'run')} of a pass"
+    return f"{what}: {ran}, {len(trace.effective_steps)} with effect{time}"
+
+
+def passes_table(trace: PassTrace, most: int = _MOST_ROWS) -> Table:
+    """Return one row per pass with effect; those without in a row share one."""
+    rows: list[tuple[str, ...]] = []
+    for group in folded(trace.steps)[:most]:
+        step = group[0]
+        if step.has_effect:
+            name = "  " * step.depth + one_line(step.name, _MOST_OF_A_NAME)
+            time = format_ns(step.time_ns) if step.time_ns is not None else ""
+            status = "" if step.status == "ok" else step.status
+            scope = one_line(step.scope, _MOST_OF_A_NAME)
+            rows.append((str(step.index), name, scope, time, status or changes(step)))
+        else:
+            numbers = f"{step.index}–{group[-1].index}" if len(group) > 1 else str(step.index)
+            rows.append((numbers, f"⋯ {len(group)} without effect", "", "", ""))
+    left = len(folded(trace.steps)) - most
+    if left > 0:
+        rows.append(("", f"… {left} more rows; save a page to see all", "", "", ""))
+    return Table(("", "pass", "on", "time", "ops"), tuple(rows))
+
+
+def changes(step: PassStep) -> str:
+    """Return the ops that a pass made and those that are gone."""
+    said = [*_named(step.made, "+"), *_named(step.gone, "−")]
+    return "  ".join(said) if said or step.after is None else "~"
+
+
+def _named(counts: Counts, sign: str) -> Sequence[str]:
+    said = [f"{sign}{count} {name}" for name, count in counts[:_MOST_NAMES]]
+    rest = sum(count for _, count in counts[_MOST_NAMES:])
+    return [*said, f"{sign}{rest} others"] if rest else said
+
+
+def passes_text(trace: PassTrace) -> str:
+    """Return the summary and the table as text."""
+    table = passes_table(trace)
+    widths = [max(len(row[c]) for row in (table.header, *table.rows)) for c in range(len(table.header))]
+    lines = (
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True))
+        for row in (table.header, *table.rows)
+    )
+    return "\n".join([summary(trace), *(line.rstrip() for line in lines)])
