@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 PASSES_SCHEMA = "lhkit.passes/1"
 PassStatus = Literal["ok", "failed", "crashed", "unfinished", "not-run"]
 Counts = tuple[tuple[str, int], ...]
+_DISPATCH = re.compile(r"func\.func(?: private)? @(\w*dispatch_\d+\w*)\(")
 
 
 def pack_text(text: bytes) -> bytes:
@@ -113,6 +115,11 @@ class PassTrace(Printable):
             n for s in self.steps for n in ((s.before,) if s.after is None else (s.after,)) if n is not None
         ]
         return self.text(numbers[-1]) if numbers else ""
+
+    @property
+    def dispatches(self) -> tuple[str, ...]:
+        """The functions in the last text that are dispatches: IREE's, or those of ``pipelines/flow.mlir``."""
+        return tuple(_DISPATCH.findall(self.last_good_ir))
 
     @public
     def search(self, text: str) -> tuple[Occurrence, ...]:

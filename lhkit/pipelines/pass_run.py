@@ -18,6 +18,7 @@ from lhkit.model.pass_trace import PassStep, PassTrace, by_dialect, sorted_count
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import ScheduleRecord, Trace
+from lhkit.pipelines.iree_passes import phase_of, run_iree
 from lhkit.pipelines.print_ir_log import TextStore
 from lhkit.traces.record.trace_run import RecordedRun, record_run
 from lhkit.worker.client import Worker, shared_worker
@@ -47,8 +48,9 @@ def run_passes(
     Args:
         payload: The payload, loaded or a path; it is not changed.
         pipeline: The text of a pipeline, as for ``mlir-opt --pass-pipeline``, also without ``builtin.module``
-            around it; a ``Path`` is a file with such a text. ``lower`` is lhkit's own lowering to LLVM.
-        schedule: A schedule to apply before, loaded or a path.
+            around it; a ``Path`` is a file with such a text. ``lower`` is lhkit's own lowering to LLVM. With
+            ``iree`` IREE compiles it for this CPU (extra ``iree``), with ``iree:flow`` up to that phase.
+        schedule: A schedule to apply before, loaded or a path; IREE is given it as a preprocessing spec.
         knobs: Values for knobs of the schedule.
         function: The function to lower; needed for ``lower`` where the payload has several.
         allow_passes: Passes that may run besides those that only change IR.
@@ -71,6 +73,8 @@ def run_passes(
     elif knobs:
         raise usage_error("knobs were given without a schedule")
     worker, (name, text) = worker or shared_worker(), _pipeline_text(pipeline)
+    if (phase := phase_of(text)) is not None:
+        return run_iree(payload, text.strip(), phase, schedule, worker, limits or Limits())
     spec = Kernel(payload, schedule, function, 3, worker, limits).spec() if text.strip() == LOWER else None
     applied = ScheduleRecord(name, hashlib.sha256(text.encode()).hexdigest(), text)
     given = (payload_source(payload), Source("code", "pipeline", name, text.encode()))
