@@ -24,6 +24,7 @@ from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
 
 sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
+from flow_page import PAGE, flow_page
 from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
@@ -108,3 +109,4 @@ if __name__ == "__main__":
         (FOLDER / f"{each}.svg").write_text(drawn(each), encoding="utf-8")
     RESULTS.write_text(suite_results(), encoding="utf-8")
     KERNELBENCH.write_text(kernelbench(), encoding="utf-8")
+    PAGE.write_text(flow_page(), encoding="utf-8")

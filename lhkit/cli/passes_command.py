@@ -46,10 +46,11 @@ def command(
     """Run PIPELINE on PAYLOAD pass by pass, and report what each pass did.
 
     PIPELINE is text as for mlir-opt's --pass-pipeline, @FILE a file with it, `lower` lhkit's own lowering to
-    LLVM, and `iree` or `iree:flow` what IREE's compiler does, up to that phase. With --log the passes of
-    another compiler are read from what it printed with --mlir-print-ir-before-all, --mlir-print-ir-after-all and
-    --mlir-disable-threading. Prints one row per pass that had an effect; with --json, --html, --diff, --find or
-    --reproducer that is printed or saved instead.
+    LLVM, and `iree` or `iree:flow` what IREE's compiler does, up to that phase.
+
+    With --log the passes of another compiler are read from what it printed with --mlir-print-ir-before-all,
+    --mlir-print-ir-after-all and --mlir-disable-threading. Prints one row per pass that had an effect; with
+    --json, --html, --diff, --find or --reproducer that is printed or saved instead.
     """
     text = "-" if diff is not None or find is not None else None
     check_single_stdout(json_file, html_file, reproducer, text)

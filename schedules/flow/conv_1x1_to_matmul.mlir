@@ -2,6 +2,9 @@
 // Pass:    ConvertConv2D1x1ToMatmul of IREE's Flow pipeline.
 // Idea:    a window of one pixel is no window: every pixel is a row, and the convolution a product.
 //          Upstream has no such step; lhkit.convert_conv_1x1_to_matmul is one.
+// Helps:   products have more and faster schedules than convolutions; nothing is copied.
+// Before:  linalg.conv_2d_nhwc_hwcf, a window of 1x1 over tensor<2x5x7x3xf32>
+// After:   linalg.matmul of tensor<70x3xf32> and tensor<3x4xf32>, between collapse_shape and expand_shape
 // Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
