@@ -22,6 +22,6 @@
 - ``kernelbench_page``: The page on KernelBench: the result of each problem on each machine.
 - ``call_costs``: ``python -m benchmarks.call_costs``: a call of a kernel through its worker's wall beside
   NumPy, as a table.
-- ``pass_logs``: ``python -m benchmarks.pass_logs``: logs of 18 MB read and walked through, in a browser too.
+- ``pass_logs``: ``python -m benchmarks.pass_logs``: how long logs of 18 MB take to read, show, walk.
 - ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
 """

@@ -42,7 +42,7 @@ def flow_page() -> str:
         "",
         "The documentation of the pipeline lists 36 passes. Each is a schedule in `schedules/flow/`, with a",
         "payload in `data/flow/` of the same name on which its results are compared with the unscheduled ones.",
-        "[A lesson](lessons/11_flow_passes.md) walks through them.",
+        "The [lesson](notebooks.md) *Flow, pass by pass* walks through them.",
         "",
         "## The whole",
         "",

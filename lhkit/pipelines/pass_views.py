@@ -37,7 +37,7 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
     rows = [dict(step.ops) for step in trace.steps]
     lines = {n: [r.get(n, 0) for r in rows] for n in shown}
     if len(names) > len(shown):
-        lines["all others"] = [sum(r.values()) - sum(r.get(n, 0) for n in shown) for r in rows]
+        lines["others"] = [sum(r.values()) - sum(r.get(n, 0) for n in shown) for r in rows]
     most, scale = max((n for line in lines.values() for n in line), default=0), scale_of(trace)
     bottom, unit = HEIGHT - 6, (HEIGHT - 16) / math.log1p(most or 1)
     drawn = [element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=bottom, y2=bottom, stroke="line")]
@@ -51,7 +51,7 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
         drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
         label = fitted(f"{name}, up to {max(line):,}", RIGHT - 40, 11, mono=False)
         drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
-    cursor = {"class_": "cursor", "x1": 0, "x2": 0, "y1": 4, "y2": HEIGHT - 4, "stroke": "selected"}
+    cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": HEIGHT - 4, "stroke": "selected"}
     label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
     return svg(WIDTH, HEIGHT, *drawn, element("line", **cursor), label=label, themed=themed)
 

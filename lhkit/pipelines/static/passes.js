@@ -249,7 +249,7 @@ class Passes {
     this.marked = this.rows.get(this.at);
     this.marked?.setAttribute("aria-selected", "true");
     this.marked?.scrollIntoView({ block: "nearest" });
-    const x = this.data.left + this.at * this.data.scale;
+    const x = this.data.left + this.at * this.data.scale + 9; // it waits outside of the picture
     this.root.querySelector(".cursor")?.setAttribute("transform", `translate(${x})`);
   }
 
