@@ -36,7 +36,9 @@ class FusionCase:
     @cached_property
     def kin(self) -> dict[str, set[str]]:
         """For each of the two, its id and those of all ops derived from it."""
-        return {op: {op, *(o.id for o in self.history.descendants([op]))} for op in (self.producer, self.consumer)}
+        return {
+            op: {op, *(o.id for o in self.history.descendants([op]))} for op in (self.producer, self.consumer)
+        }
 
     @cached_property
     def payloads(self) -> list[tuple[int, PlacedOps]]:
@@ -128,7 +130,7 @@ def path_between(
     placed: PlacedOps, sources: Iterable[int], targets: Collection[int], without: Collection[int] = ()
 ) -> list[int] | None:
     """Return the ops of a shortest way along values from one of some ops to another, ends included, or None."""
-    links, came = readers(placed), {s: -1 for s in sources}
+    links, came = readers(placed), dict.fromkeys(sources, -1)
     waiting = deque(came)
     while waiting:
         at = waiting.popleft()
@@ -156,13 +158,30 @@ def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | No
     return None
 
 
+def users_of(placed: PlacedOps, number: int) -> list[int]:
+    """Return the ops that read a result of an op and are not dead code themselves."""
+    links = readers(placed)
+    ends = {
+        n
+        for n, op in enumerate(placed.ir.ops)
+        if op.name.endswith(("return", "call")) or _has_no_result(placed, n)
+    }
+    reading = [n for n in links.get(number, ()) if number not in around(placed, n)]
+    return [n for n in reading if path_between(placed, [n], ends)]
+
+
+def _has_no_result(placed: PlacedOps, number: int) -> bool:
+    op = placed.ir.ops[number]
+    is_end = op.name in _YIELDS or op.name.endswith("yield") or op.name.endswith(("module", "func"))
+    return not is_end and not any(value[0] == number and value[1] >= 0 for value in op.values[0])
+
+
 def copies_outside(case: FusionCase, placed: PlacedOps) -> Iterator[tuple[int, list[int]]]:
     """Yield the copies of the producer that share no loop with the consumer and are read, with their readers."""
-    links = readers(placed)
     loops = {n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)}
     for producer in case.instances(placed, case.producer):
-        if loops.isdisjoint(around(placed, producer)) and links.get(producer):
-            yield producer, links[producer]
+        if loops.isdisjoint(around(placed, producer)) and (users := users_of(placed, producer)):
+            yield producer, users
 
 
 def result_type(placed: PlacedOps, number: int) -> str:

@@ -18,9 +18,9 @@ from lhkit.fusion.fusion_case import (
     fused_loop,
     loops_around,
     path_between,
-    readers,
     result_maps,
     result_type,
+    users_of,
 )
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
@@ -30,6 +30,7 @@ from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
+from lhkit.traces.warnings.zero_match import near_misses
 
 FUSE = "transform.structured.fuse_into_containing_op"
 SIBLING = "transform.loop.fuse_sibling"
@@ -58,7 +59,9 @@ def _fused(case: FusionCase) -> Finding | None:
     one = [n for n in case.instances(placed, case.producer) if n in consumers]
     if one:
         line = placed.ir.ops[one[0]].lines[0] + 1
-        return Finding("fused", f"They are fused: one {placed.ir.ops[one[0]].name} at line {line} computes both")
+        return Finding(
+            "fused", f"They are fused: one {placed.ir.ops[one[0]].name} at line {line} computes both"
+        )
     found = fused_loop(case, placed)
     if found is None or _is_whole(case, placed, found):
         return None
@@ -85,19 +88,19 @@ def _unrelated(case: FusionCase) -> Finding | None:
     if not any(v[0] == producer for v in first.values[0]):
         shared = {v for line in first.values for v in line} & {v for line in second.values for v in line}
         if shared:
-            sentence = (
-                f"The {first.name} has no result: the two meet in a buffer, and fusion follows values of tensors"
-            )
+            sentence = f"The {first.name} has no result: the two meet in a buffer, and fusion follows values of tensors"
             return Finding("side-effects", sentence)
     if (way := _way(case, placed)) is not None:
         return _between(case, way)
     both = {n for n in around(placed, producer) if n in around(placed, consumer)}
     if path_between(placed, [consumer], [producer], both):
-        return Finding("reversed", f"It is the other way round: the {first.name} reads what the {second.name} computes")
+        return Finding(
+            "reversed", f"It is the other way round: the {first.name} reads what the {second.name} computes"
+        )
     if any(s.op == SIBLING for s in case.trace.step_records):
         return None
     reads = _listed(case, placed, {v[0] for v in second.values[0]} - {consumer})
-    uses = _listed(case, placed, readers(placed).get(producer, ()))
+    uses = _listed(case, placed, users_of(placed, producer))
     return Finding(
         "no-dependence",
         f"The {second.name} does not read the {first.name}, not even through other ops: it reads {reads}; {uses}"
@@ -169,10 +172,15 @@ def _taken(case: FusionCase) -> Finding | None:
         both = all(case.instances(placed, op) for op in (case.producer, case.consumer))
         way = _way(case, placed) if both else None
         if had is not None and both and way is None:
-            step, names = case.trace.step_records[index], [case.trace.op(o).name for o in (case.producer, case.consumer)]
+            step, names = (
+                case.trace.step_records[index],
+                [case.trace.op(o).name for o in (case.producer, case.consumer)],
+            )
             head = f"until step {index} ({step.op}) the {names[1]} read the {names[0]}"
             if names[1] in _PACKS and names[0] in _COPIES:
-                return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
+                return Finding(
+                    "folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it"
+                )
             return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
         had = way
     return None
@@ -209,8 +217,14 @@ def _why_empty(case: FusionCase, step: TraceStep, handle: str) -> Finding:
                     f" something else of the {name} before step {origin.index} looked for it"
                 )
                 return Finding("wrong-order", sentence, eraser.index)
-    sentence = f"Step {step.index} ({step.op}) is given an empty handle, and does nothing without an error: "
-    return Finding("empty-handle", sentence + why.sentence.removesuffix("."), why.step, "leaves it empty")
+    origin = empty_origins(case.trace, step)
+    at = origin[0].index if origin else why.step
+    missed = near_misses(case.history, origin[0]) if origin else None
+    reason = f"step {at} found nothing: {missed}" if missed else why.sentence.removesuffix(".")
+    sentence = (
+        f"Step {step.index} ({step.op}) is given an empty handle, and does nothing without an error: {reason}"
+    )
+    return Finding("empty-handle", sentence, at, "leaves it empty")
 
 
 def _order(case: FusionCase) -> Finding | None:
@@ -222,7 +236,9 @@ def _order(case: FusionCase) -> Finding | None:
             for loop in loops_around(placed, number)[:1]:
                 born = case.trace.op(placed.ids[loop] or "").born
                 if born >= 0 and not any(loop in around(placed, c) for c in consumers):
-                    sentence = f"The producer was tiled by itself, by step {born}, before step {step.index} fuses it"
+                    sentence = (
+                        f"The producer was tiled by itself, by step {born}, before step {step.index} fuses it"
+                    )
                     return Finding("wrong-order", sentence, born)
         container = {n for n, i in enumerate(placed.ids) if i in (case.payload_of(step, 1) or ())}
         inside = [c for c in consumers if container.intersection(around(placed, c))]
@@ -246,7 +262,9 @@ def _order(case: FusionCase) -> Finding | None:
 def _sizes(case: FusionCase) -> Finding | None:
     for step in _attempts(case, SIBLING):
         placed = case.before(step.index)
-        loops = [placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) or () if o in placed.ids]
+        loops = [
+            placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) or () if o in placed.ids
+        ]
         counts = [re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]) for n in loops]
         shown = [c[1] for c in counts if c]
         if step.status != "ok" and len({*shown}) > 1:
@@ -259,7 +277,9 @@ def _sizes(case: FusionCase) -> Finding | None:
             f"The tiles of the consumer, {result_type(case.last, found[2])}, cut the inner tiles {tile} of the"
             f" {case.last.ir.ops[found[1]].name}: each iteration of the {loop.name} computes the whole of it"
         )
-        return Finding("indivisible-sizes", sentence, case.trace.op(case.last.ids[found[0]] or "").born, "tiles")
+        return Finding(
+            "indivisible-sizes", sentence, case.trace.op(case.last.ids[found[0]] or "").born, "tiles"
+        )
     return None
 
 
@@ -299,7 +319,7 @@ def _elementwise(case: FusionCase) -> Finding | None:
             return Finding("named-ops", sentence, step.index, "leaves it")
         if ops and '"reduction"' in ops[0].shapes[0]:
             return Finding("reduction", f"{head} the producer is a reduction", step.index, "leaves it")
-        if two[0] and len(users := readers(placed).get(two[0][0], [])) > 1:
+        if two[0] and len(users := users_of(placed, two[0][0])) > 1:
             sentence = f"{head} the producer has {len(users)} users, {_listed(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")
     return None
@@ -336,11 +356,14 @@ def facts_of(case: FusionCase) -> Iterator[str]:
     placed = case.last
     for what, op in (("producer", case.producer), ("consumer", case.consumer)):
         for number in case.instances(placed, op)[:_MOST_NAMED]:
-            loops = [f"{placed.ir.ops[n].name} (line {placed.ir.ops[n].lines[0] + 1})" for n in loops_around(placed, number)]
+            loops = [
+                f"{placed.ir.ops[n].name} (line {placed.ir.ops[n].lines[0] + 1})"
+                for n in loops_around(placed, number)
+            ]
             where = f"in {', in '.join(loops)}" if loops else "in no loop"
             yield f"{what}: {placed.ir.ops[number].name} at line {placed.ir.ops[number].lines[0] + 1}, {where}"
     for number in case.instances(placed, case.producer)[:1]:
-        yield f"what the producer computes is read by {_listed(case, placed, readers(placed).get(number, ()))}"
+        yield f"what the producer computes is read by {_listed(case, placed, users_of(placed, number))}"
     if (way := _way(case, placed)) and way[2:]:
         yield f"between the two: {_listed(case, placed, way[1:-1])}"
 

@@ -7,6 +7,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lhkit.fusion.fusion_case import FusionCase
 from lhkit.fusion.fusion_causes import Finding, facts_of, find_cause, places_of
@@ -20,9 +21,10 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.repairs.repair_context import Candidate, distinct, unified_diff
-from lhkit.repairs.repair_trials import find_repairs, repair_of
+from lhkit.repairs.repair_trials import repair_of
 from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -33,7 +35,8 @@ _NO_STEPS = """module attributes {transform.with_named_sequence} {
 }
 """
 _TRIAL_LIMITS = Limits(seconds=20.0)
-_MOST_TRIALS = 24
+# Changes of the schedule, and second changes of one that did not suffice.
+_MOST_TRIALS, _MOST_SECOND = 24, 8
 
 
 @public
@@ -94,72 +97,90 @@ def why_not_fused(
     return dataclasses.replace(answer, repairs=Repairs(found), tried=search.tried)
 
 
+@dataclass(frozen=True)
+class _Applied:
+    """A schedule, its trace, and why the two are not fused in it; the change that gave it, if any."""
+
+    schedule: Schedule
+    trace: Trace
+    finding: Finding
+    change: Candidate | None = None
+
+
 class _Trials:
     """Applies changes of a schedule to copies of it and looks at the payloads."""
 
-    def __init__(self, case: FusionCase, asked: tuple[str, str], deadline: float, worker: Worker | None) -> None:
+    def __init__(
+        self, case: FusionCase, asked: tuple[str, str], deadline: float, worker: Worker | None
+    ) -> None:
         self._case, self._asked, self._deadline, self._worker = case, asked, deadline, worker
+        self._payload = provenance_of(case.trace).payload
         self.tried = 0
 
     def run(self, finding: Finding) -> Iterator[Repair]:
-        """Yield the repairs: changes with which the schedule applies and the two are fused."""
-        origin = self._case.trace.provenance
-        assert origin is not None
-        try:
-            script = read_script(origin.schedule, worker=self._worker)
-        except UsageError:  # the text is not read as it is parsed: an edit might change something else
-            return
-        changes = distinct(changes_for(self._case, finding, script))
+        """Yield the repairs; changes that do not suffice alone are combined with another where none does."""
+        origin = provenance_of(self._case.trace)
         titles: set[str] = set()
-        for change in changes[:_MOST_TRIALS]:
+        partly: list[_Applied] = []
+        for change, applied in self._apply_all(
+            _Applied(origin.schedule, self._case.trace, finding), _MOST_TRIALS
+        ):
+            if applied.finding.cause == "fused":
+                if change.title not in titles:
+                    titles.add(change.title)
+                    yield repair_of(change, origin.schedule.source, applied.trace)
+            elif applied.finding != finding:
+                partly.append(dataclasses.replace(applied, change=change))
+        for first in partly if not titles else ():
+            for second, applied in self._apply_all(first, _MOST_SECOND):
+                if applied.finding.cause == "fused" and first.change is not None:
+                    yield _joined(first.change, second, applied, origin.schedule)
+                    break
+
+    def _apply_all(self, start: _Applied, most: int) -> Iterator[tuple[Candidate, _Applied]]:
+        """Yield the changes for a schedule that load, each with what it gives."""
+        try:
+            script = read_script(start.schedule, worker=self._worker)
+            case = self._case_of(start.trace)
+        except UsageError:  # the text is not read as it is parsed, or the handle that was asked for is gone
+            return
+        for change in distinct(changes_for(case, start.finding, script))[:most] if case.payloads else ():
             if time.monotonic() > self._deadline:
                 return
-            repair = self._try(origin.payload, origin.schedule, change)
-            if repair is not None and repair.title not in titles:
-                titles.add(repair.title)
-                yield repair
+            self.tried += 1
+            try:
+                schedule, _ = parse_text(
+                    start.schedule, change.edited.text, worker=self._worker, limits=_TRIAL_LIMITS
+                )
+                trace = trace_schedule(self._payload, schedule, worker=self._worker, limits=_TRIAL_LIMITS)
+                finding = self._judge(trace)
+            except LhkitError:  # it does not load, or the handle that was asked for is gone
+                continue
+            if finding is not None:
+                yield change, _Applied(schedule, trace, finding)
 
-    def _try(self, payload: Payload, schedule: Schedule, change: Candidate) -> Repair | None:
-        self.tried += 1
-        traced = self._trace(payload, schedule, change.edited.text)
-        if traced is None:
-            return None
-        changed, trace = traced
-        if self._is_fused(trace):
-            return repair_of(change, schedule.source, trace)
-        if trace.outcome.status != "failed":
-            return None
-        # The change may leave a handle of a later step dead: mend that too.
-        for more in find_repairs(payload, changed, trace, limit=1, seconds=2.0, worker=self._worker):
-            again = self._trace(payload, changed, more.text)
-            if again is not None and self._is_fused(again[1]):
-                title = f"{change.title}; then {more.title[:1].lower()}{more.title[1:]}"
-                whole = repair_of(change, schedule.source, again[1])
-                diff = unified_diff(schedule.text, more.text, schedule.source)
-                return dataclasses.replace(whole, kind="several", title=title, text=more.text, diff=diff)
-        return None
+    def _judge(self, trace: Trace) -> Finding | None:
+        """Return why the two are not fused in a trace; "fused" counts only where the whole schedule applies."""
+        case = self._case_of(trace)
+        found = find_cause(case) if case.payloads else None
+        is_half = found is not None and found.cause == "fused" and trace.outcome.status != "ok"
+        return Finding("failed-before", "", trace.outcome.failed_step) if is_half else found
 
-    def _trace(self, payload: Payload, schedule: Schedule, text: str) -> tuple[Schedule, Trace] | None:
-        try:
-            changed, _ = parse_text(schedule, text, worker=self._worker, limits=_TRIAL_LIMITS)
-            return changed, trace_schedule(payload, changed, worker=self._worker, limits=_TRIAL_LIMITS)
-        except LhkitError:
-            return None
+    def _case_of(self, trace: Trace) -> FusionCase:
+        """Return the two in another trace of the same payload; ops of the payload as given keep their ids."""
+        old = self._case
+        pairs = zip((old.producer, old.consumer), self._asked, strict=True)
+        ids = [op if old.trace.op(op).born == -1 else find_op(trace, asked) for op, asked in pairs]
+        return FusionCase(trace, *ids)
 
-    def _is_fused(self, trace: Trace) -> bool:
-        if trace.outcome.status != "ok":
-            return False
-        try:
-            ids = [self._same(trace, op, asked) for op, asked in zip(self._ops, self._asked, strict=True)]
-        except UsageError:  # the handle is gone
-            return False
-        case = FusionCase(trace, *ids)
-        return bool(case.payloads) and find_cause(case).cause == "fused"
 
-    @property
-    def _ops(self) -> tuple[str, str]:
-        return self._case.producer, self._case.consumer
-
-    def _same(self, trace: Trace, op: str, asked: str) -> str:
-        """Return the id in another trace of the same payload; ops of the payload as given keep theirs."""
-        return op if self._case.trace.op(op).born == -1 else find_op(trace, asked)
+def _joined(first: Candidate, second: Candidate, applied: _Applied, schedule: Schedule) -> Repair:
+    one, two = (repair_of(c, schedule.source, applied.trace) for c in (first, second))
+    return dataclasses.replace(
+        two,
+        kind="several",
+        title=f"{one.title}; then {two.title[:1].lower()}{two.title[1:]}",
+        diff=unified_diff(schedule.text, two.text, schedule.source),
+        characters_changed=one.characters_changed + two.characters_changed,
+        doubt=one.doubt + two.doubt + 1,
+    )

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lhkit.fusion.fusion_case import FusionCase, around, loops_around, path_between, readers, result_type
-from lhkit.fusion.fusion_causes import FUSE, SIBLING, Finding
-from lhkit.model.explanation import RepairKind
+from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, readers, result_type
+from lhkit.fusion.fusion_causes import FUSE, Finding
 from lhkit.model.trace_record import TraceStep
 from lhkit.repairs.repair_context import ANY_OP, Candidate, RepairContext, candidate, edit_candidate, op_at
 from lhkit.repairs.repair_trials import candidates_for, contexts
-from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, is_terminator, names_in, put_before, symbol_name
+from lhkit.text.script import (
+    SEQUENCE,
+    Replacement,
+    Script,
+    fresh_name,
+    is_terminator,
+    names_in,
+    put_before,
+    symbol_name,
+)
 from lhkit.text.step_arguments import arguments_of, set_argument
 from lhkit.text.step_edits import move_step, remove_step
 from lhkit.traces.record.placed_ops import PlacedOps
@@ -57,8 +63,13 @@ def _moved(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candi
     number = script.number_of(culprit)
     for later in reversed([op for op in block[at + 1 :] if not is_terminator(op)]):
         title = f"Move {script.describe(culprit)} behind {script.describe(later)}"
-        yield from edit_candidate("order", title, partial(move_step, script, number, after=script.number_of(later)), 1)
-    yield from edit_candidate("order", f"Remove {script.describe(culprit)}", partial(remove_step, script, number), 3)
+        yield from edit_candidate(
+            "order", title, partial(move_step, script, number, after=script.number_of(later)), 1
+        )
+    for along in (False, True):
+        title = f"Remove {script.describe(culprit)}" + (" and what depends on it" if along else "")
+        edit = partial(remove_step, script, number, with_dependents=along)
+        yield from edit_candidate("order", title, edit, 3 + along)
 
 
 def _gated(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
@@ -70,7 +81,9 @@ def _gated(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candi
         return
     title = "Fold a transpose into a pack only where the pack is its single use"
     if op.name == _GATED:
-        yield from edit_candidate("gate", title, partial(set_argument, script, script.number_of(op), "single_use", ""))
+        yield from edit_candidate(
+            "gate", title, partial(set_argument, script, script.number_of(op), "single_use", "")
+        )
     inner = [o for region in op.regions for o in region.ops]
     if [o.name for o in inner if not is_terminator(o)] == [_FOLD]:
         target = op.operands[0].text
@@ -96,7 +109,9 @@ def _with_foralls(case: FusionCase, script: Script) -> Iterator[Candidate]:
         edits = [Replacement(op.start, op.end, line)]
         for definition, value in values[1:]:
             edits += [Replacement(use.start, use.end, loop) for use, _ in definition.uses_of(value)]
-        yield candidate("loop", f"Tile by scf.forall in {script.describe(op)}: other users read its result", script, edits)
+        yield candidate(
+            "loop", f"Tile by scf.forall in {script.describe(op)}: other users read its result", script, edits
+        )
 
 
 def _with_other_sizes(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
@@ -121,25 +136,39 @@ def _with_other_sizes(case: FusionCase, finding: Finding, script: Script) -> Ite
         for count in range(len(sizes) - 1, 0, -1):
             whole = "[" + ",".join([*sizes[:count], *[" 0"] * (len(sizes) - count)]) + "]"
             edit = partial(set_argument, script, script.number_of(op), "tile_sizes", whole)
-            yield from edit_candidate("sizes", f"Tile by {whole}: inner tiles stay whole", edit, len(sizes) - count)
+            yield from edit_candidate(
+                "sizes", f"Tile by {whole}: inner tiles stay whole", edit, len(sizes) - count
+            )
 
 
 def _others_first(case: FusionCase, context: RepairContext) -> Iterator[Candidate]:
-    """Yield changes that first fuse what else is between the two, or reads the producer, into the loop."""
+    """Yield changes that first fuse what is between the two into the loop, and hand results out of the loop.
+
+    Only a linalg.generic becomes a further result of an scf.forall, so others are generalized.
+    """
     container = next((h for h in context.live_in_sight() if h.value == context.op.operands[1].text), None)
     roots = context.roots_to_search()
     placed = case.before(context.step.index)
     between = [n for n in _between(case, placed) if not loops_around(placed, n)]
-    if container is None or not roots or not between:
+    if container is None or not roots:
         return
-    writer = _Writer(placed, names_in(context.script.text), roots[0].value, roots[0].type)
-    handles = [writer.pick(n) for n in between]
-    loop = container.value
-    for handle in handles:
-        loop = writer.fuse(handle, loop, container.type if loop == container.value else ANY_OP)
-    edits = [context.inserted("\n".join(writer.lines)), *context.renamed_uses(context.uses(container), loop)]
-    names = ", ".join(placed.ir.ops[n].name for n in between)
-    yield candidate("fusion", f"Fuse {names} first, which also reads the producer", context.script, edits, 1)
+    use = context.op.operands[0]
+    for generalizes in (False, True):
+        if not between and not generalizes:
+            continue
+        writer = _Writer(placed, names_in(context.script.text), roots[0].value, roots[0].type)
+        handles, loop, edits = [writer.pick(n) for n in between], container.value, []
+        if generalizes:
+            handles = [writer.generalize(h) for h in handles]
+            edits.append(Replacement(use.start, use.end, writer.generalize(use.text)))
+        for handle in handles:
+            loop = writer.fuse(handle, loop, container.type if loop == container.value else ANY_OP)
+        edits += context.renamed_uses(context.uses(container), loop) if between else []
+        names = ", ".join(placed.ir.ops[n].name for n in between)
+        title = f"Fuse {names} first" if between else "Generalize the producer"
+        title += ", generalized so that it can be a result of the loop" if generalizes else ""
+        edits.append(context.inserted("\n".join(writer.lines)))
+        yield candidate("fusion", title, context.script, edits, 1 + generalizes)
 
 
 def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
@@ -147,7 +176,9 @@ def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
     ends = [case.instances(placed, op) for op in (case.producer, case.consumer)]
     after = _reached(readers(placed), ends[0])
     found = [n for n in after - {*ends[0], *ends[1]} if path_between(placed, [n], ends[1], ends[0])]
-    return sorted((n for n in found if placed.ir.ops[n].name.startswith("linalg.") and n in after), reverse=True)
+    return sorted(
+        (n for n in found if placed.ir.ops[n].name.startswith("linalg.") and n in after), reverse=True
+    )
 
 
 def _reached(links: dict[int, list[int]], starts: Sequence[int]) -> set[int]:
@@ -192,6 +223,12 @@ class _Writer:
         self.lines.append(f"{each}:{len(same)} = transform.split_handle {found} : ({ANY_OP}) -> ({types})")
         return f"{each}#{same.index(number)}"
 
+    def generalize(self, handle: str) -> str:
+        """Write a step that makes a linalg.generic of an op; return its handle."""
+        generic = self.fresh("%generic")
+        self.lines.append(f"{generic} = transform.structured.generalize {handle} : ({ANY_OP}) -> {ANY_OP}")
+        return generic
+
     def tile(self, op: str, handle: str, sizes: str) -> str:
         """Write a step that tiles; return the loop."""
         tile, loop = self.fresh("%tile"), self.fresh("%loop")
@@ -211,8 +248,17 @@ class _Writer:
 
 def _written(case: FusionCase, script: Script) -> Iterator[Candidate]:
     """Yield changes that fuse the two by steps at the end of the schedule, one for each of upstream's ways."""
-    entry = next((op for op in script.steps if op.name == SEQUENCE and symbol_name(op.symbol) == case.trace.schedule.entry), None)
-    root = next((d for d in script.handles.definitions if d.is_argument and entry and d.op.start == entry.start), None)
+    entry = next(
+        (
+            op
+            for op in script.steps
+            if op.name == SEQUENCE and symbol_name(op.symbol) == case.trace.schedule.entry
+        ),
+        None,
+    )
+    root = next(
+        (d for d in script.handles.definitions if d.is_argument and entry and d.op.start == entry.start), None
+    )
     if entry is None or root is None:
         return
     ends = [op for region in entry.regions for op in region.ops if is_terminator(op)]
@@ -233,7 +279,9 @@ def _written(case: FusionCase, script: Script) -> Iterator[Candidate]:
         else:
             if loops:
                 name, loop = case.last.ir.ops[loops[0]].name, writer.fresh("%loop")
-                writer.lines.append(f'{loop} = transform.get_parent_op {consumer} {{op_name = "{name}"}} : ({ANY_OP}) -> {ANY_OP}')
+                writer.lines.append(
+                    f'{loop} = transform.get_parent_op {consumer} {{op_name = "{name}"}} : ({ANY_OP}) -> {ANY_OP}'
+                )
             else:
                 loop = writer.tile(_FORALL if way == "scf.forall" else _FOR, consumer, sizes)
             for other in others:
@@ -248,7 +296,7 @@ def _write_elementwise(writer: _Writer, handles: list[str]) -> None:
         f'{function} = transform.get_parent_op {handles[0]} {{op_name = "func.func"}} : ({ANY_OP}) -> {ANY_OP}'
     )
     for handle in handles:
-        writer.lines.append(f"{writer.fresh('%generic')} = transform.structured.generalize {handle} : ({ANY_OP}) -> {ANY_OP}")
+        writer.generalize(handle)
     writer.lines.append(
         f'{writer.fresh("%fused")} = transform.apply_registered_pass "{_ELEMENTWISE}" to {function} : ({ANY_OP}) -> {ANY_OP}'
     )
@@ -264,6 +312,10 @@ def _sizes_for(type_: str) -> str:
     extents = re.findall(r"(\?|\d+)x", type_.partition("<")[2])
     for at, extent in enumerate(extents):
         if extent != "1":
-            size = 8 if extent == "?" else next((s for s in (8, 4, 2) if int(extent) % s == 0 and int(extent) > s), 1)
+            size = (
+                8
+                if extent == "?"
+                else next((s for s in (8, 4, 2) if int(extent) % s == 0 and int(extent) > s), 1)
+            )
             return "[" + ", ".join(["0"] * at + [str(size)]) + "]"
     return "[1]"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
-from lhkit.model.showable import Described
 from lhkit.model.printable import counted
+from lhkit.model.showable import Described
 from lhkit.model.span import Span
 
 
