@@ -1,12 +1,12 @@
-"""Causes why two ops are not fused at the end of a trace, each found by a check; the first that fits is the answer.
+"""Causes why two ops are not fused at the end of a trace, each found by a check; the first that fits is it.
 
-To add a cause, write a check and list it in ``CHECKS``.
+To add a cause, write a check and list it in ``_CHECKS``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lhkit.fusion.fusion_case import (
@@ -14,36 +14,33 @@ from lhkit.fusion.fusion_case import (
     FusionCase,
     around,
     copies_outside,
-    function_of,
     fused_loop,
     loops_around,
     path_between,
     result_maps,
     result_type,
     users_of,
-)
+)  # fmt: skip
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
 from lhkit.repairs.repair_trials import empty_origins
 from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
-from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
 from lhkit.traces.warnings.zero_match import near_misses
 
 FUSE = "transform.structured.fuse_into_containing_op"
-SIBLING = "transform.loop.fuse_sibling"
-TILES = ("transform.structured.tile_using_", "transform.structured.fuse")
+_GREEDY, _SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
+_TILING = ("transform.structured.tile_using_", _GREEDY, _SIBLING)
 _TILED = ("linalg.", "tensor.pad")
 _PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
-_COPIES = ("linalg.transpose", "linalg.generic")
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A cause in words, with places and the step that is responsible for it."""
+    """A cause in words, with the step that is responsible and what it does."""
 
     cause: FusionCause
     sentence: str
@@ -56,55 +53,50 @@ def _fused(case: FusionCase) -> Finding | None:
     if any(copies_outside(case, placed)):
         return None
     consumers = case.instances(placed, case.consumer)
-    one = [n for n in case.instances(placed, case.producer) if n in consumers]
-    if one:
-        line = placed.ir.ops[one[0]].lines[0] + 1
-        return Finding(
-            "fused", f"They are fused: one {placed.ir.ops[one[0]].name} at line {line} computes both"
-        )
-    found = fused_loop(case, placed)
-    if found is None or _is_whole(case, placed, found):
+    for one in (n for n in case.instances(placed, case.producer) if n in consumers):
+        op = placed.ir.ops[one]
+        return Finding("fused", f"They are fused: the {op.name} at line {op.lines[0] + 1} computes both")
+    if (found := fused_loop(case, placed)) is None or _is_whole(case, found):
         return None
-    loop = placed.ir.ops[found[0]]
-    step = case.trace.op(placed.ids[found[0]] or "").born
-    where = f"in the {loop.name} at line {loop.lines[0] + 1} of the payload, which step {step} made"
-    return Finding("fused", f"They are fused: both are {where}", step, "makes the loop")
+    loop, step = placed.ir.ops[found[0]], case.born(placed, found[0])
+    where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload"
+    return Finding(
+        "fused", f"They are fused: both are in {where}, which step {step} made", step, "makes the loop"
+    )
 
 
-def _is_whole(case: FusionCase, placed: PlacedOps, found: tuple[int, int, int]) -> bool:
+def _is_whole(case: FusionCase, found: tuple[int, int, int]) -> bool:
     """Return whether each iteration computes the whole producer because no tile of it can be computed."""
-    _, producer, consumer = found
-    if result_type(placed, consumer) == result_type(case.first, case.number(case.consumer)):
-        return False
-    is_same = result_type(placed, producer) == result_type(case.first, case.number(case.producer))
-    return is_same and (_odd_map(case) is not None or placed.ir.ops[producer].name in _PACKS)
+    types = [result_type(case.last, n) for n in found[1:]]
+    whole = [result_type(case.first, case.first.ids.index(op)) for op in (case.producer, case.consumer)]
+    is_odd = _mapped(case) is not None or case.trace.op(case.producer).name in _PACKS
+    return is_odd and types[0] == whole[0] and types[1] != whole[1]
 
 
 def _unrelated(case: FusionCase) -> Finding | None:
-    placed, producer, consumer = case.first, case.number(case.producer), case.number(case.consumer)
-    first, second = (placed.ir.ops[n] for n in (producer, consumer))
-    if function_of(placed, producer) != function_of(placed, consumer):
+    placed = case.first
+    numbers = [placed.ids.index(op) for op in (case.producer, case.consumer)]
+    first, second = (placed.ir.ops[n] for n in numbers)
+    functions = [[n for n in around(placed, at) if placed.ir.ops[n].name == "func.func"] for at in numbers]
+    if functions[0] != functions[1]:
         return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
-    if not any(v[0] == producer for v in first.values[0]):
-        shared = {v for line in first.values for v in line} & {v for line in second.values for v in line}
-        if shared:
-            sentence = f"The {first.name} has no result: the two meet in a buffer, and fusion follows values of tensors"
-            return Finding("side-effects", sentence)
+    values = [{v for line in op.values for v in line} for op in (first, second)]
+    if not any(v[0] == numbers[0] for v in first.values[0]) and values[0] & values[1]:
+        why = "the two meet in a buffer, and fusion follows values of tensors"
+        return Finding("side-effects", f"The {first.name} has no result: {why}")
     if (way := _way(case, placed)) is not None:
-        return _between(case, way)
-    both = {n for n in around(placed, producer) if n in around(placed, consumer)}
-    if path_between(placed, [consumer], [producer], both):
-        return Finding(
-            "reversed", f"It is the other way round: the {first.name} reads what the {second.name} computes"
-        )
-    if any(s.op == SIBLING for s in case.trace.step_records):
+        return _barrier(case, way)
+    both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
+    if path_between(placed, numbers[1:], numbers[:1], both):
+        return Finding("reversed", f"It is the other way round: the {first.name} reads from the {second.name}")
+    if any(s.op == _SIBLING for s in case.trace.step_records):
         return None
-    reads = _listed(case, placed, {v[0] for v in second.values[0]} - {consumer})
-    uses = _listed(case, placed, users_of(placed, producer))
+    sources = {v[0] for v in second.values[0]} - {numbers[1]}
     return Finding(
         "no-dependence",
-        f"The {second.name} does not read the {first.name}, not even through other ops: it reads {reads}; {uses}"
-        f" reads the {first.name}",
+        f"The {second.name} does not read the {first.name}, not even through other ops: it reads"
+        f" {_listed(case, placed, sources)}, and the {first.name} is read by"
+        f" {_listed(case, placed, users_of(placed, numbers[0]))}",
     )
 
 
@@ -115,45 +107,34 @@ def _way(case: FusionCase, placed: PlacedOps) -> list[int] | None:
     return path_between(placed, producers, consumers, both)
 
 
-def _between(case: FusionCase, way: list[int]) -> Finding | None:
+def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
     """Return what on the way from producer to consumer no fusion passes."""
     for number in way:
-        op = case.first.ir.ops[number]
-        words = _listed(case, case.first, [number])
-        if op.name in LOOPS:
-            sentence = f"The {words} is between the two: a value goes into it, or out of it, once and not per iteration"
-            return Finding("outside-the-loop", sentence)
-        if op.name.split(".")[-1] == "call":
+        name, words = case.first.ir.ops[number].name, _listed(case, case.first, [number])
+        if name in LOOPS:
+            why = "a value goes into it, or out of it, once and not per iteration"
+            return Finding("outside-the-loop", f"The {words} is between the two: {why}")
+        if name.split(".")[-1] == "call":
             return Finding("side-effects", f"The {words} is between the two, and what it does is not known")
-        if not op.name.startswith(_TILED) and not _attempts(case):
+        if not name.startswith(_TILED) and not _attempts(case):
             what = "is between the two" if number in way[1:-1] else "is one of the two"
             return Finding("not-tileable", f"The {words} {what}, and no step can compute a tile of it")
     return None
 
 
-def _odd_map(case: FusionCase) -> str | None:
-    for dims, results in result_maps(case.first, case.number(case.producer)):
-        odd = [r for r in results if r not in dims]
-        if odd or len({*results}) < len(results):
-            return f"({', '.join(results)})"
+def _mapped(case: FusionCase) -> Finding | None:
+    for dims, results in result_maps(case.first, case.first.ids.index(case.producer)):
+        if any(r not in dims for r in results) or len({*results}) < len(results):
+            head = f"The {case.trace.op(case.producer).name} writes its result at ({', '.join(results)})"
+            why = "no permutation of its loops: no tile of the loops gives a tile of the result"
+            return Finding("map", f"{head}, {why}")
     return None
 
 
-def _mapped(case: FusionCase) -> Finding | None:
-    if (odd := _odd_map(case)) is None:
-        return None
-    name = case.trace.op(case.producer).name
-    return Finding(
-        "map",
-        f"The {name} writes its result at {odd}, which is no permutation of its loops: no tile of its loops gives"
-        " a tile of the result",
-    )
-
-
-def _attempts(case: FusionCase, op: str = FUSE) -> list[TraceStep]:
-    """Return the steps that were to fuse the producer, or others of a kind, in order."""
-    steps = [s for s in case.trace.step_records if s.op == op and s.status != "not-run"]
-    return [s for s in steps if op != FUSE or case.holds(s, 0, case.producer)]
+def _attempts(case: FusionCase) -> list[TraceStep]:
+    """Return the steps that were to fuse the producer, in order."""
+    fusions = [s for s in case.trace.step_records if s.op == FUSE and s.status != "not-run"]
+    return [s for s in fusions if case.holds(s, case.producer)]
 
 
 def _dead(case: FusionCase) -> Finding | None:
@@ -167,220 +148,220 @@ def _dead(case: FusionCase) -> Finding | None:
 
 def _taken(case: FusionCase) -> Finding | None:
     """Return the step after which the consumer no longer reads the producer."""
-    had: list[int] | None = None
-    for index, placed in case.payloads:
-        both = all(case.instances(placed, op) for op in (case.producer, case.consumer))
-        way = _way(case, placed) if both else None
-        if had is not None and both and way is None:
-            step, names = (
-                case.trace.step_records[index],
-                [case.trace.op(o).name for o in (case.producer, case.consumer)],
-            )
-            head = f"until step {index} ({step.op}) the {names[1]} read the {names[0]}"
-            if names[1] in _PACKS and names[0] in _COPIES:
-                return Finding(
-                    "folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it"
-                )
-            return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
-        had = way
-    return None
+    low, high = 0, len(case.steps) - 1
+    if _way(case, case.last) is not None or _way(case, case.first) is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _way(case, case.after(case.steps[middle])) is None else (middle, high)
+    index = case.steps[high]
+    kept = case.after(case.steps[low])
+    if fused_loop(case, kept) and not any(copies_outside(case, kept)):
+        return Finding(
+            "fused", f"They were fused until step {index}, which made one of them", index, "simplifies"
+        )
+    names = [case.trace.op(o).name for o in (case.producer, case.consumer)]
+    head = f"until step {index} ({case.trace.step_records[index].op}) the {names[1]} read the {names[0]}"
+    if names[1] in _PACKS and names[0] in ("linalg.transpose", "linalg.generic"):
+        return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
+    return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
 
 
 def _empty(case: FusionCase) -> Finding | None:
-    trace = case.trace
-    for step in trace.step_records:
-        if not step.op.startswith((*TILES, SIBLING)) or step.status == "not-run":
-            continue
-        states = states_before(trace, step.index)
+    steps = [s for s in case.trace.step_records if s.op.startswith(_TILING) and s.status != "not-run"]
+    for step in steps:
         for position, operand in enumerate(step.operands):
-            state = states.get(operand.handle)
-            is_producer = step.op == FUSE and position == 0
-            done = [s for s in trace.step_records if s.op == step.op and s.status == "ok"]
-            wanted = case.producer if is_producer else case.consumer
-            if state is None or state.state != "empty" or any(case.holds(s, 0, wanted) for s in done):
-                continue
-            return _why_empty(case, step, operand.handle)
+            state = case.given.get((step.index, operand.handle))
+            wanted = case.producer if step.op == FUSE and position == 0 else case.consumer
+            is_done = any(s.op == step.op and s.status == "ok" and case.holds(s, wanted) for s in steps)
+            is_empty = state is not None and state.state == "empty" and not is_done
+            if is_empty and (found := _why_empty(case, step, operand.handle)) is not None:
+                return found
     return None
 
 
-def _why_empty(case: FusionCase, step: TraceStep, handle: str) -> Finding:
+def _why_empty(case: FusionCase, step: TraceStep, handle: str) -> Finding | None:
+    head, steps = f"Step {step.index} ({step.op}) is given an empty handle", case.trace.step_records
     why = explain(case.trace, handle)
+    at, reason = why.step, why.sentence.removesuffix(".")
+    relevant = step.index == case.trace.outcome.failed_step
     for origin in empty_origins(case.trace, step):
         text = case.history.texts.get(origin.source.file) if origin.source else None
         asked = text.matched_names(origin.source) if text and origin.source else None
-        for eraser in reversed(case.trace.step_records[: origin.index]):
-            lost = [o for o in eraser.payload_delta.erased if any(o in kin for kin in case.kin.values())]
-            if asked and (gone := next((o for o in lost if case.trace.op(o).name in asked[0]), None)):
-                name = case.trace.op(gone).name
-                sentence = (
-                    f"Step {step.index} ({step.op}) is given an empty handle: step {eraser.index} ({eraser.op}) made"
-                    f" something else of the {name} before step {origin.index} looked for it"
-                )
+        for eraser in reversed(steps[: origin.index]):
+            lost = {o for o in eraser.payload_delta.erased if any(o in kin for kin in case.kin.values())}
+            if asked and (names := {case.trace.op(o).name for o in lost}.intersection(asked[0])):
+                why_gone = f"step {eraser.index} ({eraser.op}) made something else of the {min(names)}"
+                sentence = f"{head}: {why_gone} before step {origin.index} looked for it"
                 return Finding("wrong-order", sentence, eraser.index)
-    origin = empty_origins(case.trace, step)
-    at = origin[0].index if origin else why.step
-    missed = near_misses(case.history, origin[0]) if origin else None
-    reason = f"step {at} found nothing: {missed}" if missed else why.sentence.removesuffix(".")
-    sentence = (
-        f"Step {step.index} ({step.op}) is given an empty handle, and does nothing without an error: {reason}"
-    )
+        at, reason = origin.index, near_misses(case.history, origin) or reason
+        relevant |= any(case.trace.op(o).name in reason for o in case.kin)
+    if not relevant:
+        return None
+    sentence = f"{head}, and does nothing without an error; step {at}: {reason.removesuffix('?')}"
     return Finding("empty-handle", sentence, at, "leaves it empty")
 
 
 def _order(case: FusionCase) -> Finding | None:
     for step in _attempts(case):
         placed = case.before(step.index)
-        producers = [placed.ids.index(i) for i in case.payload_of(step, 0) or () if i in placed.ids]
+        producers = [placed.ids.index(i) for i in case.payload_of(step, 0) if i in placed.ids]
         consumers = case.instances(placed, case.consumer)
-        for number in producers:
-            for loop in loops_around(placed, number)[:1]:
-                born = case.trace.op(placed.ids[loop] or "").born
-                if born >= 0 and not any(loop in around(placed, c) for c in consumers):
-                    sentence = (
-                        f"The producer was tiled by itself, by step {born}, before step {step.index} fuses it"
-                    )
-                    return Finding("wrong-order", sentence, born)
-        container = {n for n, i in enumerate(placed.ids) if i in (case.payload_of(step, 1) or ())}
-        inside = [c for c in consumers if container.intersection(around(placed, c))]
+        for loop in (n for p in producers for n in loops_around(placed, p)[:1]):
+            born = case.born(placed, loop)
+            if born >= 0 and not any(loop in around(placed, c) for c in consumers):
+                sentence = (
+                    f"The producer was tiled by itself, by step {born}, before step {step.index} fuses it"
+                )
+                return Finding("wrong-order", sentence, born)
+        head, container = f"Step {step.index} ({step.op}) fuses the producer", case.payload_of(step, 1)
+        held = {n for n in range(len(placed.ids)) if any(placed.ids[a] in container for a in around(placed, n))}
+        inside = [c for c in consumers if c in held]
         if container and not inside:
-            tiled = any(loops_around(placed, c) for c in consumers)
-            why = "is in another loop" if tiled else "is not tiled yet"
-            sentence = f"Step {step.index} ({step.op}) fuses the producer into a loop without the consumer, which {why}"
+            sentence = f"{head} into a loop that the consumer is not in; the consumer is not in a loop yet"
+            if any(loops_around(placed, c) for c in consumers):
+                sentence = f"{head} into a loop that the consumer is not in; that is in another loop"
             return Finding("wrong-order", sentence, step.index)
         way = path_between(placed, producers, inside) or []
-        outside = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED)]
-        outside = [n for n in outside if container.isdisjoint(around(placed, n))]
-        if step.status != "ok" and outside:
+        between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED) and n not in held]
+        if step.status != "ok" and between:
             sentence = (
-                f"Step {step.index} ({step.op}) fuses the producer too early: {_listed(case, placed, outside)} between"
-                " the two is not in the loop yet"
+                f"{head} too early: {_listed(case, placed, between)} between the two is not in the loop yet"
             )
             return Finding("wrong-order", sentence, step.index)
     return None
 
 
 def _sizes(case: FusionCase) -> Finding | None:
-    for step in _attempts(case, SIBLING):
+    for step in (s for s in case.trace.step_records if s.op == _SIBLING and s.status not in ("ok", "not-run")):
         placed = case.before(step.index)
-        loops = [
-            placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) or () if o in placed.ids
-        ]
-        counts = [re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]) for n in loops]
-        shown = [c[1] for c in counts if c]
-        if step.status != "ok" and len({*shown}) > 1:
-            sentence = f"Step {step.index} ({step.op}) is given loops of {' and '.join(shown)} iterations"
+        loops = [placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) if o in placed.ids]
+        counts = {c[1] for n in loops if (c := re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]))}
+        if len(counts) > 1:
+            sentence = (
+                f"Step {step.index} ({step.op}) is given loops of {' and '.join(sorted(counts))} iterations"
+            )
             return Finding("indivisible-sizes", f"{sentence}, which cannot be one loop", step.index)
     found = fused_loop(case, case.last)
-    if found and _is_whole(case, case.last, found) and (tile := _inner_tiles(case.last, found[1])):
-        loop = case.last.ir.ops[found[0]]
+    inner = re.search(r"inner_tiles = (\[.*?\])", case.last.ir.ops[found[1]].shapes[0]) if found else None
+    if found and inner and _is_whole(case, found):
         sentence = (
-            f"The tiles of the consumer, {result_type(case.last, found[2])}, cut the inner tiles {tile} of the"
-            f" {case.last.ir.ops[found[1]].name}: each iteration of the {loop.name} computes the whole of it"
+            f"The consumer's tile, {result_type(case.last, found[2])}, cuts the inner tiles {inner[1]} of the"
+            f" {case.trace.op(case.producer).name}: each iteration computes the whole of it"
+        )
+        return Finding("indivisible-sizes", sentence, case.born(case.last, found[0]), "tiles")
+    return None
+
+
+def _several(case: FusionCase) -> Finding | None:
+    at = case.trace.outcome.failed_step
+    if case.trace.outcome.status == "crashed" and at in [s.index for s in _attempts(case)]:
+        used = _listed(case, case.last, users_of(case.last, case.instances(case.last, case.producer)[0]))
+        why = "into an scf.for, no linalg.generic can be fused that has other users"
+        return Finding("several-uses", f"Step {at} aborts the compiler: {why}; {used} read it", at, "aborts")
+    found = fused_loop(case, case.last)
+    for copy, users in copies_outside(case, case.last) if found else ():
+        sentence = (
+            f"The {case.last.ir.ops[copy].name} is computed in the loop and once more outside of it, for"
+            f" {_listed(case, case.last, users)}"
         )
         return Finding(
-            "indivisible-sizes", sentence, case.trace.op(case.last.ids[found[0]] or "").born, "tiles"
+            "several-uses", sentence, case.born(case.last, found[0] if found else 0), "makes the loop"
         )
     return None
 
 
-def _inner_tiles(placed: PlacedOps, number: int) -> str | None:
-    found = re.search(r"inner_tiles = (\[.*?\])", placed.ir.ops[number].shapes[0])
-    return found[1] if found else None
-
-
-def _several(case: FusionCase) -> Finding | None:
-    found = fused_loop(case, case.last)
-    outside = list(copies_outside(case, case.last))
-    if not found or not outside:
-        return None
-    copy, others = outside[0]
-    name = case.last.ir.ops[copy].name
-    return Finding(
-        "several-uses",
-        f"The {name} is computed in the loop and once more outside of it, since"
-        f" {_listed(case, case.last, others)} reads the whole of it",
-        case.trace.op(case.last.ids[found[0]] or "").born,
-        "makes the loop",
-    )
-
-
 def _elementwise(case: FusionCase) -> Finding | None:
+    tiled = [s for s in case.trace.step_records if s.op.startswith((*_TILING, FUSE))]
+    if any(case.holds(s, op) for s in tiled for op in case.kin):
+        return None
     for step in case.trace.step_records:
-        text = case.history.texts.get(step.source.file) if step.source else None
+        text = case.history.texts.get(step.source.file) if step.source and step.status == "ok" else None
         line = text.text.splitlines()[step.source.line - 1] if text and step.source else ""
-        if "linalg-fuse-elementwise-ops" not in line or step.status != "ok":
+        if "linalg-fuse-elementwise-ops" not in line:
             continue
-        placed = case.before(step.index)
-        two = [case.instances(placed, op) for op in (case.producer, case.consumer)]
-        ops = [placed.ir.ops[numbers[0]] for numbers in two if numbers]
-        head = f"Step {step.index} ({step.op}) fuses elementwise ops:"
-        if named := [op.name for op in ops if op.name != "linalg.generic"]:
+        placed, head = case.before(step.index), f"Step {step.index} fuses elementwise ops:"
+        two = [n for op in (case.producer, case.consumer) for n in case.instances(placed, op)[:1]]
+        if named := [placed.ir.ops[n].name for n in two if placed.ir.ops[n].name != "linalg.generic"]:
             sentence = f"{head} {' and '.join(named)} would have to be linalg.generic"
             return Finding("named-ops", sentence, step.index, "leaves it")
-        if ops and '"reduction"' in ops[0].shapes[0]:
+        if '"reduction"' in placed.ir.ops[two[0]].shapes[0]:
             return Finding("reduction", f"{head} the producer is a reduction", step.index, "leaves it")
-        if two[0] and len(users := users_of(placed, two[0][0])) > 1:
+        if len(users := users_of(placed, two[0])) > 1:
             sentence = f"{head} the producer has {len(users)} users, {_listed(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")
     return None
 
 
+def _lost(case: FusionCase) -> Finding | None:
+    """Return the step after which nothing can be traced to one of the two."""
+    for op in (case.producer, case.consumer):
+        died = [case.trace.op(each).died for each in case.kin[op]]
+        if case.trace.outcome.status == "ok" and died and None not in died:
+            step = max(d for d in died if d is not None)
+            what = f"replaced the {case.trace.op(op).name} by ops that may not be traced to it"
+            return Finding(
+                "unknown", f"Step {step} {what}; until then the two were not fused", step, "replaces it"
+            )
+    return None
+
+
 def _not_asked(case: FusionCase) -> Finding | None:
-    failure = failure_of(case.trace)
-    if failure is not None and not any(s.status == "ok" for s in _attempts(case)):
-        at = case.trace.outcome.failed_step
-        ran = at is not None and at in [s.index for s in _attempts(case)]
-        return None if ran else Finding("failed-before", f"The schedule fails: {failure.message}", at, "fails")
-    greedy = [s for s in case.trace.step_records if s.op.startswith(TILES[1]) and s.op != FUSE]
-    if _attempts(case) or any(case.holds(s, 0, case.consumer) for s in greedy):
+    failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
+    if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
+        return Finding("failed-before", f"The schedule fails: {failure.message}", at, "fails")
+    greedy = [s for s in case.trace.step_records if s.op == _GREEDY and case.holds(s, case.consumer)]
+    if attempts or greedy:
         return None
     name, consumer = (case.trace.op(o).name for o in (case.producer, case.consumer))
-    tiled = any(loops_around(case.last, c) for c in case.instances(case.last, case.consumer))
-    also = "" if tiled else f", and none tiles the {consumer}"
-    return Finding("not-asked", f"No step fuses the {name}{also}")
+    loops = [loops_around(case.last, p)[-1:] for p in case.instances(case.last, case.producer)]
+    born = min((case.born(case.last, n) for each in loops for n in each), default=-1)
+    if all(loops) and born >= 0:
+        sentence = (
+            f"The {name} is in a loop that step {born} made, and no step fuses it into one of the {consumer}"
+        )
+        return Finding("wrong-order", sentence, born)
+    is_tiled = any(loops_around(case.last, c) for c in case.instances(case.last, case.consumer))
+    return Finding(
+        "not-asked", f"No step fuses the {name}" + ("" if is_tiled else f", and none tiles the {consumer}")
+    )
 
 
-CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _several, _elementwise, _not_asked,
+_CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
+    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _several, _lost, _elementwise,
+    _not_asked,
 )  # fmt: skip
 
 
 def find_cause(case: FusionCase) -> Finding:
     """Return the first cause that fits; ``unknown`` where none does."""
-    found = next((finding for check in CHECKS if (finding := check(case)) is not None), None)
-    return found or Finding("unknown", "None of the known causes fits; what is known of the two follows")
+    found = next((finding for check in _CHECKS if (finding := check(case)) is not None), None)
+    return found or Finding("unknown", "None of the known causes fits")
 
 
 def facts_of(case: FusionCase) -> Iterator[str]:
-    """Yield what is known of the two at the end: copies and the loops around them, readers, ops between."""
-    placed = case.last
+    """Yield what is known of the two at the end: copies and the loops around them, users, ops between."""
+    placed, ops = case.last, case.last.ir.ops
     for what, op in (("producer", case.producer), ("consumer", case.consumer)):
         for number in case.instances(placed, op)[:_MOST_NAMED]:
-            loops = [
-                f"{placed.ir.ops[n].name} (line {placed.ir.ops[n].lines[0] + 1})"
-                for n in loops_around(placed, number)
-            ]
-            where = f"in {', in '.join(loops)}" if loops else "in no loop"
-            yield f"{what}: {placed.ir.ops[number].name} at line {placed.ir.ops[number].lines[0] + 1}, {where}"
-    for number in case.instances(placed, case.producer)[:1]:
-        yield f"what the producer computes is read by {_listed(case, placed, users_of(placed, number))}"
+            loops = [f"{ops[n].name} (line {ops[n].lines[0] + 1})" for n in loops_around(placed, number)]
+            where = f"in {', in '.join(loops) or 'no loop'}"
+            used = f", read by {_listed(case, placed, users_of(placed, number))}" if op == case.producer else ""
+            yield f"{what}: {ops[number].name} at line {ops[number].lines[0] + 1}, {where}{used}"
     if (way := _way(case, placed)) and way[2:]:
         yield f"between the two: {_listed(case, placed, way[1:-1])}"
 
 
 def places_of(case: FusionCase, finding: Finding) -> tuple[Diagnostic, ...]:
     """Return the places of producer, consumer and responsible step."""
-    ops = (("the producer", case.producer), ("the consumer", case.consumer))
-    spans = [(what, case.trace.op(o)) for what, o in ops]
-    places = [Diagnostic("note", f"{what}, {op.name}", op.source) for what, op in spans if op.source]
+    ops = (("producer", case.trace.op(case.producer)), ("consumer", case.trace.op(case.consumer)))
+    places = [Diagnostic("note", f"the {what}, {op.name}", op.source) for what, op in ops if op.source]
+    severity = "note" if finding.cause == "fused" else "error"
     if finding.step is not None and finding.step >= 0:
-        places.append(at_step(case.trace.step_records[finding.step], finding.does, "error"))
+        places.append(at_step(case.trace.step_records[finding.step], finding.does, severity))
     return tuple(places)
 
 
-def _listed(case: FusionCase, placed: PlacedOps, numbers: object) -> str:
-    found = []
-    for number in list(numbers)[:_MOST_NAMED]:  # type: ignore[call-overload]
-        identity = placed.ids[number]
-        found.append(op_in_words(case.trace, identity) if identity else placed.ir.ops[number].name)
-    return ", ".join(dict.fromkeys(found)) or "nothing"
+def _listed(case: FusionCase, placed: PlacedOps, numbers: Iterable[int]) -> str:
+    ids = [(placed.ids[n], placed.ir.ops[n].name) for n in list(numbers)[:_MOST_NAMED]]
+    return ", ".join(dict.fromkeys(op_in_words(case.trace, i) if i else name for i, name in ids)) or "nothing"

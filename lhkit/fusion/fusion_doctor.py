@@ -9,13 +9,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lhkit.fusion.fusion_case import FusionCase
+from lhkit.fusion.fusion_case import FusionCase, find_op
 from lhkit.fusion.fusion_causes import Finding, facts_of, find_cause, places_of
-from lhkit.fusion.fusion_repairs import changes_for
-from lhkit.fusion.named_ops import find_op
+from lhkit.fusion.fusion_repairs import LAST_RESORT, changes_for
 from lhkit.load.loader import as_payload, load_schedule, parse_text
 from lhkit.load.verified_edits import read_script
-from lhkit.model.errors import LhkitError, UsageError, public, usage_error
+from lhkit.model.errors import LhkitError, public, usage_error
 from lhkit.model.explanation import FusionAnswer, Repair, Repairs
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -24,7 +23,6 @@ from lhkit.repairs.repair_context import Candidate, distinct, unified_diff
 from lhkit.repairs.repair_trials import repair_of
 from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -35,7 +33,7 @@ _NO_STEPS = """module attributes {transform.with_named_sequence} {
 }
 """
 _TRIAL_LIMITS = Limits(seconds=20.0)
-# Changes of the schedule, and second changes of one that did not suffice.
+# Changes of the schedule, and second changes of one that does not suffice.
 _MOST_TRIALS, _MOST_SECOND = 24, 8
 
 
@@ -52,14 +50,14 @@ def why_not_fused(
     """Return why two ops are not fused: cause, responsible step, and repairs that were tried.
 
     Two ops are fused if they share the innermost loop that a step made around one of them, or have become one
-    op, and nothing outside reads another copy of the producer.
+    op, and nothing outside reads another copy of the producer (``tensor.dim`` does not count).
 
     Args:
-        trace: The trace of a schedule; or a payload, loaded or a path: then the repairs are schedules that fuse
+        trace: The trace of a schedule; or a payload, loaded or a path: the repairs are then schedules that fuse
             the two.
         producer: The op whose result the other reads, by name (``linalg.matmul``; ``linalg.generic#1`` of
-            several, from 0), line of the payload (``12``), handle of the schedule (``%sum``), value of the payload
-            (``%product``), or an attribute that it alone has (``{tag}``).
+            several, from 0), line of the payload (``12``), handle of the schedule (``%sum``), value of the
+            payload (``%product``), or an attribute that it alone has (``{tag}``).
         consumer: The op that reads it, likewise.
         limit: How many repairs to return at most; 0 tries none, which takes milliseconds.
         seconds: How long to look for repairs.
@@ -72,12 +70,12 @@ def why_not_fused(
         UsageError: A name means no op or several; the message lists the candidates.
     """
     if not isinstance(trace, Trace):
-        payload = as_payload(trace, worker)
-        trace = trace_schedule(payload, load_schedule(_NO_STEPS, worker=worker), worker=worker)
+        schedule = load_schedule(_NO_STEPS, worker=worker)
+        trace = trace_schedule(as_payload(trace, worker), schedule, worker=worker)
     case = FusionCase(trace, find_op(trace, producer), find_op(trace, consumer))
     if case.producer == case.consumer:
         raise usage_error(f"{producer!r} and {consumer!r} mean the same op", "Name two.")
-    if not case.payloads:
+    if not case.steps:
         raise usage_error("the trace has no payload with both ops", "Name ops that exist at the same time.")
     finding = find_cause(case)
     answer = FusionAnswer(
@@ -92,9 +90,10 @@ def why_not_fused(
     )
     if limit < 1 or trace.provenance is None or finding.cause == "fused":
         return answer
-    search = _Trials(case, (producer, consumer), time.monotonic() + seconds, worker)
-    found = tuple(itertools.islice(search.run(finding), limit))
-    return dataclasses.replace(answer, repairs=Repairs(found), tried=search.tried)
+    first = _Applied(trace.provenance.schedule, trace, finding)
+    search = _Trials(trace.provenance.payload, case, (producer, consumer), time.monotonic() + seconds, worker)
+    found = Repairs(tuple(itertools.islice(search.run(first), limit)))
+    return dataclasses.replace(answer, repairs=found, tried=search.tried)
 
 
 @dataclass(frozen=True)
@@ -107,80 +106,73 @@ class _Applied:
     change: Candidate | None = None
 
 
+@dataclass
 class _Trials:
     """Applies changes of a schedule to copies of it and looks at the payloads."""
 
-    def __init__(
-        self, case: FusionCase, asked: tuple[str, str], deadline: float, worker: Worker | None
-    ) -> None:
-        self._case, self._asked, self._deadline, self._worker = case, asked, deadline, worker
-        self._payload = provenance_of(case.trace).payload
-        self.tried = 0
+    payload: Payload
+    case: FusionCase
+    asked: tuple[str, str]
+    deadline: float
+    worker: Worker | None
+    tried: int = 0
 
-    def run(self, finding: Finding) -> Iterator[Repair]:
-        """Yield the repairs; changes that do not suffice alone are combined with another where none does."""
-        origin = provenance_of(self._case.trace)
-        titles: set[str] = set()
-        partly: list[_Applied] = []
-        for change, applied in self._apply_all(
-            _Applied(origin.schedule, self._case.trace, finding), _MOST_TRIALS
-        ):
-            if applied.finding.cause == "fused":
-                if change.title not in titles:
-                    titles.add(change.title)
-                    yield repair_of(change, origin.schedule.source, applied.trace)
-            elif applied.finding != finding:
-                partly.append(dataclasses.replace(applied, change=change))
-        for first in partly if not titles else ():
-            for second, applied in self._apply_all(first, _MOST_SECOND):
-                if applied.finding.cause == "fused" and first.change is not None:
-                    yield _joined(first.change, second, applied, origin.schedule)
-                    break
-
-    def _apply_all(self, start: _Applied, most: int) -> Iterator[tuple[Candidate, _Applied]]:
-        """Yield the changes for a schedule that load, each with what it gives."""
-        try:
-            script = read_script(start.schedule, worker=self._worker)
-            case = self._case_of(start.trace)
-        except UsageError:  # the text is not read as it is parsed, or the handle that was asked for is gone
-            return
-        for change in distinct(changes_for(case, start.finding, script))[:most] if case.payloads else ():
-            if time.monotonic() > self._deadline:
+    def run(self, start: _Applied) -> Iterator[Repair]:
+        """Yield the repairs: single changes, else pairs, else those that take steps away."""
+        changes = self._changes(start)
+        source = start.schedule.source
+        for is_last in (False, True):
+            partly: list[_Applied] = []
+            found = False
+            for applied in self._apply(start, [c for c in changes if (c.doubt >= LAST_RESORT) == is_last]):
+                if applied.finding.cause == "fused" and applied.change is not None:
+                    found = True
+                    yield repair_of(applied.change, source, applied.trace)
+                elif applied.finding != start.finding:
+                    partly.append(applied)
+            for first in partly if not found else ():
+                seconds = self._apply(first, self._changes(first)[:_MOST_SECOND])
+                second = next((s for s in seconds if s.finding.cause == "fused"), None)
+                if first.change is not None and second is not None and second.change is not None:
+                    found = True
+                    yield _joined(first.change, second.change, second.trace, start.schedule)
+            if found:
                 return
-            self.tried += 1
-            try:
-                schedule, _ = parse_text(
-                    start.schedule, change.edited.text, worker=self._worker, limits=_TRIAL_LIMITS
-                )
-                trace = trace_schedule(self._payload, schedule, worker=self._worker, limits=_TRIAL_LIMITS)
-                finding = self._judge(trace)
-            except LhkitError:  # it does not load, or the handle that was asked for is gone
-                continue
-            if finding is not None:
-                yield change, _Applied(schedule, trace, finding)
 
-    def _judge(self, trace: Trace) -> Finding | None:
-        """Return why the two are not fused in a trace; "fused" counts only where the whole schedule applies."""
-        case = self._case_of(trace)
-        found = find_cause(case) if case.payloads else None
-        is_half = found is not None and found.cause == "fused" and trace.outcome.status != "ok"
-        return Finding("failed-before", "", trace.outcome.failed_step) if is_half else found
+    def _changes(self, start: _Applied) -> list[Candidate]:
+        try:
+            script = read_script(start.schedule, worker=self.worker)
+            case = self._case_of(start.trace)
+        except LhkitError:  # the text is not read as it is parsed, or the handle that was asked for is gone
+            return []
+        return distinct(changes_for(case, start.finding, script))[:_MOST_TRIALS] if case.steps else []
+
+    def _apply(self, start: _Applied, changes: list[Candidate]) -> Iterator[_Applied]:
+        """Yield what changes of a schedule give, without those that do not load."""
+        for change in changes if time.monotonic() < self.deadline else ():
+            self.tried += 1
+            text = change.edited.text
+            try:
+                schedule, _ = parse_text(start.schedule, text, worker=self.worker, limits=_TRIAL_LIMITS)
+                trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
+                case = self._case_of(trace)
+            except LhkitError:
+                continue
+            finding = find_cause(case) if case.steps else start.finding
+            if finding.cause == "fused" and trace.outcome.status != "ok":  # fused, and something later fails
+                finding = Finding("failed-before", "", trace.outcome.failed_step)
+            yield _Applied(schedule, trace, finding, change)
 
     def _case_of(self, trace: Trace) -> FusionCase:
         """Return the two in another trace of the same payload; ops of the payload as given keep their ids."""
-        old = self._case
-        pairs = zip((old.producer, old.consumer), self._asked, strict=True)
-        ids = [op if old.trace.op(op).born == -1 else find_op(trace, asked) for op, asked in pairs]
-        return FusionCase(trace, *ids)
+        pairs = zip((self.case.producer, self.case.consumer), self.asked, strict=True)
+        return FusionCase(
+            trace, *(op if self.case.trace.op(op).born == -1 else find_op(trace, asked) for op, asked in pairs)
+        )
 
 
-def _joined(first: Candidate, second: Candidate, applied: _Applied, schedule: Schedule) -> Repair:
-    one, two = (repair_of(c, schedule.source, applied.trace) for c in (first, second))
-    return dataclasses.replace(
-        two,
-        kind="several",
-        title=f"{one.title}; then {two.title[:1].lower()}{two.title[1:]}",
-        diff=unified_diff(schedule.text, two.text, schedule.source),
-        characters_changed=one.characters_changed + two.characters_changed,
-        doubt=one.doubt + two.doubt + 1,
-    )
+def _joined(first: Candidate, second: Candidate, trace: Trace, schedule: Schedule) -> Repair:
+    one, two = (repair_of(c, schedule.source, trace) for c in (first, second))
+    title = f"{one.title}; then {two.title[:1].lower()}{two.title[1:]}"
+    diff = unified_diff(schedule.text, two.text, schedule.source)
+    return dataclasses.replace(two, kind="several", title=title, diff=diff, doubt=one.doubt + two.doubt + 1)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
-from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, readers, result_type
+from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, result_type, users_of
 from lhkit.fusion.fusion_causes import FUSE, Finding
 from lhkit.model.trace_record import TraceStep
 from lhkit.repairs.repair_context import ANY_OP, Candidate, RepairContext, candidate, edit_candidate, op_at
 from lhkit.repairs.repair_trials import candidates_for, contexts
-from lhkit.text.script import (
-    SEQUENCE,
-    Replacement,
-    Script,
-    fresh_name,
-    is_terminator,
-    names_in,
-    put_before,
-    symbol_name,
-)
-from lhkit.text.step_arguments import arguments_of, set_argument
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, is_terminator, names_in, put_before
+from lhkit.text.step_arguments import arguments_of, result_types_of, set_argument
 from lhkit.text.step_edits import move_step, remove_step
 from lhkit.traces.record.placed_ops import PlacedOps
 
@@ -30,292 +21,219 @@ _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.til
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
+# Doubt of changes that take steps away; they are tried where nothing else helps.
+LAST_RESORT = 5
 
 
 def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
-    """Yield changes that may fuse the two, those that keep most of the schedule first."""
+    """Yield changes that may fuse the two; the doubt of each says how much of the schedule it keeps."""
     for context in contexts(case.trace, script):
         yield from candidates_for(context)
-    yield from _gated(case, finding, script)
-    yield from _moved(case, finding, script)
-    yield from _with_foralls(case, script)
-    yield from _with_other_sizes(case, finding, script)
-    for step in case.trace.step_records:
-        if step.op == FUSE and step.status != "not-run" and (op := op_at(script, step)):
-            yield from _others_first(case, RepairContext(case.trace, script, step, op))
-    yield from _written(case, script)
-
-
-def _number(script: Script, step: TraceStep) -> int | None:
-    op = op_at(script, step)
-    return None if op is None else script.number_of(op)
-
-
-def _moved(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
-    """Yield changes that move the responsible step behind those after it, or remove it."""
-    steps = case.trace.step_records
-    if finding.step is None or finding.cause not in ("wrong-order", "folded-transpose", "dead-handle"):
-        return
-    culprit = op_at(script, steps[finding.step])
-    if culprit is None or culprit.name == FUSE:
-        return
-    _, block, at = script.home_of(culprit)
-    number = script.number_of(culprit)
-    for later in reversed([op for op in block[at + 1 :] if not is_terminator(op)]):
-        title = f"Move {script.describe(culprit)} behind {script.describe(later)}"
-        yield from edit_candidate(
-            "order", title, partial(move_step, script, number, after=script.number_of(later)), 1
-        )
-    for along in (False, True):
-        title = f"Remove {script.describe(culprit)}" + (" and what depends on it" if along else "")
-        edit = partial(remove_step, script, number, with_dependents=along)
-        yield from edit_candidate("order", title, edit, 3 + along)
-
-
-def _gated(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
-    """Yield changes that fold a transpose into a pack only where nothing else reads it."""
-    if finding.cause != "folded-transpose" or finding.step is None:
-        return
-    op = op_at(script, case.trace.step_records[finding.step])
-    if op is None:
-        return
-    title = "Fold a transpose into a pack only where the pack is its single use"
-    if op.name == _GATED:
-        yield from edit_candidate(
-            "gate", title, partial(set_argument, script, script.number_of(op), "single_use", "")
-        )
-    inner = [o for region in op.regions for o in region.ops]
-    if [o.name for o in inner if not is_terminator(o)] == [_FOLD]:
-        target = op.operands[0].text
-        context = RepairContext(case.trace, script, case.trace.step_records[finding.step], op)
-        found = next((h for h in context.live_in_sight() if h.value == target), None)
-        line = f'{context.fresh("%folded")} = "{_GATED}"({target}) {{single_use}} : ({found.type if found else ANY_OP}) -> {ANY_OP}'
-        yield candidate("gate", title, script, [Replacement(op.start, op.end, line)])
-
-
-def _with_foralls(case: FusionCase, script: Script) -> Iterator[Candidate]:
-    """Yield changes that tile by scf.forall: what else reads the producer then reads a result of the loop."""
-    for step in case.trace.step_records:
-        op = op_at(script, step) if step.op == _FOR and case.holds(step, 0, case.consumer) else None
-        if op is None:
-            continue
-        results, text = script.results_of(op), script.text
-        values = [(d, v) for d in results for v in d.name.values]
-        loop = fresh_name("%loop", names_in(text))
-        tile = values[0][1].partition("#")[0]
-        operands = text[op.name_start + len(_FOR) : op.end].partition(": (")[0].rstrip()
-        type_ = text[op.start : op.end].rpartition("->")[0].rpartition(": (")[2].strip().removesuffix(")")
-        line = f"{tile}, {loop} = {_FORALL}{operands}\n  : ({type_}) -> ({ANY_OP}, {ANY_OP})"
-        edits = [Replacement(op.start, op.end, line)]
-        for definition, value in values[1:]:
-            edits += [Replacement(use.start, use.end, loop) for use, _ in definition.uses_of(value)]
-        yield candidate(
-            "loop", f"Tile by scf.forall in {script.describe(op)}: other users read its result", script, edits
-        )
-
-
-def _with_other_sizes(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
-    """Yield changes that tile both by the same sizes, or leave inner tiles whole."""
-    if finding.cause != "indivisible-sizes":
-        return
+    steps = [s for s in case.trace.step_records if s.status != "not-run"]
+    written = [(s, op) for s in steps if (op := op_at(script, s)) is not None]
+    culprit = next((op for s, op in written if s.index == finding.step), None)
+    if culprit is not None and finding.cause in ("wrong-order", "folded-transpose", "dead-handle"):
+        yield from _gated(script, culprit)
+        if culprit.name != FUSE:
+            yield from _moved(script, culprit)
     tiles = {}
-    for name in (case.producer, case.consumer):
-        for step in case.trace.step_records:
-            op = op_at(script, step) if step.op in (_FOR, _FORALL) and case.holds(step, 0, name) else None
-            sizes = next((a for a in arguments_of(op) if a.name == "tile_sizes"), None) if op else None
-            if op and sizes:
-                tiles[name] = op, script.text[sizes.start : sizes.end]
-    for name, other in ((case.consumer, case.producer), (case.producer, case.consumer)):
-        if name in tiles and other in tiles:
-            (op, _), (_, text) = tiles[name], tiles[other]
-            edit = partial(set_argument, script, script.number_of(op), "tile_sizes", text)
-            yield from edit_candidate("sizes", f"Tile both by {text}", edit)
-    if case.consumer in tiles:
-        op, text = tiles[case.consumer]
-        sizes = text.strip("[]").split(",")
-        for count in range(len(sizes) - 1, 0, -1):
-            whole = "[" + ",".join([*sizes[:count], *[" 0"] * (len(sizes) - count)]) + "]"
-            edit = partial(set_argument, script, script.number_of(op), "tile_sizes", whole)
-            yield from edit_candidate(
-                "sizes", f"Tile by {whole}: inner tiles stay whole", edit, len(sizes) - count
-            )
+    for step, op in written:
+        context = RepairContext(case.trace, script, step, op)
+        if step.op == FUSE:
+            yield from _others_first(case, context)
+        for each in (case.producer, case.consumer):
+            if step.op in (_FOR, _FORALL) and case.holds(step, each):
+                tiles[each] = step, op
+    if case.consumer in tiles and tiles[case.consumer][0].op == _FOR:
+        yield from _with_forall(case, script, tiles[case.consumer][1], written)
+    if finding.cause == "indivisible-sizes":
+        both = [tiles[each][1] for each in (case.producer, case.consumer) if each in tiles]
+        yield from _with_other_sizes(script, both)
+    yield from _fused_at_end(case, script)
+
+
+def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
+    """Yield the change that folds a transpose into a pack only where nothing else reads it."""
+    title = "Fold a transpose into a pack only where the pack is its single use"
+    if culprit.name == _GATED:
+        edit = partial(set_argument, script, script.number_of(culprit), "single_use", "")
+        yield from edit_candidate("gate", title, edit)
+    inner = [op.name for region in culprit.regions for op in region.ops if not is_terminator(op)]
+    if inner == [_FOLD]:
+        folded, text = fresh_name("%folded", names_in(script.text)), script.text[culprit.start : culprit.end]
+        type_ = text.rpartition(":")[2].strip()
+        line = f'{folded} = "{_GATED}"({culprit.operands[0].text}) {{single_use}} : ({type_}) -> {ANY_OP}'
+        yield candidate("gate", title, script, [Replacement(culprit.start, culprit.end, line)])
+
+
+def _moved(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
+    """Yield changes that move the responsible step behind later ones, or remove it."""
+    _, block, at = script.home_of(culprit)
+    number, what = script.number_of(culprit), script.describe(culprit)
+    for later in reversed([op for op in block[at + 1 :] if not is_terminator(op)]):
+        edit = partial(move_step, script, number, after=script.number_of(later))
+        yield from edit_candidate("order", f"Move {what} behind {script.describe(later)}", edit, 1)
+    for along in (False, True):
+        title = f"Remove {what}" + (" and what depends on it" if along else "")
+        edit = partial(remove_step, script, number, with_dependents=along)
+        yield from edit_candidate("order", title, edit, LAST_RESORT + along)
 
 
 def _others_first(case: FusionCase, context: RepairContext) -> Iterator[Candidate]:
-    """Yield changes that first fuse what is between the two into the loop, and hand results out of the loop.
+    """Yield changes that first fuse what is between the two, and hand results out of an scf.forall.
 
-    Only a linalg.generic becomes a further result of an scf.forall, so others are generalized.
+    Only a linalg.generic becomes a further result of an scf.forall (and aborts the compiler with scf.for).
     """
-    container = next((h for h in context.live_in_sight() if h.value == context.op.operands[1].text), None)
-    roots = context.roots_to_search()
-    placed = case.before(context.step.index)
+    use, into = context.op.operands
+    container = next((h for h in context.live_in_sight() if h.value == into.text), None)
+    roots, placed = context.roots_to_search(), case.before(context.step.index)
     between = [n for n in _between(case, placed) if not loops_around(placed, n)]
     if container is None or not roots:
         return
-    use = context.op.operands[0]
-    for generalizes in (False, True):
-        if not between and not generalizes:
-            continue
-        writer = _Writer(placed, names_in(context.script.text), roots[0].value, roots[0].type)
-        handles, loop, edits = [writer.pick(n) for n in between], container.value, []
+    is_forall = container.payload[:1] == ("scf.forall",)
+    for generalizes in (False, True)[not between : 1 + is_forall]:
+        steps = _Steps(context.script.text, placed, roots[0].value, roots[0].type)
+        handles, loop = [steps.pick(n) for n in between], container.value
+        edits = []
         if generalizes:
-            handles = [writer.generalize(h) for h in handles]
-            edits.append(Replacement(use.start, use.end, writer.generalize(use.text)))
+            handles = [steps.generalize(h) for h in handles]
+            edits = [Replacement(use.start, use.end, steps.generalize(use.text))]
         for handle in handles:
-            loop = writer.fuse(handle, loop, container.type if loop == container.value else ANY_OP)
+            loop = steps.fuse(handle, loop, container.type if loop == container.value else ANY_OP)
         edits += context.renamed_uses(context.uses(container), loop) if between else []
         names = ", ".join(placed.ir.ops[n].name for n in between)
         title = f"Fuse {names} first" if between else "Generalize the producer"
-        title += ", generalized so that it can be a result of the loop" if generalizes else ""
-        edits.append(context.inserted("\n".join(writer.lines)))
+        title += ": as linalg.generic they can be results of the loop" if generalizes else ""
+        edits.append(context.inserted("\n".join(steps.lines)))
         yield candidate("fusion", title, context.script, edits, 1 + generalizes)
+
+
+def _with_forall(
+    case: FusionCase, script: Script, op: OpSyntax, written: list[tuple[TraceStep, OpSyntax]]
+) -> Iterator[Candidate]:
+    """Yield changes that tile by scf.forall, with the producer as a further result of it."""
+    loop, types = fresh_name("%loop", names_in(script.text)), result_types_of(op)
+    values = [(d, value) for d in script.results_of(op) for value in d.name.values][1:]
+    edits = [Replacement(use.start, use.end, loop) for d, value in values for use, _ in d.uses_of(value)]
+    edits.append(Replacement(op.name_start, op.name_start + len(_FOR), _FORALL))
+    edits.append(Replacement(op.results[1].start, op.results[-1].end, loop))
+    edits.append(Replacement(types[1][0], types[-1][1], ANY_OP))
+    title = f"Tile by scf.forall in {script.describe(op)}"
+    yield candidate("loop", title, script, edits)
+    fusion = next((o for s, o in written if s.op == FUSE and case.holds(s, case.producer)), None)
+    if fusion is not None:
+        use, steps = fusion.operands[0], _Steps(script.text, case.last, "")
+        edits.append(Replacement(use.start, use.end, steps.generalize(use.text)))
+        edits.append(put_before(script.text, fusion, steps.lines[0]))
+        title += ", of which a generalized producer becomes a further result"
+        yield candidate("loop", title, script, edits, 1)
+
+
+def _with_other_sizes(script: Script, tiles: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield changes that tile both by the same sizes, or leave inner tiles whole."""
+    given = [(op, a) for op in tiles for a in arguments_of(op) if a.name == "tile_sizes"]
+    sizes = [script.text[a.start : a.end] for _, a in given]
+    wanted = list(zip(given, reversed(sizes), strict=True)) if len(given) > 1 else []
+    for one in given[-1:]:
+        kept = sizes[-1].strip("[]").split(",")
+        cut = [kept[:count] + [" 0"] * (len(kept) - count) for count in range(len(kept) - 1, 0, -1)]
+        wanted += [(one, f"[{','.join(each)}]") for each in cut]
+    for doubt, ((op, _), text) in enumerate(wanted):
+        edit = partial(set_argument, script, script.number_of(op), "tile_sizes", text)
+        yield from edit_candidate("sizes", f"Tile by {text} in {script.describe(op)}", edit, doubt)
 
 
 def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
     """Return the linalg ops through which values get from producer to consumer, the last first."""
-    ends = [case.instances(placed, op) for op in (case.producer, case.consumer)]
-    after = _reached(readers(placed), ends[0])
-    found = [n for n in after - {*ends[0], *ends[1]} if path_between(placed, [n], ends[1], ends[0])]
-    return sorted(
-        (n for n in found if placed.ir.ops[n].name.startswith("linalg.") and n in after), reverse=True
-    )
+    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
+    ops = [n for n, op in enumerate(placed.ir.ops) if op.name.startswith("linalg.") and n not in consumers]
+    found = [n for n in ops if n not in producers and path_between(placed, [n], consumers, producers)]
+    return [n for n in reversed(found) if path_between(placed, producers, [n], consumers)]
 
 
-def _reached(links: dict[int, list[int]], starts: Sequence[int]) -> set[int]:
-    found, waiting = set(starts), list(starts)
-    while waiting:
-        for each in links.get(waiting.pop(), ()):
-            if each not in found:
-                found.add(each)
-                waiting.append(each)
-    return found
+class _Steps:
+    """Writes steps on ops of a payload, which are found by name and number."""
 
-
-@dataclass
-class _Writer:
-    """Writes steps on ops of a payload, which it finds by name and number."""
-
-    placed: PlacedOps
-    taken: set[str]
-    root: str
-    root_type: str = ANY_OP
-
-    def __post_init__(self) -> None:
+    def __init__(self, text: str, placed: PlacedOps, root: str, root_type: str = ANY_OP) -> None:
         self.lines: list[str] = []
+        self._taken, self._placed, self._root, self._root_type = set(names_in(text)), placed, root, root_type
 
-    def fresh(self, name: str) -> str:
-        new = fresh_name(name, self.taken)
-        self.taken.add(new)
-        return new
+    def add(self, text: str, *types: str, results: tuple[str, ...]) -> str:
+        """Write a step; return its last result."""
+        names = []
+        for each in results:
+            names.append(fresh_name(each, self._taken))
+            self._taken.add(names[-1])
+        given = ANY_OP if len(names) == 1 else f"({', '.join([ANY_OP] * len(names))})"
+        self.lines.append(f"{', '.join(names)} = {text} : ({', '.join(types)}) -> {given}")
+        return names[-1]
 
     def pick(self, number: int) -> str:
         """Write steps that find an op; return its handle."""
-        name = self.placed.ir.ops[number].name
-        same = [n for n, op in enumerate(self.placed.ir.ops) if op.name == name]
-        found = self.fresh("%" + name.rpartition(".")[2])
-        self.lines.append(
-            f'{found} = transform.structured.match ops{{["{name}"]}} in {self.root} : ({self.root_type}) -> {ANY_OP}'
-        )
+        name = self._placed.ir.ops[number].name
+        same = [n for n, op in enumerate(self._placed.ir.ops) if op.name == name]
+        stem = "%" + name.rpartition(".")[2]
+        match = f'transform.structured.match ops{{["{name}"]}} in {self._root}'
+        found = self.add(match, self._root_type, results=(stem,))
         if len(same) == 1:
             return found
-        each = self.fresh("%each")
-        types = ", ".join([ANY_OP] * len(same))
-        self.lines.append(f"{each}:{len(same)} = transform.split_handle {found} : ({ANY_OP}) -> ({types})")
-        return f"{each}#{same.index(number)}"
+        self.add(f"transform.split_handle {found}", ANY_OP, results=(stem,) * len(same))
+        return self.lines[-1].split(" = ")[0].split(", ")[same.index(number)]
 
     def generalize(self, handle: str) -> str:
         """Write a step that makes a linalg.generic of an op; return its handle."""
-        generic = self.fresh("%generic")
-        self.lines.append(f"{generic} = transform.structured.generalize {handle} : ({ANY_OP}) -> {ANY_OP}")
-        return generic
-
-    def tile(self, op: str, handle: str, sizes: str) -> str:
-        """Write a step that tiles; return the loop."""
-        tile, loop = self.fresh("%tile"), self.fresh("%loop")
-        self.lines.append(
-            f"{tile}, {loop} = {op} {handle} tile_sizes {sizes}\n  : ({ANY_OP}) -> ({ANY_OP}, {ANY_OP})"
-        )
-        return loop
+        return self.add(f"transform.structured.generalize {handle}", ANY_OP, results=("%generic",))
 
     def fuse(self, handle: str, loop: str, loop_type: str = ANY_OP) -> str:
         """Write a step that fuses an op into a loop; return the loop."""
-        inside, new = self.fresh("%inside"), self.fresh("%loop")
-        self.lines.append(
-            f"{inside}, {new} = {FUSE} {handle} into {loop}\n  : ({ANY_OP}, {loop_type}) -> ({ANY_OP}, {ANY_OP})"
-        )
-        return new
+        return self.add(f"{FUSE} {handle} into {loop}", ANY_OP, loop_type, results=("%inside", "%loop"))
 
 
-def _written(case: FusionCase, script: Script) -> Iterator[Candidate]:
+def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
     """Yield changes that fuse the two by steps at the end of the schedule, one for each of upstream's ways."""
-    entry = next(
-        (
-            op
-            for op in script.steps
-            if op.name == SEQUENCE and symbol_name(op.symbol) == case.trace.schedule.entry
-        ),
-        None,
-    )
-    root = next(
-        (d for d in script.handles.definitions if d.is_argument and entry and d.op.start == entry.start), None
-    )
-    if entry is None or root is None:
+    entries = [
+        op for op in script.steps if op.name == SEQUENCE and op.symbol.endswith(case.trace.schedule.entry)
+    ]
+    roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
+    ends = [op for entry in entries[:1] for region in entry.regions for op in region.ops if is_terminator(op)]
+    placed = case.last
+    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
+    if not (ends and roots and producers and consumers):
         return
-    ends = [op for region in entry.regions for op in region.ops if is_terminator(op)]
-    producers, consumers = (case.instances(case.last, op) for op in (case.producer, case.consumer))
-    if not ends or not producers or not consumers:
-        return
-    between, loops = _between(case, case.last), loops_around(case.last, consumers[-1])
-    producer = next((n for n in producers if not loops_around(case.last, n)), producers[-1])
-    sizes = _sizes_for(result_type(case.last, consumers[-1]))
-    for way in ("scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE) if not loops else ("its loop",):
-        writer = _Writer(case.last, {*names_in(script.text)}, root.name.text, _type_of_argument(script, root))
-        consumer = writer.pick(consumers[-1])
-        others = [writer.pick(n) for n in (*between, producer) if loops_around(case.last, n) == []]
+    loops = loops_around(placed, consumers[-1])
+    others = [n for n in (*_between(case, placed), producers[0]) if not loops_around(placed, n)]
+    span = roots[0].name.type_span
+    type_ = script.text[slice(*span)].partition("{")[0].strip() if span else ANY_OP
+    aborts = any(placed.ir.ops[n].name == "linalg.generic" and len(users_of(placed, n)) > 1 for n in others)
+    ways = ["scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE]
+    for way in ("its loop",) if loops else [w for w in ways if w != "scf.for" or not aborts]:
+        steps = _Steps(script.text, placed, roots[0].name.text, type_)
+        consumer = steps.pick(consumers[-1])
+        handles = [steps.pick(n) for n in others] if way != "structured.fuse" else []
+        sizes, both = _sizes_for(result_type(placed, consumers[-1])), ("%tile", "%loop")
         if way == _ELEMENTWISE:
-            _write_elementwise(writer, [consumer, *others])
-        elif way == "structured.fuse":
-            writer.tile("transform.structured.fuse", consumer, sizes)
+            parent = f'transform.get_parent_op {consumer} {{op_name = "func.func"}}'
+            function = steps.add(parent, ANY_OP, results=("%function",))
+            for handle in (consumer, *handles):
+                steps.generalize(handle)
+            run = f'transform.apply_registered_pass "{_ELEMENTWISE}" to {function}'
+            steps.add(run, ANY_OP, results=("%fused",))
+        elif loops:
+            parent = f'transform.get_parent_op {consumer} {{op_name = "{placed.ir.ops[loops[0]].name}"}}'
+            loop = steps.add(parent, ANY_OP, results=("%loop",))
         else:
-            if loops:
-                name, loop = case.last.ir.ops[loops[0]].name, writer.fresh("%loop")
-                writer.lines.append(
-                    f'{loop} = transform.get_parent_op {consumer} {{op_name = "{name}"}} : ({ANY_OP}) -> {ANY_OP}'
-                )
-            else:
-                loop = writer.tile(_FORALL if way == "scf.forall" else _FOR, consumer, sizes)
-            for other in others:
-                loop = writer.fuse(other, loop)
-        edit = put_before(script.text, ends[-1], "\n".join(writer.lines))
-        yield candidate("fusion", f"Fuse the two by {way}", script, [edit], 2)
-
-
-def _write_elementwise(writer: _Writer, handles: list[str]) -> None:
-    function = writer.fresh("%function")
-    writer.lines.append(
-        f'{function} = transform.get_parent_op {handles[0]} {{op_name = "func.func"}} : ({ANY_OP}) -> {ANY_OP}'
-    )
-    for handle in handles:
-        writer.generalize(handle)
-    writer.lines.append(
-        f'{writer.fresh("%fused")} = transform.apply_registered_pass "{_ELEMENTWISE}" to {function} : ({ANY_OP}) -> {ANY_OP}'
-    )
-
-
-def _type_of_argument(script: Script, root: object) -> str:
-    span = root.name.type_span  # type: ignore[attr-defined]
-    return script.text[slice(*span)].partition(" {")[0].strip() if span else ANY_OP
+            tiling = {"scf.forall": _FORALL, "scf.for": _FOR}.get(way, "transform.structured.fuse")
+            loop = steps.add(f"{tiling} {consumer} tile_sizes {sizes}", ANY_OP, results=both)
+        for handle in handles if way != _ELEMENTWISE else ():
+            loop = steps.fuse(handle, loop)
+        edit = put_before(script.text, ends[-1], "\n".join(steps.lines))
+        yield candidate("fusion", f"Fuse the two by {way}, in steps at the end", script, [edit], 2)
 
 
 def _sizes_for(type_: str) -> str:
     """Return tile sizes for a result: its first extent over 1 is tiled, by a divisor where there is one."""
     extents = re.findall(r"(\?|\d+)x", type_.partition("<")[2])
-    for at, extent in enumerate(extents):
-        if extent != "1":
-            size = (
-                8
-                if extent == "?"
-                else next((s for s in (8, 4, 2) if int(extent) % s == 0 and int(extent) > s), 1)
-            )
-            return "[" + ", ".join(["0"] * at + [str(size)]) + "]"
-    return "[1]"
+    at = next((n for n, extent in enumerate(extents) if extent != "1"), 0)
+    extent = int(extents[at]) if extents and extents[at] != "?" else 16
+    size = next((s for s in (8, 4, 2) if extent % s == 0 and extent > s), 1)
+    return "[" + ", ".join(["0"] * at + [str(size)]) + "]"

@@ -103,7 +103,7 @@ class FusionAnswer(Described):
     places: tuple[Diagnostic, ...] = ()
     step: int | None = None  # Index of the step that took the opportunity away, or None
     facts: tuple[str, ...] = ()  # Who reads the producer, what is between the two, which loops are around them
-    # Changes of the schedule with which it applies and the two are fused: each was applied and its payload looked at
+    # Changes of the schedule; each was applied: the schedule passes, and the two are fused in its payload
     repairs: Repairs = Repairs(())
     tried: int = 0  # The number of changes that were tried
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
