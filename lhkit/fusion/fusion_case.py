@@ -107,7 +107,9 @@ class FusionCase:
     @cached_property
     def given(self) -> dict[tuple[int, str], HandleChange]:
         """What each operand of a step was when the step began, by step and handle."""
-        found, states, ended, at = {}, {}, self.trace.steps_by_end(), 0
+        found: dict[tuple[int, str], HandleChange] = {}
+        states: dict[str, HandleChange] = {}
+        ended, at = self.trace.steps_by_end(), 0
         for step in self.trace.step_records:
             while at < len(ended) and ended[at].index < step.index:
                 states.update((c.handle, c) for c in ended[at].changes)
@@ -222,18 +224,29 @@ def result_maps(placed: PlacedOps, number: int) -> list[tuple[list[str], list[st
     return [(dims.split(", "), results.split(", ")) for dims, results in found[-count:]]
 
 
+def names_of(ops: Iterable[PayloadOp]) -> dict[str, PayloadOp]:
+    """Return ops by the shortest name that means one alone: ``linalg.matmul``, ``linalg.generic#1``."""
+    same: dict[str, list[PayloadOp]] = {}
+    for op in ops:
+        same.setdefault(op.name, []).append(op)
+    numbered = ((name, n, op) for name, found in same.items() for n, op in enumerate(found))
+    return {name if len(same[name]) == 1 else f"{name}#{n}": op for name, n, op in numbered}
+
+
+def given_ops(trace: Trace) -> list[PayloadOp]:
+    """Return the ops of the payload as given that have a place, without functions."""
+    return [op for op in trace.op_records if op.born == -1 and op.source is not None and op.name != "func.func"]
+
+
 def find_op(trace: Trace, asked: str) -> str:
     """Return the id of the op that a user names as `why_not_fused` says; UsageError lists the candidates."""
-    given = [op for op in trace.op_records if op.born == -1 and "." in op.name and op.source is not None]
+    given = given_ops(trace)
     found = _of_handle(trace, asked) or _of_text(trace, given, asked.strip())
     if len(found) == 1:
         return found[0].id
     listed = found or [op for op in given if op.name.startswith(("linalg.", "tensor."))] or given
-    lines = []
-    for op in listed[:_MOST_LISTED]:
-        same = [each.id for each in given if each.name == op.name]
-        number = f"#{same.index(op.id)}" if len(same) > 1 and op.id in same else ""
-        lines.append(f"  {op.name}{number} at {op.source}")
+    names = {op.id: name for name, op in names_of(given).items()}
+    lines = [f"  {names.get(op.id, op.name)} at {op.source}" for op in listed[:_MOST_LISTED]]
     more = [f"  and {len(listed) - _MOST_LISTED} more"] if len(listed) > _MOST_LISTED else []
     what = f"{asked!r} means {len(found)} ops" if found else f"no op of the payload is called {asked!r}"
     raise usage_error(
@@ -262,4 +275,4 @@ def _of_text(trace: Trace, given: list[PayloadOp], asked: str) -> list[PayloadOp
         wanted = {n for n, text in enumerate(lines, 1) if re.match(pattern, text)}
     there = [op for op in given if op.source and op.source.line in wanted]
     inner = {op.id for op in there}
-    return [op for op in there if op.parent not in inner and op.name != "func.func"]
+    return [op for op in there if op.parent not in inner]
