@@ -11,7 +11,6 @@
 - ``check_command``: ``lhkit check``: uses of invalid handles, found without a payload.
 - ``demo_command``: ``lhkit demo``: compile, verify, time and sweep a shipped layer.
 - ``doctor_command``: ``lhkit doctor``: the environment, and the commands that install what is missing.
-- ``fusion_command``: ``lhkit fusion``: why two ops of a payload are not fused.
 - ``lab_command``: ``lhkit lab``: JupyterLab on a private copy of the notebooks.
 - ``propose_command``: ``lhkit propose``: a first schedule for a payload, verified.
 - ``publish_command``: ``lhkit publish``: notebooks as web pages that need no kernel and no network.

@@ -25,7 +25,6 @@ _COMMANDS = {
     "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
     "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
-    "fusion": "Say why two ops of a payload are not fused, with repairs that were tried.",
     "lab": "Start JupyterLab on a private copy of the notebooks.",
     "propose": "Write a first schedule for a payload, verified.",
     "publish": "Turn notebooks into web pages that need no kernel and no network.",

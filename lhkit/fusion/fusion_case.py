@@ -129,6 +129,10 @@ class FusionCase:
         """Return whether the first operand of a step pointed to an op or to what was made from it."""
         return not self.kin[op].isdisjoint(self.payload_of(step, 0))
 
+    def name(self, op: str) -> str:
+        """Return the name of an op."""
+        return self.trace.op(op).name
+
     def born(self, placed: PlacedOps, number: int) -> int:
         """Return the step that made an op, -1 for one of the payload as given."""
         return self.trace.op(placed.ids[number] or self.producer).born

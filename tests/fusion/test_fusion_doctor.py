@@ -195,12 +195,17 @@ def test_unknown_is_said_with_the_facts(worker):
 def test_the_command_line(lhkit_here, tmp_path):
     (tmp_path / "p.mlir").write_text(PAYLOAD)
     (tmp_path / "s.mlir").write_text(schedule(MATCH, TILE))
-    done = lhkit_here("fusion", "p.mlir", "s.mlir", "--producer", "%0", "--consumer", "%abs")
+    (tmp_path / "dead.mlir").write_text(
+        schedule(MATCH, PRODUCER, TILE, FUSE, FUSE.replace("%in, %new", "%i, %n"))
+    )
+    asked = ("trace", "p.mlir", "s.mlir", "--why-not-fused")
+    done = lhkit_here(*asked, "%0", "%abs")
     assert (
         done.returncode == 0 and "[not-asked]" in done.stdout and "1. Fuse the two by its loop" in done.stdout
     )
-    alone = lhkit_here("fusion", "p.mlir", "--producer", "%0", "--consumer", "abs", "--no-repairs")
-    assert alone.returncode == 0 and "repaired" not in alone.stdout
-    wrong = lhkit_here("fusion", "p.mlir", "--producer", "exp", "--consumer", "abs")
+    assert done.stdout.startswith("No step fuses")  # in place of the trace
+    assert "repaired" not in lhkit_here(*asked, "%0", "abs", "--no-repairs").stdout
+    wrong = lhkit_here(*asked, "exp", "abs")
     assert wrong.returncode == 2 and "linalg.exp#0 at p.mlir:2:8" in wrong.stderr
-    assert lhkit_here("fusion", "p.mlir", "--producer", "2", "--consumer", "3", "--set", "a=1").returncode == 2
+    failed = lhkit_here("trace", "p.mlir", "dead.mlir", "--why-not-fused", "%exp", "%abs")
+    assert failed.returncode == 1 and "[fused]" in failed.stdout and "%exp is dead" in failed.stderr
