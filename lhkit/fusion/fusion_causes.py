@@ -130,7 +130,8 @@ def _mapped(case: FusionCase) -> Finding | None:
 
 def _attempts(case: FusionCase) -> list[TraceStep]:
     """Return the steps that were to fuse the producer, in order."""
-    return [s for s in case.trace.step_records if s.op == FUSE and case.holds(s, case.producer)]
+    ran = [s for s in case.trace.step_records if s.op == FUSE and s.status != "not-run"]
+    return [s for s in ran if case.holds(s, case.producer)]
 
 
 def _dead(case: FusionCase) -> Finding | None:
@@ -226,8 +227,10 @@ def _sizes(case: FusionCase) -> Finding | None:
     found = fused_loop(case, case.last)
     inner = re.search(r"inner_tiles = (\[.*?\])", case.last.ir.ops[found[1]].shapes[0]) if found else None
     if found and inner and _is_whole(case, found):
-        cut = f"The consumer's tile, {result_type(case.last, found[2])}, cuts the producer's inner tiles {inner[1]}"
-        sentence = f"{cut}: each iteration computes the whole of it"
+        tile = result_type(case.last, found[2])
+        sentence = (
+            f"Tiles of {tile} cut the producer's inner tiles {inner[1]}: each iteration computes all of it"
+        )
         return Finding("indivisible-sizes", sentence, case.born(case.last, found[0]), "tiles")
     return None
 

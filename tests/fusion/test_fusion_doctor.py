@@ -146,9 +146,11 @@ def test_what_no_step_asks_for_is_fused_by_steps_at_the_end(worker):
 
 def test_a_schedule_that_fails_for_another_reason_says_that(worker):
     wrong = f"    %t, %l = transform.structured.tile_using_for %abs tile_sizes [4, 4, 4] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})\n"
-    trace = traced(PAYLOAD, schedule(MATCH, wrong.replace("%t, %l =", "%t, %l:3 =")), worker)
+    trace = traced(
+        PAYLOAD, schedule(MATCH, PRODUCER, wrong.replace("%t, %l =", "%t, %l:3 ="), TILE, FUSE), worker
+    )
     answer = trace.why_not_fused("%0", "%wide", limit=0)
-    assert trace.outcome.status == "failed" and answer.cause == "failed-before" and answer.step == 1
+    assert trace.outcome.status == "failed" and answer.cause == "failed-before" and answer.step == 2
 
 
 def test_a_crash_of_the_fusion_is_explained_and_repaired(worker):
