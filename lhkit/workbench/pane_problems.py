@@ -136,28 +136,26 @@ def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
 
 def _fusion(workbench: WorkbenchCore) -> dict[str, Any]:
     question, trace = workbench.fusion, workbench.trace
-    ops = names_of(given_ops(trace)) if trace else {}
-    names = [name for name in ops if name.startswith(_FUSED_OPS) and not name.startswith("linalg.yield")]
-    listed = [(name, f"{name} (line {ops[name].source.line})") for name in names if ops[name].source]  # type: ignore[union-attr]
-    answer, html = question.answer, element("p", _FUSION_HINT, class_="lh-note")
-    if answer is not None:
-        is_old = question.version != workbench.version_id
-        note = "Of the schedule as it was then; ask again." if is_old else ""
-        note = "Looking for repairs …" if question.is_trying and not is_old else note
-        said = answer.describe().partition("\n\n")[0].partition("\n")
-        repairs = [_repair_item(n, r, "fusion") for n, r in enumerate(answer.repairs)] if not is_old else []
-        if answer.tried and not repairs and not is_old:
-            note = f"{answer.tried} changes of the schedule were tried; none fuses the two."
-        status = "ok" if answer.cause == "fused" else "failed"
-        html = element(
-            "div",
-            element("b", escaped(f"{answer.producer} → {answer.consumer}: {said[0]}")),
-            element("p", escaped(note), class_="lh-note", role="status"),
-            element("ul", *repairs, class_="lhw-repairs"),
-            element("pre", escaped(said[2])),
-            class_="lhw-problem",
-            data_status=status,
-        )
+    named = names_of(given_ops(trace)) if trace else {}
+    ops = [(name, op.source) for name, op in named.items() if name.startswith(_FUSED_OPS)]
+    listed = [[name, f"{name} (line {at.line})"] for name, at in ops if at and "yield" not in name]
+    if (answer := question.answer) is None:
+        return {"ops": listed, "html": element("p", _FUSION_HINT, class_="lh-note")}
+    said, _, rest = answer.describe().partition("\n\n")[0].partition("\n")
+    note, repairs = "Of the schedule as it was then; ask again.", []
+    if question.version == workbench.version_id:
+        repairs = [_repair_item(n, r, "fusion") for n, r in enumerate(answer.repairs)]
+        note = f"{answer.tried} changes of the schedule were tried." if answer.tried else ""
+        note = "Looking for repairs …" if question.is_trying else note
+    html = element(
+        "div",
+        element("b", escaped(f"{answer.producer} → {answer.consumer}: {said}")),
+        element("ul", *repairs, class_="lhw-repairs"),
+        element("p", escaped(note), class_="lh-note", role="status"),
+        element("pre", escaped(rest)),
+        class_="lhw-problem",
+        data_status="ok" if answer.cause == "fused" else "failed",
+    )
     return {"ops": listed, "html": html}
 
 
