@@ -205,8 +205,11 @@ def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
     span = roots[0].name.type_span
     type_ = script.text[slice(*span)].partition("{")[0].strip() if span else ANY_OP
     aborts = any(placed.ir.ops[n].name == "linalg.generic" and len(users_of(placed, n)) > 1 for n in others)
-    ways = ["scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE]
-    for way in ("its loop",) if loops else [w for w in ways if w != "scf.for" or not aborts]:
+    names = [placed.ir.ops[n].name for n in loops]
+    made = [
+        w for w in ("scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE) if w != "scf.for" or not aborts
+    ]
+    for at, way in enumerate([f"its {name}" for name in names] or made):
         steps = _Steps(script.text, placed, roots[0].name.text, type_)
         consumer = steps.pick(consumers[-1])
         handles = [steps.pick(n) for n in others] if way != "structured.fuse" else []
@@ -219,7 +222,8 @@ def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
             run = f'transform.apply_registered_pass "{_ELEMENTWISE}" to {function}'
             steps.add(run, ANY_OP, results=("%fused",))
         elif loops:
-            parent = f'transform.get_parent_op {consumer} {{op_name = "{placed.ir.ops[loops[0]].name}"}}'
+            nth = names[: at + 1].count(names[at])
+            parent = f'transform.get_parent_op {consumer} {{op_name = "{names[at]}", nth_parent = {nth} : i64}}'
             loop = steps.add(parent, ANY_OP, results=("%loop",))
         else:
             tiling = {"scf.forall": _FORALL, "scf.for": _FOR}.get(way, "transform.structured.fuse")

@@ -203,7 +203,9 @@ def test_the_command_line(lhkit_here, tmp_path):
     asked = ("trace", "p.mlir", "s.mlir", "--why-not-fused")
     done = lhkit_here(*asked, "%0", "%abs")
     assert (
-        done.returncode == 0 and "[not-asked]" in done.stdout and "1. Fuse the two by its loop" in done.stdout
+        done.returncode == 0
+        and "[not-asked]" in done.stdout
+        and "1. Fuse the two by its scf.for" in done.stdout
     )
     assert done.stdout.startswith("No step fuses")  # in place of the trace
     assert "repaired" not in lhkit_here(*asked, "%0", "abs", "--no-repairs").stdout
