@@ -149,7 +149,7 @@ class _Trials:
 
     def _apply(self, start: _Applied, changes: list[Candidate]) -> Iterator[_Applied]:
         """Yield what changes of a schedule give, without those that do not load."""
-        for change in changes if time.monotonic() < self.deadline else ():
+        for change in itertools.takewhile(lambda _: time.monotonic() < self.deadline, changes):
             self.tried += 1
             text = change.edited.text
             try:

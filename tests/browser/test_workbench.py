@@ -204,8 +204,8 @@ def test_two_ops_are_asked_about_and_a_repair_taken(screen):
     shown = screen(explore(""))
     shown.root.get_by_role("tab", name="Why not fused").click()
     pane = shown.pane("fusion")
-    pane.get_by_label("producer").select_option("linalg.fill#0")
-    pane.get_by_label("consumer").select_option("linalg.matmul")
+    pane.get_by_label("producer").select_option("linalg.add")
+    pane.get_by_label("consumer").select_option("linalg.max")
     pane.get_by_role("button", name="why not fused?").click()
     repair = pane.locator("button.lhw-repair").first
     repair.wait_for()

@@ -66,7 +66,7 @@ def loops_by_indent(text, name):
 def test_a_planted_failure(path, worker):
     facts, payload, steps = read(path)
     asked = traced(payload, steps, worker) if steps else lhkit.load_payload(payload, worker=worker)
-    answer = lhkit.why_not_fused(asked, facts["producer"], facts["consumer"], worker=worker)
+    answer = lhkit.why_not_fused(asked, facts["producer"], facts["consumer"], seconds=300, worker=worker)
     assert answer.cause == facts["cause"], answer.sentence
     if "step" in facts:
         assert asked.step_records[answer.step].op == facts["step"]
@@ -131,7 +131,7 @@ def test_fused_ops_are_said_to_be_with_loop_line_and_step(worker):
 
 def test_what_no_step_asks_for_is_fused_by_steps_at_the_end(worker):
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
-    answer = lhkit.why_not_fused(payload, "%0", "linalg.exp#1", limit=4, worker=worker)
+    answer = lhkit.why_not_fused(payload, "%0", "linalg.exp#1", limit=4, seconds=300, worker=worker)
     assert answer.cause == "not-asked" and len(answer.repairs) >= 3
     assert {"scf.for", "scf.forall"} <= {w for r in answer.repairs for w in re.findall(r"scf\.\w+", r.title)}
     assert all("linalg.abs" in r.text or "structured.fuse" in r.title for r in answer.repairs)
@@ -165,7 +165,7 @@ def test_a_crash_of_the_fusion_is_explained_and_repaired(worker):
     )
     payload = payload.replace("-> tensor<8x8xf32> {\n", "-> (tensor<8x8xf32>, tensor<8x8xf32>) {\n", 1)
     trace = traced(payload, schedule(MATCH, PRODUCER, TILE, FUSE), worker)
-    answer = trace.why_not_fused("linalg.generic", "linalg.abs")
+    answer = lhkit.why_not_fused(trace, "linalg.generic", "linalg.abs", seconds=300, worker=worker)
     assert (
         trace.outcome.status == "crashed" and answer.cause == "several-uses" and "linalg.exp" in answer.sentence
     )
