@@ -209,6 +209,9 @@ def _order(case: FusionCase) -> Finding | None:
         if container and not inside:
             return Finding("wrong-order", f"{head} into a loop that the consumer is not in", step.index)
         way = path_between(placed, producers, inside) or []
+        if step.status != "ok" and way[1:] and placed.ids[way[1]] in container:
+            sentence = f"{head} into a loop that carries its result: it enters once, not per iteration"
+            return Finding("outside-the-loop", sentence, step.index)
         between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED) and n not in held]
         if step.status != "ok" and between:
             sentence = f"{head} too early: {_listed(case, placed, between)} between them is not in the loop"

@@ -153,6 +153,14 @@ def test_a_schedule_that_fails_for_another_reason_says_that(worker):
     assert trace.outcome.status == "failed" and answer.cause == "failed-before" and answer.step == 2
 
 
+def test_an_initial_value_that_a_loop_carries_is_not_fused_into_it(worker):
+    payload = lhkit.payloads.fc_relu(16, 16, 16).text
+    match = MATCH.replace("linalg.abs", "linalg.matmul")
+    steps = (match, PRODUCER.replace("[0]", "[2]"), TILE.replace("[4]", "[0, 0, 4]"), FUSE)
+    answer = traced(payload, schedule(*steps), worker).why_not_fused("%exp", "%abs", limit=0)
+    assert answer.cause == "outside-the-loop" and "carries its result" in answer.sentence and answer.step == 3
+
+
 def test_a_crash_of_the_fusion_is_explained_and_repaired(worker):
     generic = """linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
   ^bb0(%in: f32, %out: f32):
