@@ -116,9 +116,8 @@ def __getattr__(name: str) -> Any:
     match name:  # one case per room
         case "exercises":
             import lhkit.exercises as exercises
-        case "ops":
+        case "ops" | "payloads":
             import lhkit.ops as ops
-        case "payloads":
             import lhkit.payloads as payloads
         case "show":
             import lhkit.show as show
