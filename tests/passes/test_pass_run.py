@@ -231,6 +231,27 @@ def test_every_stage_of_the_lowering():
     assert len(origins) > 1
 
 
+@pytest.mark.parametrize("payload", ["fc_relu.mlir", "mlp.mlir", "softmax.mlir", "relu_dynamic.mlir"])
+def test_the_lowering_that_is_watched_gives_what_a_kernel_is_made_of(payload):
+    made = lhkit.passes(payload, "lower")
+    assert {"optimize-allocation-liveness", "promote-buffers-to-stack"} <= {s.name for s in made.steps}
+    assert made.last_good_ir == lhkit.compile(payload).ir("llvm").strip()
+
+
+def test_each_instruction_is_followed_back_to_the_payload():
+    payload = lhkit.load_payload("fc_relu.mlir")
+    for schedule in (None, "fc_relu_tile_fuse_vectorize.mlir"):
+        listing = lhkit.compile(payload, schedule).listing()
+        origins = lhkit.passes(payload, "lower", schedule=schedule).origins(listing.ir)
+        lines = {i.line for loop in listing.loops for i in loop.instructions if i.line is not None}
+        assert lines and all(origins[line - 1] is not None for line in lines)
+        assert {"matmul"} <= {
+            payload.text.split("\n")[origins[n - 1].line - 1].split("linalg.")[-1][:6] for n in lines
+        }
+    with pytest.raises(lhkit.errors.UsageError, match="is not one of the texts"):
+        lhkit.passes(payload, "cse").origins("module {}")
+
+
 def test_a_payload_that_cannot_be_lowered():
     text = "func.func @f(%x: i32) -> i32 {\n  %z = spirv.IAdd %x, %x : i32\n  return %z : i32\n}"
     made = lhkit.passes(text, "lower")
