@@ -199,6 +199,12 @@ def test_a_payload_that_does_not_parse():
         lhkit.passes("func.func @f( {", "cse")
 
 
+def test_a_pass_without_an_op_to_run_on_is_named():
+    made = lhkit.passes(TWO, "llvm.func(canonicalize),func.func(cse)")
+    assert [(s.name, s.status) for s in made.steps][-1] == ("canonicalize", "not-run") and made.failure is None
+    assert "has no op" in made.steps[-1].message and "not-run" in str(made)
+
+
 def test_knobs_need_a_schedule():
     with pytest.raises(lhkit.errors.UsageError, match="without a schedule"):
         lhkit.passes(TWO, "cse", knobs={"tile_m": 4})
