@@ -23,5 +23,6 @@
   graph, tiles.
 - ``pane_problems``: The panes ``problems`` (failures, warnings, repairs), ``tried`` (ops that apply to a
   handle) and ``fusion`` (why two ops are not fused).
-- ``pane_results``: The panes ``results`` (results as bar charts) and ``run`` (progress of the current run).
+- ``pane_results``: The panes ``results`` (results as bar charts), ``run`` (progress of the current run) and
+  ``passes`` (a pass pipeline, pass by pass).
 """

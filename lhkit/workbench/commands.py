@@ -387,6 +387,10 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "why_not_fused": lambda workbench, command: workbench.fusion.start(
         workbench.current_trace(), text(command, "producer"), text(command, "consumer")
     ),
+    # {"pipeline": text, "scheduled": bool}: run passes on the payload, or on what the schedule makes of it.
+    "run_passes": lambda workbench, command: workbench.passes.start(
+        text(command, "pipeline"), is_scheduled=command.get("scheduled") is True
+    ),
     "trust": _trust,
     "remove_step": lambda workbench, command: _with_dependents(
         workbench, command, step_edits.remove_step, "remove"

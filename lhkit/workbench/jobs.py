@@ -22,12 +22,15 @@ from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
 from lhkit.model.explanation import FusionAnswer, Repair, Tried
 from lhkit.model.pass_policy import RefusedPass
+from lhkit.model.pass_trace import PassTrace
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
+from lhkit.pipelines.pass_run import run_passes
 from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.workbench.form_fields import StepPlace
 from lhkit.worker.cancellation import was_stopped
+from lhkit.worker.limits import Limits
 
 Stopped = Callable[[], bool]
 
@@ -314,6 +317,36 @@ class FusionQuestion(_Background):
 
         if self.is_trying:
             self._jobs.start("fusion", work)
+
+
+class PassRun(_Background):
+    """Runs a pass pipeline on the payload in the background; ``error`` says why it cannot."""
+
+    made: PassTrace | None = None
+    version = error = ""
+    is_running = False
+
+    def start(self, pipeline: str, *, is_scheduled: bool) -> None:
+        """Start to run a pipeline, on request after the schedule as it is now."""
+        payload, schedule = self._session.payload, self._session.schedule if is_scheduled else None
+        self.made, self.error, self.is_running = None, "", True
+        self.version = subject = f"{drawing_id(self._session.text)} {is_scheduled} {pipeline}"
+
+        def show(made: PassTrace | None, error: str) -> None:
+            if subject == self.version:
+                self.made, self.error, self.is_running = made, error, False
+                self._refresh()
+
+        def work(stopped: Stopped) -> None:
+            made, error, limits = None, "", Limits(stopped=stopped)
+            try:
+                worker = trying_worker()  # a pass may crash it
+                made = run_passes(payload, pipeline, schedule=schedule, worker=worker, limits=limits)
+            except LhkitError as raised:
+                error = raised.failure.describe()
+            self._jobs.post(functools.partial(show, made, error))
+
+        self._jobs.start("passes", work)
 
 
 class StaticChecks(_Background):

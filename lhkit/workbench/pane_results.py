@@ -1,4 +1,4 @@
-"""The panes ``results`` (results as bar charts) and ``run`` (progress of the current run)."""
+"""The panes ``results`` (results as bar charts), ``run`` (progress of the current run) and ``passes``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
+from lhkit.pipelines.pass_page import passes_page
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_core import LivePane
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
@@ -83,6 +84,19 @@ def _variants(result: Result) -> str:
     return _chart(f"speed as a multiple of {result.anchor}", rows)
 
 
+def _passes(workbench: WorkbenchCore) -> dict[str, str]:
+    run, note = workbench.passes, ""
+    if run.is_running:
+        note = "Running …"
+    elif run.made is None and not run.error:
+        note = "A pipeline as mlir-opt spells it, or lower: lhkit's own way to LLVM. Each pass is shown."
+    elif run.made is not None and not run.version.startswith(f"{workbench.version_id} "):
+        note = "Of the schedule as it was then; run it again."
+    error = element("pre", escaped(run.error), class_="lh-failure") if run.error else ""
+    page = passes_page(run.made) if run.made is not None else ""
+    return {"html": element("p", escaped(note), class_="lh-note", role="status") + error, "page": page}
+
+
 PANES = (
     LivePane(
         "results",
@@ -90,4 +104,9 @@ PANES = (
         lambda w: w.runs.results,
     ),
     LivePane("run", lambda w: to_json(w.runs.progress)),
+    LivePane(
+        "passes",
+        _passes,
+        lambda w: (id(w.passes.made), w.passes.error, w.passes.is_running, w.passes.version, w.version_id),
+    ),
 )

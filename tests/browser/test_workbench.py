@@ -217,6 +217,22 @@ def test_two_ops_are_asked_about_and_a_repair_taken(screen):
     assert title
 
 
+def test_a_pipeline_is_walked_through(screen):
+    shown = screen()
+    shown.root.get_by_role("tab", name="Passes").click()
+    pane = shown.pane("passes")
+    pane.get_by_role("button", name="run the passes").click()
+    page = pane.frame_locator("iframe")
+    listed = page.get_by_role("listbox", name="passes")
+    listed.get_by_text("one-shot-bufferize").click()
+    page.locator(".pane").get_by_text("memref.alloc").first.wait_for()
+    shown.picture("passes")
+    pane.get_by_label("pipeline").fill("func.func(csee)")
+    pane.get_by_role("button", name="run the passes").click()
+    pane.get_by_text("did you mean cse?").wait_for()
+    assert not pane.locator("iframe").is_visible()
+
+
 def test_checkpoints_and_large_type(screen):
     bench = screen()
     bench.button("set a checkpoint").click()

@@ -237,6 +237,21 @@ def test_every_stage_of_the_lowering():
     assert len(origins) > 1
 
 
+@pytest.mark.parametrize(
+    ("payload", "schedule"),
+    [
+        ("fc_relu.mlir", "fc_relu_handles.mlir"),  # copies of tiles with strides, which the lowering marks
+        ("layernorm.mlir", "layernorm.mlir"),
+        ("softmax.mlir", "cpu.mlir"),
+        ("conv2d_nhwc.mlir", "conv2d.mlir"),
+    ],
+)
+def test_the_lowering_that_is_watched_after_a_schedule_gives_what_a_kernel_is_made_of(payload, schedule):
+    made = lhkit.passes(payload, "lower", schedule=schedule)
+    assert made.failure is None
+    assert made.last_good_ir == lhkit.compile(payload, schedule).ir("llvm").strip()
+
+
 @pytest.mark.parametrize("payload", ["fc_relu.mlir", "mlp.mlir", "softmax.mlir", "relu_dynamic.mlir"])
 def test_the_lowering_that_is_watched_gives_what_a_kernel_is_made_of(payload):
     made = lhkit.passes(payload, "lower")

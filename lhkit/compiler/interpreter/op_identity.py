@@ -29,6 +29,7 @@ from lhkit.model.trace_record import PayloadDelta
 
 _MARK = "lhkit:"
 _TAG = re.compile(r'"lhkit:(o\d+)"')
+_TAGGED = re.compile(rf"{_MARK}(o\d+)")
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype = ctypes.c_void_p
 _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -192,6 +193,8 @@ class Identities:
         location = op.location
         origins = _origins(location)
         base = self._base[origins[0]] if origins else location
+        if origins and isinstance(location, ir.NameLoc) and not _TAGGED.fullmatch(location.name_str):
+            base = ir.Location.name(location.name_str, childLoc=base)  # what the lowering knows it by
         source = None if origins else self._names.place(location)
         # Diagnostics about an op find its place below the tag.
         self._base[known.id] = base
@@ -221,8 +224,8 @@ def _hash_with_successors(op: Any) -> int:
 def _origins(location: Any) -> tuple[str, ...]:
     """Return the ids in the tags of a location, the outermost of each branch."""
     if isinstance(location, ir.NameLoc):
-        name = location.name_str
-        return (name[len(_MARK) :],) if name.startswith(_MARK) else _origins(location.child_loc)
+        tag = _TAGGED.fullmatch(location.name_str)
+        return (tag[1],) if tag else _origins(location.child_loc)
     if isinstance(location, ir.FileLineColLoc | ir.UnknownLoc):
         return ()
     text = str(location)

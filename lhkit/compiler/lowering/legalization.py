@@ -48,7 +48,12 @@ def renamed(op: Any, name: str) -> None:
 
 def is_bufferization_copy(op: Any) -> bool:
     """Return True for an op that a ``memref.copy`` was written out as, at this stage or a later one."""
-    return isinstance(op.location, ir.NameLoc) and op.location.name_str == _MARK
+    location = op.location
+    while isinstance(location, ir.NameLoc):  # others name ops in their locations, too
+        if location.name_str == _MARK:
+            return True
+        location = location.child_loc
+    return False
 
 
 def expand_strided_copies(module: Any) -> None:
