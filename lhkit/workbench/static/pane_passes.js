@@ -14,8 +14,8 @@ class PassesPane extends BenchPane {
       make("label", {}, "pipeline ", this.pipeline), " ", make("label", {}, this.scheduled, " after the schedule"), " ",
       make("button", { type: "submit" }, "run the passes")));
     this.said = make("div");
-    // What a page does stays in its frame.
-    this.page = make("iframe", { sandbox: "allow-scripts", title: "passes", hidden: "" });
+    // lhkit's own page, in which a payload is text only. Of another origin JupyterLab gives a frame no size.
+    this.page = make("iframe", { sandbox: "allow-scripts allow-same-origin", title: "passes", hidden: "" });
     this.frame.append(this.said, this.page);
   }
 
