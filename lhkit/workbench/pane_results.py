@@ -12,7 +12,7 @@ from lhkit.workbench.workbench_core import LivePane
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
-_VERBS = {"run": "run", "measure": "measured", "sweep": "swept", "propose": "proposed"}
+_VERBS = {"run": "run", "measure": "measured", "sweep": "swept", "propose": "proposed", "profile": "profiled"}
 
 
 def results_html(results: Sequence[Result]) -> str:
