@@ -9,14 +9,14 @@ from lhkit.draw.svg import element, escaped
 from lhkit.model.payload import Part
 from lhkit.parts.part_profile import PartTime, Profile
 from lhkit.parts.profile_picture import KIND_LOOKS, part_cells, profile_words
-from lhkit.workbench.model_parts import ProfiledParts
+from lhkit.workbench.model_parts import GENERAL, ProfiledParts
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.runs import Result
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MOST_ROWS = 24
 _HINT = "Profile times each part in place, beside what the core allows for it. A click opens a part."
-_SCALE = "Length: time a call. The line across a bar is what the core allows (operations or bytes)."
+_SCALE = "The line across a bar is what the core allows (operations or bytes); largest distance to it first."
 
 
 def _parts(workbench: WorkbenchCore) -> dict[str, Any]:
@@ -51,7 +51,8 @@ def _outcome(results: Sequence[Result]) -> list[str]:
     """Return the outcome of the last profile: a failure as the pane of problems shows it, or the times."""
     made = []
     for result in results:
-        said = element("b", escaped(result.said[:1].upper() + result.said[1:]))
+        is_news = result.status != "ok" or any(bar.label == GENERAL for bar in result.bars)
+        said = element("b" if is_news else "span", escaped(result.said[:1].upper() + result.said[1:]))
         made.append(element("div", said, class_="lhw-problem", data_status=result.status, role="status"))
     return made
 

@@ -49,7 +49,7 @@ def test_a_model_is_profiled_and_a_bar_opens_its_part_and_goes_back(bench):
     back = bench.get_by_role("button", name="← whole model")
     back.wait_for()
     assert "part_1.mlir on <mlp" in bench.locator(".lhw-names").inner_text()
-    bench.locator("[data-pane='payload'] .lh-irt", has_text="the payload as given").wait_for()
+    bench.locator("[data-pane='payload']").get_by_text("func.func").wait_for()
     has_focus(bench, "← whole model")
     bench.get_by_role("button", name="propose: a first schedule").click()
     bench.get_by_role("button", name="undo: proposal").wait_for(timeout=120_000)
