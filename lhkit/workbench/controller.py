@@ -170,7 +170,7 @@ class Workbench(WorkbenchCore):
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
-        for name in ("repairs", "trying", "cut"):
+        for name in ("repairs", "trying", "fusion", "cut"):
             self.jobs.stop(name)
         for desk in (*self._desks.values(), Desk(self.session, self.runs, self.screen)):
             desk.runs.close()

@@ -20,7 +20,7 @@ from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
 from lhkit.traces.record.placed_ops import SameTrace
-from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.jobs import FusionQuestion, Jobs, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
@@ -75,6 +75,7 @@ class WorkbenchCore(abc.ABC):
         self.session, self.runs = session, desk.runs
         self.repairs = RepairSearch(session, jobs, self.refresh)
         self.tryouts = Tryouts(session, jobs, self.refresh)
+        self.fusion = FusionQuestion(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
         self.typed = Typed()
         self.gesture: Hashable = None
@@ -92,7 +93,7 @@ class WorkbenchCore(abc.ABC):
         if self.runs.progress.kind:
             raise usage_error(f"a {self.runs.progress.kind} is not over yet", "Stop it first.")
         desk = self._desks.get(name) or self._new_desk(self.model.new_session(name))
-        for job in ("repairs", "trying"):
+        for job in ("repairs", "trying", "fusion"):
             self.jobs.stop(job)
         self.runs.rest()
         screen = self.screen
