@@ -143,6 +143,7 @@ class Session:
         self.history = History((first,))
         self._checkpoints: dict[str, Version] = {}
         self.cancel_token = CancelToken()
+        self._given_limits = limits
         self._limits = self.cancel_token.limited(limits)
         self._traces = TraceCache(payload, worker, self._limits)
         self._trace: Trace | None = None
@@ -163,6 +164,17 @@ class Session:
         if session.left_behind is not None and session.left_behind.is_at(session.version):
             session.left_behind = None
         return session
+
+    def session_on(self, payload: Payload, schedule: Schedule) -> Session:
+        """Return a session on another payload, such as a part of this one, in the same worker and limits."""
+        return Session(
+            payload,
+            schedule,
+            retraces=self.retraces,
+            autosaves=self._recovery is not None,
+            worker=self.worker,
+            limits=self._given_limits,
+        )
 
     def recover(self) -> None:
         """Go on from what is `left_behind`, as changes that can be undone.

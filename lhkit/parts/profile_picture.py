@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_BARS = 24
 _LABEL_WIDTH = 44
 # With hatches, so that kinds differ without colours too.
-_LOOK = {
+KIND_LOOKS = {
     "contraction": (BLUE, ""),
     "convolution": (PURPLE, ""),
     "reduction": (ORANGE, "//"),
@@ -30,10 +30,11 @@ _LOOK = {
 def profile_table(profile: Profile) -> Table:
     """Return a row for each part, the largest distance to its limit first."""
     header = ("part", "kind", "time", "share", "limit", "of limit", "bound by", "layer")
-    return Table(header, tuple(_row(t, profile.parts_ns) for t in profile.ranked))
+    return Table(header, tuple(part_cells(t, profile.parts_ns) for t in profile.ranked))
 
 
-def _row(t: PartTime, total_ns: float) -> tuple[str, ...]:
+def part_cells(t: PartTime, total_ns: float) -> tuple[str, ...]:
+    """Return the cells of a part's row: name, kind, time, share, limit, share of limit, bound, layer."""
     limit = "" if t.limit_ns is None else format_ns(t.limit_ns)
     reached = "" if t.limit_ns is None or not t.time_ns else format_share(t.limit_ns / t.time_ns)
     share = format_share(t.time_ns / total_ns)
@@ -58,7 +59,7 @@ def draw_profile(profile: Profile) -> Figure:
     rest = profile.ranked[_MOST_BARS:]
     figure, axes = new_axes(8.0, 1.1 + 0.36 * (len(shown) + bool(rest)))
     for row, t in enumerate(shown):
-        colour, hatch = _LOOK[t.part.kind]
+        colour, hatch = KIND_LOOKS[t.part.kind]
         axes.barh(row, t.time_ns / 1e3, height=0.66, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
         if t.limit_ns:
             axes.plot([t.limit_ns / 1e3] * 2, [row - 0.42, row + 0.42], color="black", linewidth=2)
@@ -79,7 +80,10 @@ def draw_profile(profile: Profile) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel("µs a call; the black mark is what the core allows (operations or bytes)")
     kinds = dict.fromkeys(t.part.kind for t in shown)
-    bars = [axes.barh(-9, 0, color=_LOOK[k][0], hatch=_LOOK[k][1], edgecolor="white", label=k) for k in kinds]
+    bars = []
+    for kind in kinds:
+        colour, hatch = KIND_LOOKS[kind]
+        bars.append(axes.barh(-9, 0, color=colour, hatch=hatch, edgecolor="white", label=kind))
     figure.legend(handles=bars, loc="outside upper center", ncols=len(bars), fontsize=8, frameon=False)
     return figure
 

@@ -15,12 +15,14 @@
 - ``jobs``: Job queues of a workbench, and its background work: repair search, trials of ops, the static check.
 - ``runs``: Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their
   results.
+- ``model_parts``: The parts of a model: cut in the background, profiled, each with a session of its own.
 - ``pane_top_bar``: Panes of the frame: top bar, trace, view state, notice and trust banner.
 - ``pane_steps``: The pane ``steps``: the steps of a text with what the trace knows of them, as HTML, with
   knobs.
 - ``pane_text``: The pane ``text``: the schedule with its diagnostics, and the steps of its lines.
 - ``pane_pictures``: Panes of pictures, and the questions for one frame of them: payload, timeline, schedule
   graph, tiles.
+- ``pane_parts``: The pane ``parts``: the parts of a model, each a bar that opens it.
 - ``pane_problems``: The panes ``problems`` (failures, warnings, repairs), ``tried`` (ops that apply to a
   handle) and ``fusion`` (why two ops are not fused).
 - ``pane_results``: The panes ``results`` (results as bar charts), ``run`` (progress of the current run) and

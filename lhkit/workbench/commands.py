@@ -135,6 +135,14 @@ def _go_back(workbench: WorkbenchCore, command: Command) -> None:
         session.set_knobs(dict(knobs), amends=is_other)
 
 
+def _profile(workbench: WorkbenchCore, _: Command) -> None:
+    """``{}``: time the parts of the whole model in place, each with the schedule that it has here."""
+    if not workbench.model.parts:
+        raise usage_error("the payload is not cut into parts")
+    workbench.show_part("")
+    workbench.runs.start("profile", workbench.model.profile)
+
+
 _MOST_FOUND = 24
 _MOST_RECIPES = 8
 
@@ -376,6 +384,10 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "sweep": lambda workbench, _: _start_run(workbench, "sweep"),
     # A first schedule for the payload, which an empty schedule becomes.
     "propose": lambda workbench, _: _start_run(workbench, "propose"),
+    "profile": _profile,
+    # {"part": name}: put a part of the model on screen, with a schedule of its own.
+    "open_part": lambda workbench, command: workbench.show_part(text(command, "part")),
+    "show_whole": lambda workbench, _: workbench.show_part(""),
     "stop": lambda workbench, _: workbench.runs.stop(),
     "go_back": _go_back,
     # {"handle": id}: try ops and recipes on a handle of the trace.

@@ -10,6 +10,7 @@ from lhkit.compose.session import Session
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.workbench import (
     commands,
+    pane_parts,
     pane_pictures,
     pane_problems,
     pane_results,
@@ -23,7 +24,7 @@ from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.runs import PROPOSAL, Result
 from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
-from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
+from lhkit.workbench.workbench_core import Desk, LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
 Json = Any
@@ -40,6 +41,7 @@ PANES: tuple[LivePane, ...] = (
     *pane_steps.PANES,
     *pane_text.PANES,
     *pane_pictures.PANES,
+    *pane_parts.PANES,
     *pane_problems.PANES,
     *pane_results.PANES,
 )
@@ -68,9 +70,6 @@ class Workbench(WorkbenchCore):
         self._keys: dict[str, Hashable] = {}
         self._cache: dict[tuple[str, Hashable], Json] = {}
         self._is_hurried = is_hurried
-        if session.left_behind is not None:
-            recover = ("Go on from there", {"do": "recover"})
-            self.notice = Notice("done", session.left_behind.sentence(), "", (recover,))
         self._after_a_change()
         self._is_hurried = False
 
@@ -171,10 +170,11 @@ class Workbench(WorkbenchCore):
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
-        for name in ("repairs", "trying", "fusion", "passes"):
+        for name in ("repairs", "trying", "fusion", "passes", "cut"):
             self.jobs.stop(name)
-        self.runs.close()
-        self.session.close()
+        for desk in (*self._desks.values(), Desk(self.session, self.runs, self.screen)):
+            desk.runs.close()
+            desk.session.close()
 
     def _after_a_change(self) -> None:
         trace, before = self.session.trace, self._viewed_trace
@@ -196,3 +196,4 @@ class Workbench(WorkbenchCore):
         if self.screen.is_open("text") or not self.session.is_trusted:
             self.checks.follow()
         self.refresh()
+        self.model.follow()

@@ -35,7 +35,11 @@ def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600
     """Return the payload after a step as HTML."""
     if not trace.snapshots:
         return element("p", "There is no payload: nothing ran.", class_="lh-note")
-    return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step), most_lines=most_lines)
+    plain = ir_at(trace, step)
+    # Without a step there is no difference to show, only folded lines.
+    if whole or (not trace.step_records and len(plain.lines) <= most_lines):
+        return payload_html(plain)
+    return ir_html(ir_diff(trace, step), most_lines=most_lines)
 
 
 def _payload(workbench: WorkbenchCore) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
-_VERBS = {"run": "run", "measure": "measured", "sweep": "swept", "propose": "proposed"}
+_VERBS = {"run": "run", "measure": "measured", "sweep": "swept", "propose": "proposed", "profile": "profiled"}
 
 
 def results_html(results: Sequence[Result]) -> str:

@@ -37,6 +37,7 @@ def _head(workbench: WorkbenchCore) -> dict[str, Any]:
         "stale": _stale_words(workbench),
         "version": workbench.version_id,
         "empty": workbench.is_empty,
+        "part": workbench.model.opened,
         "exports": [[kind, export.title] for kind, export in EXPORTS.items()],
     }
 

@@ -32,7 +32,7 @@ from lhkit.worker.client import own_worker
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker
 
-RunKind = Literal["run", "measure", "sweep", "propose"]
+RunKind = Literal["run", "measure", "sweep", "propose", "profile"]
 RunStatus = Literal["ok", "wrong", "failed", "stopped"]
 Knobs = tuple[tuple[str, KnobValue], ...]
 
@@ -257,7 +257,8 @@ def propose_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
     return made.result("propose", "ok", "; ".join(proposal.lines))
 
 
-_WORKS: Mapping[RunKind, Callable[[Subject, Worker, Watcher], Result]] = {
+Work = Callable[["Subject", "Worker", "Watcher"], Result]
+_WORKS: Mapping[RunKind, Work] = {
     "run": run_once,
     "measure": measure_it,
     "sweep": sweep_it,
@@ -325,8 +326,8 @@ class Runs:
         self._watcher: Watcher | None = None
         self._worker: Worker | None = None
 
-    def start(self, kind: RunKind) -> None:
-        """Start to run, measure or sweep the current version, or to look for a first schedule."""
+    def start(self, kind: RunKind, work_of_kind: Work | None = None) -> None:
+        """Start to run, measure or sweep the current version, or to do other work on it in the same way."""
         if self._watcher is not None:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
         version = self._session.version
@@ -346,6 +347,7 @@ class Runs:
 
             self._jobs.post(take)
 
+        done_by = work_of_kind or _WORKS[kind]
         watcher = self._watcher = Watcher(report)
         self.progress = RunProgress(kind, "getting ready")
         # A separate process: cancelling the run must not end a trace.
@@ -354,7 +356,7 @@ class Runs:
         def work(_: Callable[[], bool]) -> None:
             result = None
             try:
-                result = _WORKS[kind](subject, worker, watcher)
+                result = done_by(subject, worker, watcher)
             except LhkitError as error:
                 if not watcher.is_stopped:
                     failure = error.failure

@@ -31,6 +31,7 @@ from lhkit.traces.timeline.handle_timeline import timeline_drawing
 from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import Jobs, ThreadJobs
+from lhkit.workbench.model_parts import EMPTY
 from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
@@ -42,8 +43,9 @@ FOLLOW_SECONDS = 0.4
 # Limit on the payload in the static picture, which every saved notebook contains.
 _STILL_LINES = 120
 PANE_FILES = (
-    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
-    "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js", "pane_passes.js")  # fmt: skip
+    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
+    "pane_handles.js", "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js",
+    "pane_passes.js")  # fmt: skip
 FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 
@@ -356,11 +358,3 @@ def explore(
 def is_state_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is a saved workbench, by its name."""
     return Path(path).suffix.lower() == ".json"
-
-
-EMPTY = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    transform.yield
-  }
-}
-"""

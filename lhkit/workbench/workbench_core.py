@@ -6,7 +6,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.compose.session import Session
 from lhkit.draw.svg import drawing_id
@@ -18,20 +18,28 @@ from lhkit.load.weights import reference_here
 from lhkit.model.errors import usage_error
 from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
-from lhkit.text.script import SEQUENCE, Script, is_terminator
+from lhkit.text.script import Script
 from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.jobs import FusionQuestion, Jobs, PassRun, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
-if TYPE_CHECKING:
-    pass
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What there is of the model or of one of its parts: its session, its results, and its view state."""
+
+    session: Session
+    runs: Runs
+    screen: Screen | None
 
 
 class WorkbenchCore(abc.ABC):
     """A session, its view state and its background work; `Workbench` adds dispatch and panes.
 
     Attributes:
+        model: The parts of the payload, if it is a model; the session is that of the part that is opened.
         notice: The outcome of the last command, if there is one to show.
         reference: The NumPy reference of a file that is not trusted yet; resolved by `trust`.
         gesture: Id of the gesture, such as the drag of a slider, whose changes are merged into one version.
@@ -46,22 +54,70 @@ class WorkbenchCore(abc.ABC):
         results: tuple[Result, ...],
         reference: str | None,
     ) -> None:
-        self.session, self.jobs, self.reference = session, jobs, reference
+        self.jobs, self.reference = jobs, reference
         self.notice: Notice | None = None
+        self.model = ModelParts(session, jobs, self._show_parts)
+        self._desks: dict[str, Desk] = {}  # those that are not on screen, by the names of parts
+        self._saved_screen = screen
+        self._sit_at(self._new_desk(session, screen, results))
+
+    def _new_desk(
+        self, session: Session, screen: Screen | None = None, results: tuple[Result, ...] = ()
+    ) -> Desk:
+        if session.left_behind is not None:
+            recover = ("Go on from there", {"do": "recover"})
+            self.notice = Notice("done", session.left_behind.sentence(), "", (recover,))
+        runs = Runs(session, self.jobs, self.refresh, self._set_notice, self._adopt, results)
+        return Desk(session, runs, screen)
+
+    def _sit_at(self, desk: Desk) -> None:
+        session, jobs = desk.session, self.jobs
+        self.session, self.runs = session, desk.runs
         self.repairs = RepairSearch(session, jobs, self.refresh)
         self.tryouts = Tryouts(session, jobs, self.refresh)
         self.fusion = FusionQuestion(session, jobs, self.refresh)
         self.passes = PassRun(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
-        self.runs = Runs(session, jobs, self.refresh, self._set_notice, self._adopt, results)
         self.typed = Typed()
         self.gesture: Hashable = None
         self._parsed: Script | None = None
         self._number: int | None = None
-        self._saved_screen = screen
         trace = session.trace
         self._viewed_trace = trace
-        self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
+        self.screen = fitting(desk.screen or Screen(first_step(trace) if trace else -1), trace)
+
+    def show_part(self, name: str) -> None:
+        """Put a part on screen, or the whole model if the name is empty; what was there stays as it is."""
+        opened = self.model.opened
+        if name == opened:
+            return
+        if self.runs.progress.kind:
+            raise usage_error(f"a {self.runs.progress.kind} is not over yet", "Stop it first.")
+        desk = self._desks.get(name) or self._new_desk(self.model.new_session(name))
+        for job in ("repairs", "trying", "fusion", "passes"):
+            self.jobs.stop(job)
+        self.runs.rest()
+        screen = self.screen
+        self._desks[opened] = Desk(self.session, self.runs, screen)
+        self._desks.pop(name, None)
+        self.model.opened = name
+        self._sit_at(desk)
+        self._bring_forward("payload" if name else "parts", dict(screen.front), is_large=screen.is_large)
+
+    def _bring_forward(self, pane: str, front: dict[str, str], **changes: Any) -> None:
+        """Show a pane of the middle, on a narrow screen too."""
+        self.look(front=tuple({**front, "middle": pane, "narrow": pane}.items()), by="", **changes)
+
+    def _show_parts(self) -> None:
+        """A model without a schedule opens as its parts."""
+        if self.is_empty and self._saved_screen is None and not self.model.opened:
+            self._bring_forward("parts", dict(self.screen.front))
+        self.refresh()
+
+    @property
+    def whole_runs(self) -> Runs:
+        """Runs of the whole payload, also while one of its parts is opened."""
+        return self._desks[""].runs if self.model.opened else self.runs
 
     @abc.abstractmethod
     def refresh(self) -> None:
@@ -74,7 +130,7 @@ class WorkbenchCore(abc.ABC):
     @property
     def is_empty(self) -> bool:
         """True if the schedule has no step yet."""
-        return all(op.name == SEQUENCE or is_terminator(op) for op in self.script.steps)
+        return not has_steps(self.session)
 
     def _set_notice(self, notice: Notice) -> None:
         self.notice = notice
@@ -94,8 +150,7 @@ class WorkbenchCore(abc.ABC):
     @property
     def script(self) -> Script:
         """The last text that parsed, to be read and edited."""
-        version = self.session.version
-        return version.script or Script(version.schedule.text, version.schedule.source)
+        return script_of(self.session)
 
     def parsed_script(self) -> Script:
         """Return the text with the compiler's outline; a usage error where the two parsers disagree."""

@@ -50,12 +50,13 @@ class Areas {
   tabs() {
     const groups = this.isNarrow ? new Map([["narrow", this.narrow]]) : this.wide;
     for (const [area, node] of groups) {
-      const panes = this.bench.panes.filter((pane) => this.areaOf(pane) === area);
+      const panes = this.bench.panes.filter((pane) => pane.isOffered && this.areaOf(pane) === area);
       if (!panes.some((pane) => this.isInFront(pane))) this.front = { ...this.front, [area]: panes[0]?.constructor.key };
       for (const pane of panes) pane.tab = this.tab(area, pane);
       const list = make("div", { class: "lhw-tabs", role: "tablist", "aria-label": area }, ...panes.map((pane) => pane.tab));
       node.replaceChildren(list, ...panes.map((pane) => pane.node));
     }
+    this.offered = this.bench.panes.filter((pane) => pane.isOffered).length;
     this.markFront();
   }
 
@@ -64,6 +65,14 @@ class Areas {
     pane.tabSaid = make("span", { class: "lhw-badge" }, pane.badge());
     const known = { type: "button", role: "tab", class: "lhw-tab", "aria-controls": this.bench.idOf(key), "data-tab": key };
     return make("button", { ...known, onclick: () => this.open(area, key) }, title, pane.tabSaid);
+  }
+
+  // What is offered may have changed.
+  offer() {
+    const offered = this.bench.panes.filter((pane) => pane.isOffered).length;
+    if (offered === this.offered) return;
+    this.tabs();
+    this.bench.updateFront();
   }
 
   // Take what is in front as Python says it.

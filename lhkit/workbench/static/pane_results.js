@@ -7,9 +7,7 @@ class ResultsPane extends BenchPane {
   static shows = ["results"];
 
   update() {
-    const wanted = make("div", { class: "lhw-frame" });
-    wanted.append(fragmentOf(this.bench.part("results").html));
-    morph(this.frame, wanted);
+    this.show(this.bench.part("results").html);
   }
 
   badge() {

@@ -10,10 +10,8 @@ class TriedPane extends BenchPane {
     const { html, handle } = this.bench.part("tried");
     const isOther = handle !== this.handle;
     this.handle = handle;
-    const wanted = make("div", { class: "lhw-frame" });
-    wanted.append(fragmentOf(html));
     if (isOther) this.frame.replaceChildren(); // what was unfolded was of another handle
-    morph(this.frame, wanted);
+    this.show(html);
   }
 
   badge() {

@@ -24,6 +24,11 @@ class BenchPane {
   // Another step is shown.
   async showStep() {}
 
+  // Whether there is anything for it to show; a pane that is not offered has no tab.
+  get isOffered() {
+    return true;
+  }
+
   // A key was pressed inside; true if it meant something.
   key() {
     return false;
@@ -57,6 +62,13 @@ class BenchPane {
     wanted.append(fragmentOf(html));
     morph(this.frame, wanted);
     this.reindex();
+  }
+
+  // Put a short fragment into the frame; focus and scroll stay.
+  show(html) {
+    const wanted = make("div", { class: "lhw-frame" });
+    wanted.append(fragmentOf(html));
+    morph(this.frame, wanted);
   }
 
   reindex() {

@@ -10,11 +10,12 @@ const RUNS = {
 class TopBar {
   constructor(bench) {
     this.bench = bench;
+    this.back = make("button", { type: "button", class: "lhw-what", hidden: true, "data-do": JSON.stringify({ do: "show_whole" }) }, "← whole model");
     this.names = make("span", { class: "lhw-names" });
     this.outcome = make("span", { class: "lhw-outcome", role: "status" });
     this.working = make("span", { class: "lhw-working", role: "status", hidden: true });
     this.working.append("working … ", make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop" }) }, "■ stop"));
-    this.node = make("header", { class: "lhw-top" }, this.names, this.outcome, this.working, this.tools(), this.walk());
+    this.node = make("header", { class: "lhw-top" }, this.back, this.names, this.outcome, this.working, this.tools(), this.walk());
   }
 
   tools() {
@@ -45,8 +46,20 @@ class TopBar {
     return make("div", known, this.slider.node, this.said, this.chosen, this.what);
   }
 
+  // Another part of a model is shown, or the whole again: the focus goes where the way back is.
+  showPart(part) {
+    const { el } = this.bench;
+    const before = this.shownPart;
+    this.shownPart = part;
+    this.back.hidden = !part;
+    if (before === undefined || before === part || !el.contains(document.activeElement)) return;
+    if (part) this.back.focus();
+    else requestAnimationFrame(() => el.querySelector(`[data-part="${CSS.escape(before)}"]`)?.focus());
+  }
+
   showHead() {
     const head = this.bench.part("head");
+    this.showPart(head.part);
     this.names.textContent = `${head.schedule} on ${head.payload}`;
     this.outcome.textContent = head.stale || head.outcome;
     this.outcome.dataset.status = head.stale ? "stale" : head.status;

@@ -92,6 +92,7 @@ class Workbench {
       for (const name of pane.constructor.shows) {
         follow(name, () => {
           this.followScreen(); // a new trace may have other steps
+          this.areas.offer();
           if (pane.tabSaid) pane.tabSaid.textContent = pane.badge();
           if (this.isInFront(pane)) pane.update();
         });
