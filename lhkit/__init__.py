@@ -53,12 +53,14 @@ if TYPE_CHECKING:
     from lhkit.sweeps.sweep_summary import SweepResult
     from lhkit.sweeps.sweep_task import SweepOptions
     from lhkit.traces.record.trace_run import trace_schedule as trace
+    from lhkit.tuned.best_known import Best, best
     from lhkit.workbench.widget import WorkbenchWidget, explore
     from lhkit.worker.limits import Limits
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Best",
     "CheckReport",
     "Comparison",
     "Kernel",
@@ -76,6 +78,7 @@ __all__ = [
     "Trace",
     "WorkbenchWidget",
     "assemble",
+    "best",
     "build",
     "check",
     "compile",
@@ -152,6 +155,8 @@ def __getattr__(name: str) -> Any:
             from lhkit.parts.assembled_kernel import assemble
             from lhkit.parts.part_profile import profile
             from lhkit.proposals.proposal import Proposal, propose
+        case "Best" | "best":
+            from lhkit.tuned.best_known import Best, best
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
             import lhkit.sweeps.constraints as constraints
             from lhkit.sweeps.live_sweep import Sweep, sweep
