@@ -111,9 +111,9 @@ __all__ = [
 ]
 
 
+# ``import a.b as b`` instead of ``from a import b``, which would ask for ``a.b`` here again.
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
-    # ``import a.b as b`` instead of ``from a import b``, which would ask for ``a.b`` here again.
     match name:  # one case per room
         case "exercises":
             import lhkit.exercises as exercises
@@ -151,11 +151,10 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
             from lhkit.worker.limits import Limits
-        case "Proposal" | "assemble" | "profile" | "propose":
+        case "Best" | "Proposal" | "assemble" | "best" | "profile" | "propose":
             from lhkit.parts.assembled_kernel import assemble
             from lhkit.parts.part_profile import profile
             from lhkit.proposals.proposal import Proposal, propose
-        case "Best" | "best":
             from lhkit.tuned.best_known import Best, best
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
             import lhkit.sweeps.constraints as constraints
