@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lhkit.compose.builder.schedule_builder import build
     from lhkit.compose.session import Session
     from lhkit.compose.trial_steps import try_ops
+    from lhkit.fusion.fusion_doctor import why_not_fused
     from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
     from lhkit.kernels.kernel import compile_kernel as compile
     from lhkit.kernels.verification import verify
@@ -108,6 +109,7 @@ __all__ = [
     "trace",
     "try_ops",
     "verify",
+    "why_not_fused",
 ]
 
 
@@ -117,9 +119,8 @@ def __getattr__(name: str) -> Any:
     match name:  # one case per room
         case "exercises":
             import lhkit.exercises as exercises
-        case "ops":
+        case "ops" | "payloads":
             import lhkit.ops as ops
-        case "payloads":
             import lhkit.payloads as payloads
         case "show":
             import lhkit.show as show
@@ -141,8 +142,9 @@ def __getattr__(name: str) -> Any:
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "check" | "passes" | "trace":
+        case "check" | "passes" | "trace" | "why_not_fused":
             from lhkit.checks.schedule_check import check_schedule as check
+            from lhkit.fusion.fusion_doctor import why_not_fused
             from lhkit.pipelines.pass_run import run_passes as passes
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":

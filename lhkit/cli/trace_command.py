@@ -65,6 +65,9 @@ def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
 @click.option(
     "--reproducer", metavar="DIR", help="Save a folder that reproduces it: texts, commands, versions."
 )
+@click.option(
+    "--why-not-fused", "two_ops", nargs=2, metavar="PRODUCER CONSUMER", help="Print why two ops are not fused."
+)
 @click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
 @click.option(
     "--no-warning",
@@ -86,6 +89,7 @@ def command(
     markdown_file: str | None,
     diff: str | None,
     reproducer: str | None,
+    two_ops: tuple[str, str] | None,
     explorer: bool,
     no_warnings: tuple[str, ...],
     check_knobs: bool,
@@ -97,7 +101,9 @@ def command(
 
     Prints one row per step, every invalidated handle with its cause, and the final handles; with --json,
     --html, --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that
-    fails is followed by repairs that were tried on a copy of it.
+    fails is followed by repairs that were tried on a copy of it, and so is the answer of --why-not-fused. Its
+    ops are named as linalg.matmul, linalg.generic#1 (of several, from 0), 12 (a line of the payload), %sum (a
+    handle, or a value of the payload), or {tag} (an attribute that one op alone has).
     """
     repairs = not no_repairs and opt_host() is None
     writers = ((json_file, _write), (html_file, _write_page))
@@ -112,9 +118,8 @@ def command(
             if file is not None:
                 write(file, _not_traced(payload, schedule, error.failure))
         raise
-    if not (json_file or html_file or markdown_file or diff or reproducer or explorer):
-        for line in trace_lines(trace):
-            say_line(line)
+    if two_ops or not (json_file or html_file or markdown_file or diff or reproducer or explorer):
+        _print(trace, two_ops, _MOST_REPAIRS if repairs else 0)
     for file, write in writers:
         if file is not None:
             write(file, trace)
@@ -129,6 +134,14 @@ def command(
     if (failure := failure_of(trace)) is not None:
         search = functools.partial(find_repairs, limit=_MOST_REPAIRS, seconds=_SECONDS)
         raise error_for(_with_repairs(failure, search(loaded, scheduled, trace) if repairs else ()))
+
+
+def _print(trace: Trace, two_ops: tuple[str, str] | None, limit: int) -> None:
+    if two_ops is not None:
+        say(trace.why_not_fused(*two_ops, limit=limit))
+        return
+    for line in trace_lines(trace):
+        say_line(line)
 
 
 def _diff(trace: Trace, step: str) -> IrDiff:

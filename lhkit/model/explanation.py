@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
+from lhkit.model.printable import counted
 from lhkit.model.showable import Described
 from lhkit.model.span import Span
 
@@ -37,7 +38,7 @@ class Explanation(Described):
 RepairKind = Literal[
     "use-result", "match-again", "move-before", "deduplicate", "other-name", "other-root", "other-handle",
     "match-inside", "each-alone", "split-count", "sizes", "order", "type", "cast", "mark", "structure",
-    "spelling", "several",
+    "spelling", "several", "gate", "loop", "fusion",
 ]  # fmt: skip
 
 
@@ -82,6 +83,41 @@ class Repairs(Described, Sequence[Repair]):
         if not self.found:
             return "no repair was found."
         return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
+
+
+FusionCause = Literal[
+    "fused", "wrong-order", "several-uses", "folded-transpose", "indivisible-sizes", "map", "outside-the-loop",
+    "dead-handle", "empty-handle", "side-effects", "no-dependence", "reversed", "not-tileable", "reduction",
+    "named-ops", "not-asked", "failed-before", "unknown",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FusionAnswer(Described):
+    """The answer of `lhkit.why_not_fused`."""
+
+    producer: str  # The two ops, with their places
+    consumer: str
+    cause: FusionCause  # ``unknown`` where no known cause fits: ``facts`` has what is known
+    sentence: str
+    places: tuple[Diagnostic, ...] = ()
+    step: int | None = None  # Index of the step that took the opportunity away, or None
+    facts: tuple[str, ...] = ()  # Who reads the producer, what is between the two, which loops are around them
+    # Changes of the schedule; each was applied: the schedule passes, and the two are fused in its payload
+    repairs: Repairs = Repairs(())
+    tried: int = 0  # The number of changes that were tried
+    texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def describe(self) -> str:
+        """Return the sentence, the places with source lines, the facts, and the repairs with their edits."""
+        lines = [f"{self.sentence} [{self.cause}]"]
+        lines += [line for p in self.places for line in describe_diagnostic(p, dict(self.texts))]
+        lines += [f"- {fact}" for fact in self.facts]
+        if self.repairs:
+            lines += ["", "Repairs that were tried; with each the two are fused:", self.repairs.describe()]
+        elif self.tried:
+            lines += ["", f"{counted(self.tried, 'change')} of the schedule tried; none fuses the two."]
+        return "\n".join(lines)
 
 
 TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not-tried"]

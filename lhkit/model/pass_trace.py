@@ -18,6 +18,7 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import Failure, public, usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.showable import Printable
+from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 
 if TYPE_CHECKING:
@@ -135,6 +136,22 @@ class PassTrace(Printable):
             if s.before is not None and s.after is not None
         ]
         return tuple(Occurrence(*found) for found in known if found[1] != found[2])
+
+    @public
+    def origins(self, text: str) -> tuple[Span | None, ...]:
+        """Return the place in the payload that each line of a text comes from, None where that is not known.
+
+        ``kernel.listing().ir`` is such a text of ``lower``: each instruction has a line of it.
+
+        Args:
+            text: One of the texts, as a pass left it.
+
+        Raises:
+            UsageError: It is none of them, or they come from a log.
+        """
+        from lhkit.pipelines.pass_views import line_origins
+
+        return line_origins(self, text)
 
     @public
     def diff(self, step: int, against: int | None = None) -> str:

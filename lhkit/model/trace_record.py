@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from lhkit.model.explanation import Explanation, Repairs
+    from lhkit.model.explanation import Explanation, FusionAnswer, Repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +388,15 @@ class Trace(Printable):
         from lhkit.traces.explain.handle_explanation import explain
 
         return explain(self, handle)
+
+    @public
+    def why_not_fused(
+        self, producer: str, consumer: str, *, limit: int = 2, seconds: float = 10.0
+    ) -> FusionAnswer:
+        """Return why two ops are not fused at the end, as `lhkit.why_not_fused` says."""
+        from lhkit.fusion.fusion_doctor import why_not_fused
+
+        return why_not_fused(self, producer, consumer, limit=limit, seconds=seconds)
 
     @public
     def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:

@@ -36,7 +36,7 @@ def passes_page(trace: PassTrace) -> str:
         element("h1", escaped(summary(trace)), keys),
         element("div", counts_svg(trace), class_="counts"),
         element("div", *side, class_="side"),
-        element("div", class_="pane"),
+        element("div", element("div", escaped(_said(trace)), class_="lh-failure"), class_="pane"),
         class_="lh lh-passes timed" if any(s.time_ns for s in trace.steps) else "lh lh-passes",
     )
     parts = (
@@ -45,6 +45,11 @@ def passes_page(trace: PassTrace) -> str:
         element("script", script("passes.js", room="pipelines"), type="module"),
     )
     return html_document(trace.source, parts)
+
+
+def _said(trace: PassTrace) -> str:
+    """Return why the pipeline did not end."""
+    return trace.failure.describe() if trace.failure is not None else ""
 
 
 def _content(trace: PassTrace) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def _content(trace: PassTrace) -> dict[str, Any]:
             s.index: packed(ir_html(dataclasses.replace(step_diff(trace, s.index), title=""))) for s in ran
         }
     return {
-        "steps": [_step_content(step) for step in trace.steps],
+        "steps": [_step_content(trace, step) for step in trace.steps],
         "texts": [{"z": base64.b64encode(text).decode()} for text in trace.packed],
         "diffs": diffs,
         "start": failed[0] if failed else effective[0].index if effective else 0,
@@ -67,7 +72,9 @@ def _content(trace: PassTrace) -> dict[str, Any]:
     }
 
 
-def _step_content(step: PassStep) -> dict[str, Any]:
+def _step_content(trace: PassTrace, step: PassStep) -> dict[str, Any]:
     words = [step.name, step.scope, step.status, *(name for name, _ in (*step.made, *step.gone))]
     time = "" if step.time_ns is None else format_ns(step.time_ns)
-    return {**to_json(step), "ops": None, "time": time, "key": " ".join(words).lower()}
+    is_failed = step.status in ("failed", "crashed")
+    message = (_said(trace) if is_failed else "") or step.message
+    return {**to_json(step), "ops": None, "message": message, "time": time, "key": " ".join(words).lower()}

@@ -13,7 +13,7 @@ from lhkit.load.loader import application_of, as_payload, as_schedule, payload_s
 from lhkit.model.errors import Failure, public, usage_error
 from lhkit.model.file_io import read_text
 from lhkit.model.knob import KnobValue
-from lhkit.model.pass_pipeline import LOWER
+from lhkit.model.pass_pipeline import LOWER, parse_pipeline
 from lhkit.model.pass_trace import PassStep, PassTrace, by_dialect, sorted_counts
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -26,6 +26,8 @@ from lhkit.worker.kernel_requests import RunPasses
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
 from lhkit.worker.requests import Source
+
+_NO_SUCH_OP = "the payload has no op of the kind that it is nested in"
 
 
 @public
@@ -100,7 +102,7 @@ def _pipeline_text(pipeline: str | os.PathLike[str]) -> tuple[str, str]:
 
 def _pass_trace(run: RecordedRun, pipeline: str) -> PassTrace:
     texts = TextStore()
-    steps = tuple(_steps(run, texts))
+    steps = (*_steps(run, texts), *_never_run(run, pipeline))
     made = PassTrace(
         run.trace.payload.source,
         pipeline,
@@ -111,6 +113,16 @@ def _pass_trace(run: RecordedRun, pipeline: str) -> PassTrace:
         record=run.trace,
     )
     return dataclasses.replace(made, failure=_placed(run, made)) if run.failure is not None else made
+
+
+def _never_run(run: RecordedRun, pipeline: str) -> Iterator[PassStep]:
+    """Yield the passes of a pipeline for ops that the payload does not have: they did not run."""
+    if run.failure is None and pipeline != LOWER:
+        ran, index = {step.op for step in run.trace.step_records}, len(run.trace.step_records)
+        for item in parse_pipeline(pipeline).passes():
+            if str(item) not in ran:
+                yield PassStep(index, item.name, item.options, status="not-run", message=_NO_SUCH_OP)
+                index += 1
 
 
 def _placed(run: RecordedRun, made: PassTrace) -> Failure:

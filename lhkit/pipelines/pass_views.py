@@ -11,8 +11,10 @@ from lhkit.draw.tables import Table, format_ns
 from lhkit.model.errors import usage_error
 from lhkit.model.pass_trace import Counts, PassStep, PassTrace, folded
 from lhkit.model.printable import counted, one_line
+from lhkit.model.span import Span
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff, text_diff
+from lhkit.traces.record.placed_ops import place_ops, source_place
 
 WIDTH, HEIGHT, LEFT, RIGHT = 1200, 96, 8, 150
 _LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
@@ -84,6 +86,20 @@ def step_diff(trace: PassTrace, step: int, against: int | None = None) -> IrDiff
     if new is None:
         raise usage_error(f"pass {step} left no text")
     return text_diff(trace.text(new if old is None else old), trace.text(new), title)
+
+
+def line_origins(trace: PassTrace, text: str) -> tuple[Span | None, ...]:
+    """Return the place in the payload of the op of each line; see `PassTrace.origins`."""
+    record = trace.record
+    for snapshot in record.snapshots if record is not None else ():
+        if record is None or (record.snapshot_text(snapshot.step) or "").strip() != text.strip():
+            continue
+        if (placed := place_ops(record, snapshot.step)) is not None:
+            ids = [placed.id_at(line) for line in range(len(placed.ir.lines))]
+            return tuple(None if op is None else source_place(record, record.op(op)) for op in ids)
+    raise usage_error(
+        "this is not one of the texts that the passes left", "Ops are known in runs, not in logs."
+    )
 
 
 def summary(trace: PassTrace) -> str:

@@ -32,7 +32,11 @@ _SCOPE = re.compile(r" \('(?P<op>[^']+)' operation(?:: (?P<symbol>@.+))?\)$")
 # The first op of a text: aliases come before it.
 _FIRST_OP = re.compile(rb'^(?![#!\s/])"?([\w.$-]+)[^\n@{]{0,200}(@(?:"[^"\n]*"|[\w.$-]+))?', re.MULTILINE)
 _OP = re.compile(rb'^ *(?:%[^=\n]* = )?"?([A-Za-z_][\w$-]*\.[\w$.-]+|return)(?![\w$.-]| = )', re.MULTILINE)
-_DIAGNOSTIC = re.compile(rb"^\S.*?: (?:error|fatal error): .*", re.MULTILINE)
+_DIAGNOSTIC = re.compile(
+    rb"^(?:[^\s%\"][^\n]*?:[0-9]+:[0-9]+|loc\([^\n]*\)|<unknown>:0): (?:fatal error|error|warning|remark): ",
+    re.MULTILINE,
+)
+_ERROR = re.compile(rb"^\S[^\n]*: (?:fatal )?error: ", re.MULTILINE)
 _MOST_OF_A_MESSAGE = 2000
 
 
@@ -127,15 +131,12 @@ def read_log(content: bytes, source: str) -> PassTrace:
 
 def _split_text(dump: bytes) -> tuple[bytes, str]:
     """Return the IR of a dump, and the compiler's error that follows it."""
-    end = dump.rfind(b"\n}")
-    end = len(dump) if end < 0 else dump.find(b"\n", end + 1) % (len(dump) + 1)
-    resources = dump.find(b"\n#-}", end)
-    end = len(dump) if resources >= 0 else end
-    found = _DIAGNOSTIC.search(dump, end) or (None if b"\n" in dump.strip() else _DIAGNOSTIC.search(dump))
+    found = _DIAGNOSTIC.search(dump)
     if found is None:
-        return dump[:end].strip(b"\n"), ""
-    message = dump[found.start() :].strip()[:_MOST_OF_A_MESSAGE]
-    return dump[: min(end, found.start())].strip(b"\n"), message.decode(errors="replace")
+        return dump.strip(b"\n"), ""
+    error = _ERROR.search(dump, found.start())
+    message = dump[error.start() :].strip()[:_MOST_OF_A_MESSAGE] if error else b""
+    return dump[: found.start()].strip(b"\n"), message.decode(errors="replace")
 
 
 class _Reader:
@@ -220,11 +221,17 @@ def _with_depths(runs: list[_Run], still_open: list[_Run], *, has_silent_ends: b
             each[0] -= 1
         if run.inner and run.status is not None:
             left.append([run.inner])
-    for run in runs:
-        if run.status is None:
+    has_ends = any(run.status == "ok" for run in runs)
+    following: dict[str, int | None] = {}
+    for run in reversed(runs):
+        if run.status is None and not has_ends and not run.message:  # only what came before was printed
+            run.after = following.get(run.scope)
+            run.status = "unfinished" if run.after is None else "ok"
+        elif run.status is None:
             is_cut = not has_silent_ends and any(run is each for each in still_open)
             run.status = "failed" if run.message else "unfinished" if is_cut else "ok"
             run.after = run.before if run.status == "ok" else None
+        following[run.scope] = run.before
     return runs
 
 

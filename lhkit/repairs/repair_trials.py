@@ -60,7 +60,7 @@ def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
     failed = trace.outcome.failed_step
     steps: list[TraceStep] = []
     if failed is not None and trace.outcome.status == "failed":
-        steps = [*_empty_origins(trace, trace.step_records[failed]), trace.step_records[failed]]
+        steps = [*empty_origins(trace, trace.step_records[failed]), trace.step_records[failed]]
     elif trace.outcome.status == "ok":
         steps = [s for s in trace.step_records if any(w.kind == "zero-match" for w in s.warnings)]
     for step in steps:
@@ -69,7 +69,7 @@ def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
             yield RepairContext(trace, script, step, op)
 
 
-def _empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
+def empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
     """Return the matches that left operands of a step empty, the last first."""
     by_result = {r: s for s in trace.step_records for r in s.results}
     found: dict[int, TraceStep] = {}
@@ -304,14 +304,14 @@ class _Search:
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
                 if most_together > 1 and _said(error) != _said(next_error):
-                    alone = _Tried(_repair(each, source), len(each.edited.replacements), None, each.title)
+                    alone = _Tried(repair_of(each, source), len(each.edited.replacements), None, each.title)
                     for rest in self.run_text(next_error, load, limit, most_together - 1):
                         yield _joined(text, source, alone, rest)
                 continue
             except LhkitError:  # no schedule to trace: it helps no more than the text as it was
                 continue
             applied = (schedule, trace)
-            tried = _Tried(_repair(each, source, trace), len(each.edited.replacements), applied, each.title)
+            tried = _Tried(repair_of(each, source, trace), len(each.edited.replacements), applied, each.title)
             yield tried
             if most_together > 1 and not tried.repair.passes_whole:
                 for rest in self.run(schedule, trace, limit, most_together - 1):
@@ -327,7 +327,7 @@ class _Search:
         doubt = judge_repair(context, trace, script, ops, same_payload=candidate.kind in _SAME_PAYLOAD)
         if doubt is None:
             return None
-        repair = _repair(candidate, schedule.source, trace, doubt)
+        repair = repair_of(candidate, schedule.source, trace, doubt)
         pieces = len(candidate.edited.replacements)
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
 
@@ -336,7 +336,8 @@ def _said(error: ScheduleError) -> list[str]:
     return [d.message for first in error.failure.diagnostics[:1] for d in (first, *first.notes)]
 
 
-def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt: int = 0) -> Repair:
+def repair_of(candidate: Candidate, source: str, trace: Trace | None = None, doubt: int = 0) -> Repair:
+    """Return a candidate as a repair; ``trace`` is that of the repaired text, None where it does not load."""
     note = None
     if trace is not None and trace.outcome.failed_step is not None:
         step = trace.step_records[trace.outcome.failed_step]

@@ -21,7 +21,7 @@
 - ``pane_text``: The pane ``text``: the schedule with its diagnostics, and the steps of its lines.
 - ``pane_pictures``: Panes of pictures, and the questions for one frame of them: payload, timeline, schedule
   graph, tiles.
-- ``pane_problems``: The panes ``problems`` (failures, warnings, repairs) and ``tried`` (ops that apply to a
-  handle).
+- ``pane_problems``: The panes ``problems`` (failures, warnings, repairs), ``tried`` (ops that apply to a
+  handle) and ``fusion`` (why two ops are not fused).
 - ``pane_results``: The panes ``results`` (results as bar charts) and ``run`` (progress of the current run).
 """

@@ -68,8 +68,11 @@ def _checkpoint(workbench: WorkbenchCore, command: Command) -> None:
 
 
 def _take_repair(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"number": int, "title": str}``: apply a repair that was found."""
+    """``{"number": int, "title": str, "of": "fusion"}``: apply a repair that was found, or one of a fusion."""
     number, found = integer(command, "number"), workbench.repairs.found
+    if command.get("of") == "fusion":
+        answer = workbench.fusion.answer
+        found = answer.repairs.found if answer and workbench.fusion.version == workbench.version_id else ()
     if not 0 <= number < len(found) or found[number].title != command.get("title"):
         raise usage_error("that repair is of another problem", "Take one of those that are shown now.")
     workbench.session.set_text(found[number].text, title=f"repair: {found[number].title}")
@@ -380,6 +383,10 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
         workbench.current_trace(), workbench.parsed_script(), text(command, "handle")
     ),
     "add_tried": _add_tried,
+    # {"producer": name, "consumer": name}: why these two ops of the payload are not fused.
+    "why_not_fused": lambda workbench, command: workbench.fusion.start(
+        workbench.current_trace(), text(command, "producer"), text(command, "consumer")
+    ),
     "trust": _trust,
     "remove_step": lambda workbench, command: _with_dependents(
         workbench, command, step_edits.remove_step, "remove"

@@ -171,7 +171,7 @@ class Workbench(WorkbenchCore):
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
-        for name in ("repairs", "trying"):
+        for name in ("repairs", "trying", "fusion"):
             self.jobs.stop(name)
         self.runs.close()
         self.session.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import threading
 import time
@@ -16,9 +17,10 @@ from lhkit.checks.schedule_check import check_schedule
 from lhkit.compose.session import Session
 from lhkit.compose.trial_steps import try_ops, trying_worker
 from lhkit.draw.svg import drawing_id
+from lhkit.fusion.fusion_doctor import why_not_fused
 from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
-from lhkit.model.explanation import Repair, Tried
+from lhkit.model.explanation import FusionAnswer, Repair, Tried
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
@@ -279,6 +281,39 @@ class Tryouts(_Background):
         if not 0 <= number < len(self.found) or not self.found[number].text:
             raise usage_error(f"there is no result {number} that can be added")
         return self.found[number]
+
+
+class FusionQuestion(_Background):
+    """Answers why two ops are not fused: the cause at once, the repairs from the background."""
+
+    answer: FusionAnswer | None = None
+    version = ""
+    is_trying = False
+
+    def start(self, trace: Trace, producer: str, consumer: str) -> None:
+        """Answer a question, and look for repairs if the two are not fused."""
+        self.answer, self.version = (
+            why_not_fused(trace, producer, consumer, limit=0),
+            drawing_id(self._session.text),
+        )
+        asked, self.is_trying = self.answer, self.answer.cause != "fused"
+
+        def work(_: Stopped) -> None:
+            # A separate worker: a trial may crash it, and the worker of the session must survive.
+            found = asked
+            with contextlib.suppress(LhkitError):  # the cause is known without
+                worker = trying_worker()
+                found = why_not_fused(trace, producer, consumer, seconds=_REPAIR_SECONDS, worker=worker)
+
+            def take() -> None:
+                if self.answer is asked:
+                    self.answer, self.is_trying = found, False
+                    self._refresh()
+
+            self._jobs.post(take)
+
+        if self.is_trying:
+            self._jobs.start("fusion", work)
 
 
 class StaticChecks(_Background):

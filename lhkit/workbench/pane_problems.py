@@ -1,10 +1,11 @@
-"""The panes ``problems`` (failures, warnings, repairs) and ``tried`` (ops that apply to a handle)."""
+"""The panes ``problems``, ``tried`` (ops that apply to a handle) and ``fusion`` (why two ops are not fused)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lhkit.draw.svg import element, escaped
+from lhkit.fusion.fusion_case import given_ops, names_of
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Repair, Tried
 from lhkit.traces.explain.handle_explanation import failure_of
@@ -66,9 +67,9 @@ def _repairs_html(workbench: WorkbenchCore) -> str:
     return element("ul", *items, class_="lhw-repairs") if items else ""
 
 
-def _repair_item(number: int, repair: Repair) -> str:
+def _repair_item(number: int, repair: Repair, of: str = "") -> str:
     said = "the whole schedule applies with it" if repair.passes_whole else repair.note or "it helps in part"
-    command = do("take_repair", number=number, title=repair.title)
+    command = do("take_repair", number=number, title=repair.title, **({"of": of} if of else {}))
     title = escaped(repair.title)
     take = element("button", title, type="button", class_="lhw-repair", data_do=command, title=said)
     lines = []
@@ -90,6 +91,8 @@ def _step_link(content: str, step: int, title: str | None = None) -> str:
 
 
 _HINT = "Select a handle, then ask what can be done with it: every op is tried on a copy of the payload."
+_FUSION_HINT = "Choose two ops of the payload, and ask why the schedule does not fuse them; repairs are tried."
+_FUSED_OPS = ("linalg.", "tensor.pad", "tensor.pack", "tensor.unpack")
 # Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),
@@ -131,6 +134,36 @@ def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
     return element("li", element("button", name, reason, type="button", **action, title=f"add: {tried.text}"))
 
 
+def _fusion(workbench: WorkbenchCore) -> dict[str, Any]:
+    question, trace = workbench.fusion, workbench.trace
+    named = names_of(given_ops(trace)) if trace else {}
+    ops = [(name, op.source) for name, op in named.items() if name.startswith(_FUSED_OPS)]
+    listed = [[name, f"{name} (line {at.line})"] for name, at in ops if at and "yield" not in name]
+    if (answer := question.answer) is None:
+        return {"ops": listed, "html": element("p", _FUSION_HINT, class_="lh-note")}
+    said, _, rest = answer.describe().partition("\n\n")[0].partition("\n")
+    note, repairs = "Of the schedule as it was then; ask again.", []
+    if question.version == workbench.version_id:
+        repairs = [_repair_item(n, r, "fusion") for n, r in enumerate(answer.repairs)]
+        note = f"{answer.tried} changes of the schedule were tried." if answer.tried else ""
+        note = "Looking for repairs …" if question.is_trying else note
+    html = element(
+        "div",
+        element("b", escaped(f"{answer.producer} → {answer.consumer}: {said}")),
+        element("ul", *repairs, class_="lhw-repairs"),
+        element("p", escaped(note), class_="lh-note", role="status"),
+        element("pre", escaped(rest)),
+        class_="lhw-problem",
+        data_status="ok" if answer.cause == "fused" else "failed",
+    )
+    return {"ops": listed, "html": html}
+
+
+def _fusion_key(workbench: WorkbenchCore) -> Any:
+    question = workbench.fusion
+    return same_trace(workbench), question.answer, question.is_trying, question.version == workbench.version_id
+
+
 def _problems_key(workbench: WorkbenchCore) -> Any:
     session, checks, repairs = workbench.session, workbench.checks, workbench.repairs
     state = (same_trace(workbench), session.failure, session.is_stale, session.is_trusted)
@@ -143,4 +176,8 @@ def _tried_key(workbench: WorkbenchCore) -> Any:
     return (tryouts.handle, tryouts.found, tryouts.is_trying, tryouts.error, is_old)
 
 
-PANES = (LivePane("problems", _problems, _problems_key), LivePane("tried", _tried, _tried_key))
+PANES = (
+    LivePane("problems", _problems, _problems_key),
+    LivePane("tried", _tried, _tried_key),
+    LivePane("fusion", _fusion, _fusion_key),
+)

@@ -43,7 +43,7 @@ FOLLOW_SECONDS = 0.4
 _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
-    "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
+    "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js")  # fmt: skip
 FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 

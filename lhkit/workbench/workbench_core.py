@@ -20,7 +20,7 @@ from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script, is_terminator
 from lhkit.traces.record.placed_ops import SameTrace
-from lhkit.workbench.jobs import Jobs, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.jobs import FusionQuestion, Jobs, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
@@ -50,6 +50,7 @@ class WorkbenchCore(abc.ABC):
         self.notice: Notice | None = None
         self.repairs = RepairSearch(session, jobs, self.refresh)
         self.tryouts = Tryouts(session, jobs, self.refresh)
+        self.fusion = FusionQuestion(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
         self.runs = Runs(session, jobs, self.refresh, self._set_notice, self._adopt, results)
         self.typed = Typed()

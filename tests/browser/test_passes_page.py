@@ -97,7 +97,16 @@ def test_a_run_has_diffs_by_identity(watched, tmp_path):
     page = watched(width=700, dark=True)
     page.page.goto((tmp_path / "p.html").as_uri())
     page.page.wait_for_selector(".pane .lh-failure")  # what failed comes first
-    assert "symbol table" in page.page.locator(".lh-failure").inner_text()
+    said = page.page.locator(".lh-failure").inner_text()
+    assert "symbol table" in said and "A file that repeats this" in said  # with place and advice
     page.page.keyboard.press("ArrowUp")
     page.page.wait_for_selector(".pane pre[data-op]")
     assert page.errors == []
+
+
+def test_a_pipeline_that_never_began(watched, tmp_path):
+    made = lhkit.PassTrace("x.mlir", "cse", (), failure=lhkit.errors.Failure("usage", "no such file"))
+    made.save(tmp_path / "p.html")
+    page = watched()
+    page.page.goto((tmp_path / "p.html").as_uri())
+    assert page.page.locator(".lh-failure").inner_text() == "no such file" and page.errors == []

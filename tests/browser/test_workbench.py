@@ -200,6 +200,23 @@ def test_a_crash_is_a_red_step_and_the_workbench_goes_on(screen):
     bench.says("applies in 3 steps")
 
 
+def test_two_ops_are_asked_about_and_a_repair_taken(screen):
+    shown = screen(explore(""))
+    shown.root.get_by_role("tab", name="Why not fused").click()
+    pane = shown.pane("fusion")
+    pane.get_by_label("producer").select_option("linalg.add")
+    pane.get_by_label("consumer").select_option("linalg.max")
+    pane.get_by_role("button", name="why not fused?").click()
+    repair = pane.locator("button.lhw-repair").first
+    repair.wait_for()
+    title = repair.text_content()
+    repair.click()
+    pane.get_by_text("ask again").wait_for()
+    pane.get_by_role("button", name="why not fused?").click()
+    pane.get_by_text("They are fused").wait_for()
+    assert title
+
+
 def test_checkpoints_and_large_type(screen):
     bench = screen()
     bench.button("set a checkpoint").click()

@@ -199,6 +199,12 @@ def test_a_payload_that_does_not_parse():
         lhkit.passes("func.func @f( {", "cse")
 
 
+def test_a_pass_without_an_op_to_run_on_is_named():
+    made = lhkit.passes(TWO, "llvm.func(canonicalize),func.func(cse)")
+    assert [(s.name, s.status) for s in made.steps][-1] == ("canonicalize", "not-run") and made.failure is None
+    assert "has no op" in made.steps[-1].message and "not-run" in str(made)
+
+
 def test_knobs_need_a_schedule():
     with pytest.raises(lhkit.errors.UsageError, match="without a schedule"):
         lhkit.passes(TWO, "cse", knobs={"tile_m": 4})
@@ -229,6 +235,27 @@ def test_every_stage_of_the_lowering():
     assert made.last_good_ir == kernel.ir("llvm").strip()
     origins = {op.derived_from for op in made.record.op_records if op.died is None}
     assert len(origins) > 1
+
+
+@pytest.mark.parametrize("payload", ["fc_relu.mlir", "mlp.mlir", "softmax.mlir", "relu_dynamic.mlir"])
+def test_the_lowering_that_is_watched_gives_what_a_kernel_is_made_of(payload):
+    made = lhkit.passes(payload, "lower")
+    assert {"optimize-allocation-liveness", "promote-buffers-to-stack"} <= {s.name for s in made.steps}
+    assert made.last_good_ir == lhkit.compile(payload).ir("llvm").strip()
+
+
+def test_each_instruction_is_followed_back_to_the_payload():
+    payload = lhkit.load_payload("fc_relu.mlir")
+    for schedule in (None, "fc_relu_tile_fuse_vectorize.mlir"):
+        listing = lhkit.compile(payload, schedule).listing()
+        origins = lhkit.passes(payload, "lower", schedule=schedule).origins(listing.ir)
+        lines = {i.line for loop in listing.loops for i in loop.instructions if i.line is not None}
+        assert lines and all(origins[line - 1] is not None for line in lines)
+        assert {"matmul"} <= {
+            payload.text.split("\n")[origins[n - 1].line - 1].split("linalg.")[-1][:6] for n in lines
+        }
+    with pytest.raises(lhkit.errors.UsageError, match="is not one of the texts"):
+        lhkit.passes(payload, "cse").origins("module {}")
 
 
 def test_a_payload_that_cannot_be_lowered():

@@ -250,3 +250,27 @@ def test_a_log_of_mlir_opt(scope, tmp_path):
     ]
     assert [s.index for s in passes.effective_steps] == [0]
     assert [s.status for s in passes.steps] == ["ok"] * 5
+
+
+def test_a_log_of_what_came_before_only():
+    passes = read(dump("Before", CSE, ONE), dump("Before", DCE, OTHER), dump("Before", "A (a)", LESS))
+    assert [(s.status, s.before, s.after) for s in passes.steps] == [
+        ("ok", 0, 2),
+        ("unfinished", 1, None),
+        ("unfinished", 2, None),
+    ]
+    assert passes.steps[0].gone == (("arith.constant", 1),)
+
+
+def test_a_diagnostic_that_quotes_the_op_is_no_part_of_the_text():
+    said = (
+        "in.mlir:1:1: warning: odd\n"
+        "in.mlir:1:1: error: 'func.func' op went wrong\nfunc.func @f() {\n^\n"
+        'in.mlir:1:1: note: see current operation: \n"func.func"() ({\n  "func.return"() : () -> ()\n}) : () -> ()\n'
+    )
+    passes = read(dump("Before", CSE, ONE), said, dump("After", "CSE Failed (cse)", ONE))
+    (step,) = passes.steps
+    assert passes.text(step.before) == ONE.strip() and "'func.func' op went wrong" in step.message
+    assert step.status == "failed" and dict(step.ops) == {"func": 2, "arith": 1}
+    quiet = read(dump("Before", CSE, ONE), "in.mlir:1:1: warning: odd\n", dump("After", CSE, ONE))
+    assert not quiet.effective_steps and not quiet.steps[0].message

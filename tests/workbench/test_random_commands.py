@@ -30,7 +30,7 @@ OPS = (
     "structured.tile_using_for",
     "nothing",
 )
-PANES_OF_AREAS = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("problems", "results", "tried"),
+PANES_OF_AREAS = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("problems", "results", "tried", "fusion"),
          "pictures": ("tiles", "schedule_graph", "payload_graph")}  # fmt: skip
 
 

@@ -143,6 +143,8 @@ def _taken_apart(item: PipelineItem, anchor: str = "any") -> tuple[PipelineItem,
         parts = tuple(part for each in item.nested for part in _taken_apart(each, item.name))
         return (dataclasses.replace(item, nested=parts),)
     whole = parse_pipeline(str(passmanager.PassManager.parse(f"{anchor}({item})"))).nested or ()
+    if anchor not in ("builtin.module", "any"):  # which are not put into a module
+        whole = whole[0].nested or ()
     return (item,) if [part.name for part in whole] == [item.name] else whole
 
 

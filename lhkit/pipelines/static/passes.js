@@ -280,4 +280,4 @@ class Passes {
 
 const root = document.querySelector(".lh-passes");
 root.passes = new Passes(root, JSON.parse(document.getElementById("lh-data").textContent));
-root.passes.go(root.passes.at);
+if (root.passes.data.steps.length) root.passes.go(root.passes.at);

@@ -1,0 +1,282 @@
+"""Two ops of a traced payload: which are meant, their copies in each snapshot, the values between them."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lhkit.model.errors import usage_error
+from lhkit.model.trace_record import HandleChange, PayloadOp, Trace, TraceStep
+from lhkit.traces.record.handle_history import PayloadHistory
+from lhkit.traces.record.placed_ops import PlacedOps, place_ops
+
+LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while", "affine.for", "affine.parallel")
+# What these read is a result of the op around them.
+_YIELDS = ("scf.yield", "tensor.parallel_insert_slice", "scf.forall.in_parallel", "affine.yield", "scf.reduce")
+# Made by tiling beside the tiled op, with the same origin.
+_AROUND = ("scf.", "affine.", "tensor.", "arith.constant", "func.", "ub.", "memref.")
+_MAP = re.compile(r"affine_map<\((.*?)\)(?:\[.*?\])? -> \((.*?)\)>")
+_MOST_LISTED = 12
+
+
+@dataclass(frozen=True)
+class FusionCase:
+    """A producer and a consumer, by op id, in a trace."""
+
+    trace: Trace
+    producer: str
+    consumer: str
+
+    @cached_property
+    def history(self) -> PayloadHistory:
+        """The history of the trace's payload ops."""
+        return PayloadHistory(self.trace)
+
+    @cached_property
+    def kin(self) -> dict[str, set[str]]:
+        """For each of the two, its id and those of all ops derived from it."""
+        two = (self.producer, self.consumer)
+        return {op: {op, *(o.id for o in self.history.descendants([op]))} for op in two}
+
+    @cached_property
+    def _bodies(self) -> dict[str, set[str]]:
+        """For each of the two, ops of its body and those derived from them, which elementwise fusion moves."""
+        found = {}
+        for op, kin in self.kin.items():
+            own = [o.id for o in self.trace.op_records if o.parent in kin and o.name != "linalg.yield"]
+            all_ = [*map(self.trace.op, own), *self.history.descendants(own)]
+            inside = [o.id for o in all_ if o.parent and self.trace.op(o.parent).name.startswith("linalg.")]
+            found[op] = set(inside)
+        return found
+
+    @cached_property
+    def _ended(self) -> dict[int, int]:
+        return {-1: -1, **{s.index: at for at, s in enumerate(self.trace.steps_by_end())}}
+
+    @cached_property
+    def _placed(self) -> dict[int, PlacedOps]:
+        return {}
+
+    def after(self, step: int) -> PlacedOps:
+        """Return the payload after a step, -1 for the payload as given."""
+        if step not in self._placed and (found := place_ops(self.trace, step)) is not None:
+            self._placed[step] = found
+        return self._placed[step]
+
+    def before(self, step: int) -> PlacedOps:
+        """Return the payload that a step found."""
+        earlier = [s.step for s in self.trace.snapshots if self._ended[s.step] < self._ended[step]]
+        return self.after(earlier[-1])
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """The steps after which both exist as structured ops, in order; -1 is the payload as given."""
+        found = [s.step for s in self.trace.snapshots]
+        for op in (self.producer, self.consumer):
+            names = ("linalg.", self.trace.op(op).name)
+            kin = [o for o in map(self.trace.op, self.kin[op]) if o.name.startswith(names)]
+            kin += map(self.trace.op, self._bodies[op])
+            ends = [len(self._ended) if o.died is None else self._ended[o.died] for o in kin]
+            lives = [range(self._ended[o.born], end) for o, end in zip(kin, ends, strict=True)]
+            found = [s for s in found if any(self._ended[s] in life for life in lives)]
+        return found
+
+    @property
+    def first(self) -> PlacedOps:
+        """The first payload that has both ops."""
+        return self.after(self.steps[0])
+
+    @property
+    def last(self) -> PlacedOps:
+        """The last payload that has both as structured ops."""
+        return self.after(self.steps[-1])
+
+    def instances(self, placed: PlacedOps, op: str) -> list[int]:
+        """Return the numbers of what an op is now: ops of its name made from it, else what else was made."""
+        ops = placed.ir.ops
+        moved = {ops[n].parent for n, i in enumerate(placed.ids) if i is not None and i in self._bodies[op]}
+        kin = [n for n, i in enumerate(placed.ids) if n in moved or (i is not None and i in self.kin[op])]
+        for name in (self.trace.op(op).name, "linalg."):
+            if same := [n for n in kin if ops[n].name.startswith(name) and ops[n].name != "linalg.yield"]:
+                return same
+        return [n for n in kin if not ops[n].name.startswith(_AROUND)]
+
+    @cached_property
+    def given(self) -> dict[tuple[int, str], HandleChange]:
+        """What each operand of a step was when the step began, by step and handle."""
+        found: dict[tuple[int, str], HandleChange] = {}
+        states: dict[str, HandleChange] = {}
+        ended, at = self.trace.steps_by_end(), 0
+        for step in self.trace.step_records:
+            while at < len(ended) and ended[at].index < step.index:
+                states.update((c.handle, c) for c in ended[at].changes)
+                at += 1
+            found.update(
+                {(step.index, o.handle): states[o.handle] for o in step.operands if o.handle in states}
+            )
+        return found
+
+    def payload_of(self, step: TraceStep, operand: int) -> list[str]:
+        """Return the ops that an operand of a step pointed to; none for a dead handle or no such operand."""
+        handle = step.operands[operand].handle if operand < len(step.operands) else ""
+        state = self.given.get((step.index, handle))
+        return [r for r in state.payload if isinstance(r, str)] if state is not None else []
+
+    def holds(self, step: TraceStep, op: str) -> bool:
+        """Return whether the first operand of a step pointed to an op or to what was made from it."""
+        return not self.kin[op].isdisjoint(self.payload_of(step, 0))
+
+    def name(self, op: str) -> str:
+        """Return the name of an op."""
+        return self.trace.op(op).name
+
+    def born(self, placed: PlacedOps, number: int) -> int:
+        """Return the step that made an op, -1 for one of the payload as given."""
+        return self.trace.op(placed.ids[number] or self.producer).born
+
+
+def around(placed: PlacedOps, number: int) -> list[int]:
+    """Return the ops around an op, innermost first."""
+    found = []
+    while (number := placed.ir.ops[number].parent) >= 0:
+        found.append(number)
+    return found
+
+
+def loops_around(placed: PlacedOps, number: int) -> list[int]:
+    """Return the loops around an op, innermost first."""
+    return [n for n in around(placed, number) if placed.ir.ops[n].name in LOOPS]
+
+
+def readers(placed: PlacedOps) -> dict[int, list[int]]:
+    """Return for each op those that read a value of it; the op around a yield reads what is yielded."""
+    found: dict[int, list[int]] = {}
+    for n, op in enumerate(placed.ir.ops):
+        for source in {value[0] for line in op.values for value in line} - {n}:
+            found.setdefault(source, []).append(n)
+        if op.name in _YIELDS and op.parent >= 0:
+            found.setdefault(n, []).append(op.parent)
+    return found
+
+
+def path_between(
+    placed: PlacedOps, sources: Iterable[int], targets: Collection[int], without: Collection[int] = ()
+) -> list[int] | None:
+    """Return the ops of a shortest way along values from one of some ops to another, ends included, or None."""
+    links, came = readers(placed), dict.fromkeys(sources, -1)
+    waiting = deque(came)
+    while waiting:
+        at = waiting.popleft()
+        if at in targets:
+            way = [at]
+            while (at := came[at]) >= 0:
+                way.append(at)
+            return way[::-1]
+        for reader in links.get(at, ()):
+            if reader not in came and reader not in without:
+                came[reader] = at
+                waiting.append(reader)
+    return None
+
+
+def users_of(placed: PlacedOps, number: int) -> list[int]:
+    """Return the ops that read elements of an op's results and are not dead code themselves."""
+    ends = set()
+    for n, op in enumerate(placed.ir.ops):
+        has_result = any(value[0] == n and value[1] >= 0 for value in op.values[0])
+        inner = op.name in _YIELDS or op.name.endswith(("yield", "module", "func"))
+        if op.name.endswith("call") or not (has_result or inner):
+            ends.add(n)
+    reading = [n for n in readers(placed).get(number, ()) if number not in around(placed, n)]
+    return [n for n in reading if placed.ir.ops[n].name != "tensor.dim" and path_between(placed, [n], ends)]
+
+
+def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | None:
+    """Return a loop that a step made, the innermost around one of the two, and copies of both in it."""
+    for consumer in case.instances(placed, case.consumer):
+        for producer in case.instances(placed, case.producer):
+            mine, its = (loops_around(placed, n) for n in (consumer, producer))
+            for loop in (*mine[:1], *its[:1]):
+                if loop in mine and loop in its and case.born(placed, loop) >= 0:
+                    return loop, producer, consumer
+    return None
+
+
+def copies_outside(case: FusionCase, placed: PlacedOps) -> Iterator[tuple[int, list[int]]]:
+    """Yield the copies of the producer that share no loop with the consumer and have users, with the users."""
+    consumers = case.instances(placed, case.consumer)
+    loops = {n for c in consumers for n in loops_around(placed, c)}
+    for producer in (p for p in case.instances(placed, case.producer) if p not in consumers):
+        if loops.isdisjoint(around(placed, producer)) and (users := users_of(placed, producer)):
+            yield producer, users
+
+
+def result_type(placed: PlacedOps, number: int) -> str:
+    """Return the type of an op's last result as printed."""
+    shapes = placed.ir.ops[number].shapes
+    return next((s.rpartition("-> ")[2].strip() for s in reversed(shapes) if "-> " in s and "<" in s), "")
+
+
+def result_maps(placed: PlacedOps, number: int) -> list[tuple[list[str], list[str]]]:
+    """Return the indexing maps of an op's results as dimensions and expressions; named ops may print none."""
+    op = placed.ir.ops[number]
+    found = _MAP.findall(op.shapes[0].partition("iterator_types")[0])
+    count = max(len({v for v in op.values[0] if v[0] == number}), 1)
+    return [(dims.split(", "), results.split(", ")) for dims, results in found[-count:]]
+
+
+def names_of(ops: Iterable[PayloadOp]) -> dict[str, PayloadOp]:
+    """Return ops by the shortest name that means one alone: ``linalg.matmul``, ``linalg.generic#1``."""
+    same: dict[str, list[PayloadOp]] = {}
+    for op in ops:
+        same.setdefault(op.name, []).append(op)
+    numbered = ((name, n, op) for name, found in same.items() for n, op in enumerate(found))
+    return {name if len(same[name]) == 1 else f"{name}#{n}": op for name, n, op in numbered}
+
+
+def given_ops(trace: Trace) -> list[PayloadOp]:
+    """Return the ops of the payload as given that have a place, without functions."""
+    return [op for op in trace.op_records if op.born == -1 and op.source is not None and op.name != "func.func"]
+
+
+def find_op(trace: Trace, asked: str) -> str:
+    """Return the id of the op that a user names as `why_not_fused` says; UsageError lists the candidates."""
+    given = given_ops(trace)
+    found = _of_handle(trace, asked) or _of_text(trace, given, asked.strip())
+    if len(found) == 1:
+        return found[0].id
+    listed = found or [op for op in given if op.name.startswith(("linalg.", "tensor."))] or given
+    names = {op.id: name for name, op in names_of(given).items()}
+    lines = [f"  {names.get(op.id, op.name)} at {op.source}" for op in listed[:_MOST_LISTED]]
+    more = [f"  and {len(listed) - _MOST_LISTED} more"] if len(listed) > _MOST_LISTED else []
+    what = f"{asked!r} means {len(found)} ops" if found else f"no op of the payload is called {asked!r}"
+    raise usage_error(
+        what, "\n".join(["By name and number, line, handle, value or {attribute}:", *lines, *more])
+    )
+
+
+def _of_handle(trace: Trace, asked: str) -> list[PayloadOp]:
+    handles = {h.id for h in trace.handle_records if asked in (h.name, h.id)}
+    changes = (c for step in trace.step_records for c in step.changes if c.handle in handles)
+    first = next((c for c in changes if c.state == "live"), None)
+    return [trace.op(r) for r in first.payload if isinstance(r, str)] if first else []
+
+
+def _of_text(trace: Trace, given: list[PayloadOp], asked: str) -> list[PayloadOp]:
+    name, _, number = asked.partition("#")
+    same = [op for op in given if op.name == name] or [op for op in given if op.name.endswith(f".{name}")]
+    if same:
+        return same[int(number) : int(number) + 1] if number.isdecimal() else same
+    if line := re.fullmatch(r"(?:line )?(\d+)", asked):
+        wanted = {int(line[1])}
+    else:
+        value, attribute = rf"\s*{re.escape(asked)}(?::\d+)?\s*=", rf".*[{{,]\s*{re.escape(asked[1:-1])}\b"
+        pattern = value if asked.startswith("%") else attribute if re.fullmatch(r"\{[\w.]+\}", asked) else "$^"
+        lines = dict(trace.texts).get(trace.payload.source, "").splitlines()
+        wanted = {n for n, text in enumerate(lines, 1) if re.match(pattern, text)}
+    there = [op for op in given if op.source and op.source.line in wanted]
+    inner = {op.id for op in there}
+    return [op for op in there if op.parent not in inner]

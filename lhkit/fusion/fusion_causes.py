@@ -1,0 +1,345 @@
+"""Causes why two ops are not fused at the end of a trace, each found by a check; the first that fits is it.
+
+To add a cause, write a check and list it in ``_CHECKS``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lhkit.fusion.fusion_case import (
+    LOOPS,
+    FusionCase,
+    around,
+    copies_outside,
+    fused_loop,
+    loops_around,
+    path_between,
+    result_maps,
+    result_type,
+    users_of,
+)  # fmt: skip
+from lhkit.model.errors import Diagnostic
+from lhkit.model.explanation import FusionCause
+from lhkit.model.trace_record import TraceStep
+from lhkit.repairs.repair_trials import empty_origins
+from lhkit.traces.explain.failure_causes import at_step
+from lhkit.traces.explain.handle_explanation import explain, failure_of
+from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
+from lhkit.traces.warnings.zero_match import near_misses
+
+FUSE = "transform.structured.fuse_into_containing_op"
+_GREEDY, _SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
+_TILING = ("transform.structured.tile_using_", _GREEDY, _SIBLING)
+_ELEMENTWISE = "linalg-fuse-elementwise-ops"
+_TILED = ("linalg.", "tensor.pad")
+_PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A cause in words, with the step that is responsible and what it does."""
+
+    cause: FusionCause
+    sentence: str
+    step: int | None = None
+    does: str = "takes the opportunity away"
+
+
+def _fused(case: FusionCase) -> Finding | None:
+    placed, consumers = case.last, case.instances(case.last, case.consumer)
+    if any(copies_outside(case, placed)):
+        return None
+    for one in (placed.ir.ops[n] for n in case.instances(placed, case.producer) if n in consumers):
+        return Finding("fused", f"They are fused: the {one.name} at line {one.lines[0] + 1} computes both")
+    if (found := fused_loop(case, placed)) is None or _is_whole(case, found):
+        return None
+    loop, step = placed.ir.ops[found[0]], case.born(placed, found[0])
+    where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload, which step {step} made"
+    return Finding("fused", f"They are fused: both are in {where}", step, "makes the loop")
+
+
+def _is_whole(case: FusionCase, found: tuple[int, int, int]) -> bool:
+    """Return whether each iteration computes the whole producer because no tile of it can be computed."""
+    tiles = [result_type(case.last, n) for n in found[1:]]
+    whole = [result_type(case.first, case.first.ids.index(op)) for op in (case.producer, case.consumer)]
+    is_odd = _mapped(case) is not None or case.name(case.producer) in _PACKS
+    return is_odd and tiles[0] == whole[0] and tiles[1] != whole[1]
+
+
+def _unrelated(case: FusionCase) -> Finding | None:
+    placed, names = case.first, [case.name(case.producer), case.name(case.consumer)]
+    numbers = [placed.ids.index(op) for op in (case.producer, case.consumer)]
+    functions = [[n for n in around(placed, at) if placed.ir.ops[n].name == "func.func"] for at in numbers]
+    if functions[0] != functions[1]:
+        return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
+    values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
+    if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
+        return Finding(
+            "side-effects", f"The {names[0]} has no result: the two meet in a buffer, not in a tensor"
+        )
+    if (way := _way(case, placed)) is not None:
+        return _barrier(case, way)
+    both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
+    if path_between(placed, numbers[1:], numbers[:1], both):
+        return Finding("reversed", f"It is the other way round: the {names[0]} reads from the {names[1]}")
+    if any(s.op == _SIBLING for s in case.trace.step_records):
+        return None
+    reads = _listed(case, placed, {v[0] for v in values[1]} - {numbers[1]})
+    used = _listed(case, placed, users_of(placed, numbers[0]))
+    sentence = (
+        f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}: no value leads to the other"
+    )
+    return Finding("no-dependence", sentence)
+
+
+def _way(case: FusionCase, placed: PlacedOps) -> list[int] | None:
+    """Return the ops from the producer to the consumer, both included; what is around both is left out."""
+    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
+    both = {n for p in producers for n in around(placed, p)} & {n for c in consumers for n in around(placed, c)}
+    return path_between(placed, producers, consumers, both)
+
+
+def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
+    """Return what on the way from producer to consumer no fusion passes."""
+    for number in way:
+        name, words = (
+            case.first.ir.ops[number].name,
+            f"The {_listed(case, case.first, [number])} is between the two",
+        )
+        if name in LOOPS:
+            return Finding("outside-the-loop", f"{words}: a value enters or leaves it once, not per iteration")
+        if name.split(".")[-1] == "call":
+            return Finding("side-effects", f"{words}, and what it does is not known")
+        if not name.startswith(_TILED) and not _attempts(case):
+            words = words if number in way[1:-1] else words.replace("is between", "is one of")
+            return Finding("not-tileable", f"{words}, and no step can compute a tile of it")
+    return None
+
+
+def _mapped(case: FusionCase) -> Finding | None:
+    for dims, results in result_maps(case.first, case.first.ids.index(case.producer)):
+        if any(r not in dims for r in results) or len({*results}) < len(results):
+            written = f"The {case.name(case.producer)} writes its result at ({', '.join(results)})"
+            return Finding("map", f"{written}, no permutation of its loops: their tiles give no tiles of it")
+    return None
+
+
+def _attempts(case: FusionCase) -> list[TraceStep]:
+    """Return the steps that were to fuse the producer, in order."""
+    ran = [s for s in case.trace.step_records if s.op == FUSE and s.status != "not-run"]
+    return [s for s in ran if case.holds(s, case.producer)]
+
+
+def _dead(case: FusionCase) -> Finding | None:
+    outcome = case.trace.outcome
+    if outcome.kind != "invalidated-handle" or any(s.status == "ok" for s in _attempts(case)):
+        return None
+    why = explain(case.trace)
+    sentence = f"Step {outcome.failed_step} does not run: {why.sentence.removesuffix('.')}"
+    return Finding("dead-handle", sentence, why.step, "invalidates it")
+
+
+def _taken(case: FusionCase) -> Finding | None:
+    """Return the step after which the consumer no longer reads the producer, by bisection."""
+    low, high = 0, len(case.steps) - 1
+    if _way(case, case.last) is not None or _way(case, case.first) is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _way(case, case.after(case.steps[middle])) is None else (middle, high)
+    index, kept = case.steps[high], case.after(case.steps[low])
+    if fused_loop(case, kept) and not any(copies_outside(case, kept)):
+        return Finding(
+            "fused", f"They were fused until step {index}, which made one of them", index, "simplifies"
+        )
+    names = [case.name(o) for o in (case.producer, case.consumer)]
+    head = f"until step {index} ({case.trace.step_records[index].op}) the {names[1]} read the {names[0]}"
+    if names[1] in _PACKS and names[0] in ("linalg.transpose", "linalg.generic"):
+        return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
+    return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
+
+
+def _empty(case: FusionCase) -> Finding | None:
+    steps = [s for s in case.trace.step_records if s.op.startswith(_TILING) and s.status != "not-run"]
+    for step in steps:
+        for position, operand in enumerate(step.operands):
+            state = case.given.get((step.index, operand.handle))
+            wanted = case.producer if step.op == FUSE and position == 0 else case.consumer
+            is_done = any(s.op == step.op and s.status == "ok" and case.holds(s, wanted) for s in steps)
+            is_empty = state is not None and state.state == "empty" and not is_done
+            if is_empty and (found := _why_empty(case, step)) is not None:
+                return found
+    return None
+
+
+def _why_empty(case: FusionCase, step: TraceStep) -> Finding | None:
+    head = f"Step {step.index} ({step.op}) is given an empty handle"
+    for origin in empty_origins(case.trace, step):
+        text = case.history.texts.get(origin.source.file) if origin.source else None
+        asked = text.matched_names(origin.source) if text and origin.source else None
+        for eraser in reversed(case.trace.step_records[: origin.index]):
+            lost = {o for o in eraser.payload_delta.erased if any(o in kin for kin in case.kin.values())}
+            if asked and (names := {case.trace.op(o).name for o in lost}.intersection(asked[0])):
+                gone = f"step {eraser.index} ({eraser.op}) made something else of the {min(names)}"
+                sentence = f"{head}: {gone} before step {origin.index} looked for it"
+                return Finding("wrong-order", sentence, eraser.index)
+        reason = near_misses(case.history, origin) or ""
+        if step.index == case.trace.outcome.failed_step or any(case.name(o) in reason for o in case.kin):
+            sentence = f"{head}, which is no error; step {origin.index}: {reason.removesuffix('?')}"
+            return Finding("empty-handle", sentence, origin.index, "leaves it empty")
+    return None
+
+
+def _order(case: FusionCase) -> Finding | None:
+    for step in _attempts(case):
+        placed, head = case.before(step.index), f"Step {step.index} fuses the producer"
+        producers = [placed.ids.index(i) for i in case.payload_of(step, 0) if i in placed.ids]
+        consumers = case.instances(placed, case.consumer)
+        for loop in (n for p in producers for n in loops_around(placed, p)[:1]):
+            born = case.born(placed, loop)
+            if born >= 0 and not any(loop in around(placed, c) for c in consumers):
+                return Finding("wrong-order", f"{head}, which step {born} had tiled by itself", born)
+        container = case.payload_of(step, 1)
+        held = {n for n in range(len(placed.ids)) if any(placed.ids[a] in container for a in around(placed, n))}
+        inside = [c for c in consumers if c in held]
+        if container and not inside:
+            return Finding("wrong-order", f"{head} into a loop that the consumer is not in", step.index)
+        way = path_between(placed, producers, inside) or []
+        if step.status != "ok" and way[1:] and placed.ids[way[1]] in container:
+            sentence = f"{head} into a loop that carries its result: it enters once, not per iteration"
+            return Finding("outside-the-loop", sentence, step.index)
+        between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED) and n not in held]
+        if step.status != "ok" and between:
+            sentence = f"{head} too early: {_listed(case, placed, between)} between them is not in the loop"
+            return Finding("wrong-order", sentence, step.index)
+    return None
+
+
+def _sizes(case: FusionCase) -> Finding | None:
+    for step in (s for s in case.trace.step_records if s.op == _SIBLING and s.status not in ("ok", "not-run")):
+        placed = case.before(step.index)
+        loops = [placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) if o in placed.ids]
+        counts = {c[1] for n in loops if (c := re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]))}
+        if len(counts) > 1:
+            sentence = f"Loops of {' and '.join(sorted(counts))} iterations cannot be one loop"
+            return Finding("indivisible-sizes", sentence, step.index)
+    found = fused_loop(case, case.last)
+    inner = re.search(r"inner_tiles = (\[.*?\])", case.last.ir.ops[found[1]].shapes[0]) if found else None
+    if found and inner and _is_whole(case, found):
+        tile = result_type(case.last, found[2])
+        sentence = (
+            f"Tiles of {tile} cut the producer's inner tiles {inner[1]}: each iteration computes all of it"
+        )
+        return Finding("indivisible-sizes", sentence, case.born(case.last, found[0]), "tiles")
+    return None
+
+
+def _several(case: FusionCase) -> Finding | None:
+    at, found = case.trace.outcome.failed_step, fused_loop(case, case.last)
+    if case.trace.outcome.status == "crashed" and at in [s.index for s in _attempts(case)]:
+        used = _listed(case, case.last, users_of(case.last, case.instances(case.last, case.producer)[0]))
+        sentence = f"An scf.for takes no linalg.generic with other users, the compiler aborts; read by {used}"
+        return Finding("several-uses", sentence, at, "aborts")
+    for copy, users in copies_outside(case, case.last) if found else ():
+        computed = f"The {case.last.ir.ops[copy].name} is computed in the loop and once more outside of it"
+        sentence = f"{computed}, for {_listed(case, case.last, users)}"
+        return Finding(
+            "several-uses", sentence, case.born(case.last, found[0] if found else 0), "makes the loop"
+        )
+    return None
+
+
+def _elementwise(case: FusionCase) -> Finding | None:
+    tiled = [s for s in case.trace.step_records if s.op.startswith(_TILING)]
+    if any(case.holds(s, op) for s in tiled for op in case.kin):
+        return None
+    for step in case.trace.step_records:
+        text = case.history.texts.get(step.source.file) if step.source and step.status == "ok" else None
+        if not text or not step.source or _ELEMENTWISE not in text.text.splitlines()[step.source.line - 1]:
+            continue
+        placed, head = case.before(step.index), f"Step {step.index} fuses linalg.generic of parallel loops"
+        two = [n for op in (case.producer, case.consumer) for n in case.instances(placed, op)[:1]]
+        if named := [placed.ir.ops[n].name for n in two if placed.ir.ops[n].name != "linalg.generic"]:
+            return Finding("named-ops", f"{head}, not {' and '.join(named)}", step.index, "leaves it")
+        if '"reduction"' in placed.ir.ops[two[0]].shapes[0]:
+            return Finding("reduction", f"{head}; the producer is a reduction", step.index, "leaves it")
+        if len(users := users_of(placed, two[0])) > 1:
+            sentence = f"{head} with one user; the producer has {_listed(case, placed, users)}"
+            return Finding("several-uses", sentence, step.index, "leaves it")
+    return None
+
+
+def _lost(case: FusionCase) -> Finding | None:
+    """Return the step after which nothing can be traced to one of the two."""
+    for op in (case.producer, case.consumer):
+        died = [case.trace.op(each).died for each in case.kin[op]]
+        if case.trace.outcome.status == "ok" and None not in died:
+            step = max(d for d in died if d is not None)
+            sentence = (
+                f"What step {step} made of the {case.name(op)} cannot be traced; they were not fused until then"
+            )
+            return Finding("unknown", sentence, step, "replaces it")
+    return None
+
+
+def _not_asked(case: FusionCase) -> Finding | None:
+    failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
+    if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
+        return Finding("failed-before", f"The schedule fails: {failure.message}", at, "fails")
+    greedy = [s for s in case.trace.step_records if s.op == _GREEDY and case.holds(s, case.consumer)]
+    if attempts or greedy:
+        return None
+    loops = [loops_around(case.last, p)[-1:] for p in case.instances(case.last, case.producer)]
+    born = min((case.born(case.last, n) for each in loops for n in each), default=-1)
+    if all(loops) and born >= 0:
+        sentence = (
+            f"The producer is in a loop that step {born} made, and no step fuses it into one of the consumer"
+        )
+        return Finding("wrong-order", sentence, born)
+    is_tiled = any(loops_around(case.last, c) for c in case.instances(case.last, case.consumer))
+    also = "" if is_tiled else f", and none tiles the {case.name(case.consumer)}"
+    return Finding("not-asked", f"No step fuses the {case.name(case.producer)}{also}")
+
+
+_CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
+    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _several, _lost, _elementwise,
+    _not_asked,
+)  # fmt: skip
+
+
+def find_cause(case: FusionCase) -> Finding:
+    """Return the first cause that fits; ``unknown`` where none does."""
+    found = next((finding for check in _CHECKS if (finding := check(case)) is not None), None)
+    return found or Finding("unknown", "None of the known causes fits")
+
+
+def facts_of(case: FusionCase) -> Iterator[str]:
+    """Yield what is known of the two at the end: copies and the loops around them, users, ops between."""
+    placed, ops = case.last, case.last.ir.ops
+    for what, op in (("producer", case.producer), ("consumer", case.consumer)):
+        for number in case.instances(placed, op)[:_MOST_NAMED]:
+            loops = [f"{ops[n].name} (line {ops[n].lines[0] + 1})" for n in loops_around(placed, number)]
+            where = f"in {', in '.join(loops) or 'no loop'}"
+            used = f", read by {_listed(case, placed, users_of(placed, number))}" if op == case.producer else ""
+            yield f"{what}: {ops[number].name} at line {ops[number].lines[0] + 1}, {where}{used}"
+    if (way := _way(case, placed)) and way[2:]:
+        yield f"between the two: {_listed(case, placed, way[1:-1])}"
+
+
+def places_of(case: FusionCase, finding: Finding) -> tuple[Diagnostic, ...]:
+    """Return the places of producer, consumer and responsible step."""
+    ops = (("producer", case.trace.op(case.producer)), ("consumer", case.trace.op(case.consumer)))
+    places = [Diagnostic("note", f"the {what}, {op.name}", op.source) for what, op in ops if op.source]
+    severity = "note" if finding.cause == "fused" else "error"
+    if finding.step is not None and finding.step >= 0:
+        places.append(at_step(case.trace.step_records[finding.step], finding.does, severity))
+    return tuple(places)
+
+
+def _listed(case: FusionCase, placed: PlacedOps, numbers: Iterable[int]) -> str:
+    ids = [(placed.ids[n], placed.ir.ops[n].name) for n in list(numbers)[:_MOST_NAMED]]
+    return ", ".join(dict.fromkeys(op_in_words(case.trace, i) if i else name for i, name in ids)) or "nothing"

@@ -1,0 +1,243 @@
+"""Changes of a schedule that may fuse two ops, for each cause; `fusion_doctor` tries them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, result_type, users_of
+from lhkit.fusion.fusion_causes import FUSE, Finding
+from lhkit.model.trace_record import TraceStep
+from lhkit.repairs.repair_context import ANY_OP, Candidate, RepairContext, candidate, edit_candidate, op_at
+from lhkit.repairs.repair_trials import candidates_for, contexts
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, is_terminator, names_in, put_before
+from lhkit.text.step_arguments import arguments_of, result_types_of, set_argument
+from lhkit.text.step_edits import move_step, remove_step
+from lhkit.traces.record.placed_ops import PlacedOps
+
+_FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
+_FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
+_GATED = "lhkit.fold_transpose_into_pack"
+_ELEMENTWISE = "linalg-fuse-elementwise-ops"
+# Doubt of changes that take steps away; they are tried where nothing else helps.
+LAST_RESORT = 5
+
+
+def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[Candidate]:
+    """Yield changes that may fuse the two; the doubt of each says how much of the schedule it keeps."""
+    for context in contexts(case.trace, script):
+        yield from candidates_for(context)
+    steps = [s for s in case.trace.step_records if s.status != "not-run"]
+    written = [(s, op) for s in steps if (op := op_at(script, s)) is not None]
+    culprit = next((op for s, op in written if s.index == finding.step), None)
+    if culprit is not None and finding.cause in ("wrong-order", "folded-transpose", "dead-handle"):
+        yield from _gated(script, culprit)
+        if culprit.name != FUSE:
+            yield from _moved(script, culprit)
+    tiles = {}
+    for step, op in written:
+        context = RepairContext(case.trace, script, step, op)
+        if step.op == FUSE:
+            yield from _others_first(case, context)
+        for each in (case.producer, case.consumer):
+            if step.op in (_FOR, _FORALL) and case.holds(step, each):
+                tiles[each] = step, op
+    if case.consumer in tiles and tiles[case.consumer][0].op == _FOR:
+        yield from _with_forall(case, script, tiles[case.consumer][1], written)
+    if finding.cause == "indivisible-sizes":
+        both = [tiles[each][1] for each in (case.producer, case.consumer) if each in tiles]
+        yield from _with_other_sizes(script, both)
+    yield from _fused_at_end(case, script)
+
+
+def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
+    """Yield the change that folds a transpose into a pack only where nothing else reads it."""
+    title = "Fold a transpose into a pack only where the pack is its single use"
+    if culprit.name == _GATED:
+        edit = partial(set_argument, script, script.number_of(culprit), "single_use", "")
+        yield from edit_candidate("gate", title, edit)
+    inner = [op.name for region in culprit.regions for op in region.ops if not is_terminator(op)]
+    if inner == [_FOLD]:
+        folded, text = fresh_name("%folded", names_in(script.text)), script.text[culprit.start : culprit.end]
+        type_ = text.rpartition(":")[2].strip()
+        line = f'{folded} = "{_GATED}"({culprit.operands[0].text}) {{single_use}} : ({type_}) -> {ANY_OP}'
+        yield candidate("gate", title, script, [Replacement(culprit.start, culprit.end, line)])
+
+
+def _moved(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
+    """Yield changes that move the responsible step behind later ones, or remove it."""
+    _, block, at = script.home_of(culprit)
+    number, what = script.number_of(culprit), script.describe(culprit)
+    for later in reversed([op for op in block[at + 1 :] if not is_terminator(op)]):
+        edit = partial(move_step, script, number, after=script.number_of(later))
+        yield from edit_candidate("order", f"Move {what} behind {script.describe(later)}", edit, 1)
+    for along in (False, True):
+        title = f"Remove {what}" + (" and what depends on it" if along else "")
+        edit = partial(remove_step, script, number, with_dependents=along)
+        yield from edit_candidate("order", title, edit, LAST_RESORT + along)
+
+
+def _others_first(case: FusionCase, context: RepairContext) -> Iterator[Candidate]:
+    """Yield changes that first fuse what is between the two, and hand results out of an scf.forall.
+
+    Only a linalg.generic becomes a further result of an scf.forall (and aborts the compiler with scf.for).
+    """
+    use, into = context.op.operands
+    container = next((h for h in context.live_in_sight() if h.value == into.text), None)
+    roots, placed = context.roots_to_search(), case.before(context.step.index)
+    between = [n for n in _between(case, placed) if not loops_around(placed, n)]
+    if container is None or not roots:
+        return
+    is_forall = container.payload[:1] == ("scf.forall",)
+    for generalizes in (False, True)[not between : 1 + is_forall]:
+        steps = _Steps(context.script.text, placed, roots[0].value, roots[0].type)
+        handles, loop = [steps.pick(n) for n in between], container.value
+        edits = []
+        if generalizes:
+            handles = [steps.generalize(h) for h in handles]
+            edits = [Replacement(use.start, use.end, steps.generalize(use.text))]
+        for handle in handles:
+            loop = steps.fuse(handle, loop, container.type if loop == container.value else ANY_OP)
+        edits += context.renamed_uses(context.uses(container), loop) if between else []
+        names = ", ".join(placed.ir.ops[n].name for n in between)
+        title = f"Fuse {names} first" if between else "Generalize the producer"
+        title += ": as linalg.generic they can be results of the loop" if generalizes else ""
+        edits.append(context.inserted("\n".join(steps.lines)))
+        yield candidate("fusion", title, context.script, edits, 1 + generalizes)
+
+
+def _with_forall(
+    case: FusionCase, script: Script, op: OpSyntax, written: list[tuple[TraceStep, OpSyntax]]
+) -> Iterator[Candidate]:
+    """Yield changes that tile by scf.forall, with the producer as a further result of it."""
+    loop, types = fresh_name("%loop", names_in(script.text)), result_types_of(op)
+    values = [(d, value) for d in script.results_of(op) for value in d.name.values][1:]
+    edits = [Replacement(use.start, use.end, loop) for d, value in values for use, _ in d.uses_of(value)]
+    edits.append(Replacement(op.name_start, op.name_start + len(_FOR), _FORALL))
+    edits.append(Replacement(op.results[1].start, op.results[-1].end, loop))
+    edits.append(Replacement(types[1][0], types[-1][1], ANY_OP))
+    title = f"Tile by scf.forall in {script.describe(op)}"
+    yield candidate("loop", title, script, edits)
+    fusion = next((o for s, o in written if s.op == FUSE and case.holds(s, case.producer)), None)
+    if fusion is not None:
+        use, steps = fusion.operands[0], _Steps(script.text, case.last, "")
+        edits.append(Replacement(use.start, use.end, steps.generalize(use.text)))
+        edits.append(put_before(script.text, fusion, steps.lines[0]))
+        title += ", of which a generalized producer becomes a further result"
+        yield candidate("loop", title, script, edits, 1)
+
+
+def _with_other_sizes(script: Script, tiles: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield changes that tile both by the same sizes, or leave inner tiles whole."""
+    given = [(op, a) for op in tiles for a in arguments_of(op) if a.name == "tile_sizes"]
+    sizes = [script.text[a.start : a.end] for _, a in given]
+    wanted = list(zip(given, reversed(sizes), strict=True)) if len(given) > 1 else []
+    for one in given[-1:]:
+        kept = sizes[-1].strip("[]").split(",")
+        cut = [kept[:count] + [" 0"] * (len(kept) - count) for count in range(len(kept) - 1, 0, -1)]
+        wanted += [(one, f"[{','.join(each)}]") for each in cut]
+    for doubt, ((op, _), text) in enumerate(wanted):
+        edit = partial(set_argument, script, script.number_of(op), "tile_sizes", text)
+        yield from edit_candidate("sizes", f"Tile by {text} in {script.describe(op)}", edit, doubt)
+
+
+def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
+    """Return the linalg ops through which values get from producer to consumer, the last first."""
+    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
+    ops = [n for n, op in enumerate(placed.ir.ops) if op.name.startswith("linalg.") and n not in consumers]
+    found = [n for n in ops if n not in producers and path_between(placed, [n], consumers, producers)]
+    return [n for n in reversed(found) if path_between(placed, producers, [n], consumers)]
+
+
+class _Steps:
+    """Writes steps on ops of a payload, which are found by name and number."""
+
+    def __init__(self, text: str, placed: PlacedOps, root: str, root_type: str = ANY_OP) -> None:
+        self.lines: list[str] = []
+        self._taken, self._placed, self._root, self._root_type = set(names_in(text)), placed, root, root_type
+
+    def add(self, text: str, *types: str, results: tuple[str, ...]) -> str:
+        """Write a step; return its last result."""
+        names = []
+        for each in results:
+            names.append(fresh_name(each, self._taken))
+            self._taken.add(names[-1])
+        given = ANY_OP if len(names) == 1 else f"({', '.join([ANY_OP] * len(names))})"
+        self.lines.append(f"{', '.join(names)} = {text} : ({', '.join(types)}) -> {given}")
+        return names[-1]
+
+    def pick(self, number: int) -> str:
+        """Write steps that find an op; return its handle."""
+        name = self._placed.ir.ops[number].name
+        same = [n for n, op in enumerate(self._placed.ir.ops) if op.name == name]
+        stem = "%" + name.rpartition(".")[2]
+        match = f'transform.structured.match ops{{["{name}"]}} in {self._root}'
+        found = self.add(match, self._root_type, results=(stem,))
+        if len(same) == 1:
+            return found
+        self.add(f"transform.split_handle {found}", ANY_OP, results=(stem,) * len(same))
+        return self.lines[-1].split(" = ")[0].split(", ")[same.index(number)]
+
+    def generalize(self, handle: str) -> str:
+        """Write a step that makes a linalg.generic of an op; return its handle."""
+        return self.add(f"transform.structured.generalize {handle}", ANY_OP, results=("%generic",))
+
+    def fuse(self, handle: str, loop: str, loop_type: str = ANY_OP) -> str:
+        """Write a step that fuses an op into a loop; return the loop."""
+        return self.add(f"{FUSE} {handle} into {loop}", ANY_OP, loop_type, results=("%inside", "%loop"))
+
+
+def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
+    """Yield changes that fuse the two by steps at the end of the schedule, one for each of upstream's ways."""
+    entries = [
+        op for op in script.steps if op.name == SEQUENCE and op.symbol.endswith(case.trace.schedule.entry)
+    ]
+    roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
+    ends = [op for entry in entries[:1] for region in entry.regions for op in region.ops if is_terminator(op)]
+    placed = case.last
+    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
+    if not (ends and roots and producers and consumers):
+        return
+    loops = loops_around(placed, consumers[-1])
+    others = [n for n in (*_between(case, placed), producers[0]) if not loops_around(placed, n)]
+    span = roots[0].name.type_span
+    type_ = script.text[slice(*span)].partition("{")[0].strip() if span else ANY_OP
+    aborts = any(placed.ir.ops[n].name == "linalg.generic" and len(users_of(placed, n)) > 1 for n in others)
+    names = [placed.ir.ops[n].name for n in loops]
+    made = [
+        w for w in ("scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE) if w != "scf.for" or not aborts
+    ]
+    for at, way in enumerate([f"its {name}" for name in names] or made):
+        steps = _Steps(script.text, placed, roots[0].name.text, type_)
+        consumer = steps.pick(consumers[-1])
+        handles = [steps.pick(n) for n in others] if way != "structured.fuse" else []
+        sizes, both = _sizes_for(result_type(placed, consumers[-1])), ("%tile", "%loop")
+        if way == _ELEMENTWISE:
+            parent = f'transform.get_parent_op {consumer} {{op_name = "func.func"}}'
+            function = steps.add(parent, ANY_OP, results=("%function",))
+            for handle in (consumer, *handles):
+                steps.generalize(handle)
+            run = f'transform.apply_registered_pass "{_ELEMENTWISE}" to {function}'
+            steps.add(run, ANY_OP, results=("%fused",))
+        elif loops:
+            nth = names[: at + 1].count(names[at])
+            parent = f'transform.get_parent_op {consumer} {{op_name = "{names[at]}", nth_parent = {nth} : i64}}'
+            loop = steps.add(parent, ANY_OP, results=("%loop",))
+        else:
+            tiling = {"scf.forall": _FORALL, "scf.for": _FOR}.get(way, "transform.structured.fuse")
+            loop = steps.add(f"{tiling} {consumer} tile_sizes {sizes}", ANY_OP, results=both)
+        for handle in handles if way != _ELEMENTWISE else ():
+            loop = steps.fuse(handle, loop)
+        edit = put_before(script.text, ends[-1], "\n".join(steps.lines))
+        yield candidate("fusion", f"Fuse the two by {way}, in steps at the end", script, [edit], 2)
+
+
+def _sizes_for(type_: str) -> str:
+    """Return tile sizes for a result: its first extent over 1 is tiled, by a divisor where there is one."""
+    extents = re.findall(r"(\?|\d+)x", type_.partition("<")[2])
+    at = next((n for n, extent in enumerate(extents) if extent != "1"), 0)
+    extent = int(extents[at]) if extents and extents[at] != "?" else 16
+    size = next((s for s in (8, 4, 2) if extent % s == 0 and extent > s), 1)
+    return "[" + ", ".join(["0"] * at + [str(size)]) + "]"
