@@ -54,12 +54,14 @@ if TYPE_CHECKING:
     from lhkit.sweeps.sweep_summary import SweepResult
     from lhkit.sweeps.sweep_task import SweepOptions
     from lhkit.traces.record.trace_run import trace_schedule as trace
+    from lhkit.tuned.best_known import Best, best
     from lhkit.workbench.widget import WorkbenchWidget, explore
     from lhkit.worker.limits import Limits
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Best",
     "CheckReport",
     "Comparison",
     "Kernel",
@@ -77,6 +79,7 @@ __all__ = [
     "Trace",
     "WorkbenchWidget",
     "assemble",
+    "best",
     "build",
     "check",
     "compile",
@@ -110,9 +113,9 @@ __all__ = [
 ]
 
 
+# ``import a.b as b`` instead of ``from a import b``, which would ask for ``a.b`` here again.
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
-    # ``import a.b as b`` instead of ``from a import b``, which would ask for ``a.b`` here again.
     match name:  # one case per room
         case "exercises":
             import lhkit.exercises as exercises
@@ -150,10 +153,11 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
             from lhkit.worker.limits import Limits
-        case "Proposal" | "assemble" | "profile" | "propose":
+        case "Best" | "Proposal" | "assemble" | "best" | "profile" | "propose":
             from lhkit.parts.assembled_kernel import assemble
             from lhkit.parts.part_profile import profile
             from lhkit.proposals.proposal import Proposal, propose
+            from lhkit.tuned.best_known import Best, best
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
             import lhkit.sweeps.constraints as constraints
             from lhkit.sweeps.live_sweep import Sweep, sweep

@@ -21,6 +21,7 @@ from lhkit.model.errors import LhkitError
 # Name → one line for --help. ``NAME_command`` is imported when its command runs, so that --help is quick.
 _COMMANDS = {
     "bench": "Time a payload, unscheduled and with schedules, beside its reference.",
+    "best": "Show, export or import the best schedules that sweeps found.",
     "check": "Look for uses of invalid handles in a schedule, without a payload.",
     "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",

@@ -39,12 +39,17 @@ if TYPE_CHECKING:
 @click.option(
     "--sweep", type=POSITIVE_NUMBER, metavar="SECONDS", help="Tune the knobs of the proposal for so long."
 )
-def command(payload: str, output: str, target: str | None, sweep: float | None) -> None:
+@click.option(
+    "--kept/--no-kept", "use_kept", default=True, help="Propose what a sweep found before for the same payload."
+)
+def command(payload: str, output: str, target: str | None, sweep: float | None, use_kept: bool) -> None:
     """Write a first schedule for PAYLOAD, to be read, changed and swept.
 
     It is what schedules/cpu.mlir does with this payload, step by step, with plain matches and the knobs that
     matter. Before it is written it is verified against the unscheduled payload. What it says of that, and of
-    the ops that it leaves alone, goes to standard error. Ctrl-C ends a sweep; the best values so far are taken.
+    the ops that it leaves alone, goes to standard error. What a sweep found for the same payload before is
+    proposed instead, verified again (lhkit best PAYLOAD shows it). Ctrl-C ends a sweep; the best values so far
+    are taken.
     """
     # The compiler starts while the rest is imported, which takes as long.
     threading.Thread(target=_start, args=(shared_worker(),), daemon=True).start()
@@ -60,6 +65,7 @@ def command(payload: str, output: str, target: str | None, sweep: float | None) 
         target,
         sweep=sweep,
         run_sweep=run_sweep,
+        use_kept=use_kept,
         progress=lambda stage: say(f"lhkit: {stage} …", err=True),
     )
     write_text(output, proposal.text)

@@ -22,6 +22,7 @@ from lhkit.compiler.interpreter.step_removal import apply_trial, removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
+from lhkit.compiler.ir.canonical_text import canonical_text
 from lhkit.compiler.ir.capabilities import capabilities, elementwise_spelling
 from lhkit.compiler.ir.functions import functions_of
 from lhkit.compiler.ir.ir_dump import outline_payload, outline_schedule, written_ops
@@ -126,6 +127,7 @@ class Handlers:
                 tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
             ),
             requests.CountOps: lambda r: requests.Value(tuple(op_counts(r.payload, r.application, r.knobs))),
+            requests.CanonicalText: lambda r: requests.Value(canonical_text(r.payload)),
             requests.TrySteps: self._try_steps,
             kernel_requests.Compile: self._compile,
             kernel_requests.Lower: lambda r: requests.Value(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ from lhkit.model.measurement import Verification
 from lhkit.model.payload import LocalReference, Part, Payload
 from lhkit.model.schedule import Schedule
 from lhkit.parts.payload_parts import cut, parts_of
+from lhkit.tuned.best_known import exact_match
+from lhkit.tuned.tuned_store import load_tuned
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import AssembleParts, ScheduledPart, Source
 
@@ -36,12 +39,14 @@ class AssembledKernel(Kernel):
         whole: The payload that was cut.
         parts: Its parts.
         schedules: The schedule of each part, by its name.
+        kept: The parts whose schedule is the best that a sweep found; see `lhkit.best`.
         verification: How its results compare with those of the whole payload.
     """
 
     whole: Payload
     parts: tuple[Part, ...]
     schedules: Mapping[str, Schedule]
+    kept: tuple[str, ...]
     verification: Verification
 
     @property
@@ -71,6 +76,7 @@ def assemble(
     function: str | None = None,
     target: str | None = None,
     check: bool = True,
+    use_kept: bool = True,
     worker: Worker | None = None,
 ) -> AssembledKernel:
     """Schedule the parts of a payload one by one, and compile them together as one kernel.
@@ -78,10 +84,12 @@ def assemble(
     Args:
         payload: What to compile, loaded or a path; it is not changed.
         schedules: The schedule of each part, by the names that `Payload.parts` gives them; parts that are not
-            named get ``cpu.mlir``.
+            named get the best that sweeps found for the same ops, extents and types, else ``cpu.mlir``.
         function: Which function of the payload; needed where it has several.
         target: As for `lhkit.compile`.
         check: Whether the results are compared with those of the whole payload, on arguments drawn at random.
+        use_kept: Whether to use what sweeps found; see `lhkit.best`. Where that does not apply, or gives wrong
+            results, a warning says so, and ``cpu.mlir`` is taken. Imported schedules need ``check``.
         worker: Another worker than the session's.
 
     Returns:
@@ -96,16 +104,63 @@ def assemble(
     worker = worker or shared_worker()
     name = payload.function(function).name
     parts = parts_of(payload, name, worker=worker)
-    chosen = _chosen(payload, parts, schedules or {}, target, worker)
+    given = _given(payload, parts, schedules or {}, target, worker)
+    others = [part for part in parts if part.name not in given]
+    kept = _kept(others, target, worker, with_imported=check) if use_kept else {}
+    make = functools.partial(_kernel, payload, name, parts, target=target, check=check, worker=worker)
+    if kept:
+        try:
+            return make(given | kept, tuple(kept))
+        except LhkitError as error:
+            if error.failure.kind == "cancelled":
+                raise
+            tried = ", ".join(kept)
+            warnings.warn(
+                f"cpu.mlir instead of what is kept for {tried}: {error.failure.message}", stacklevel=3
+            )
+    return make(given, ())
+
+
+def _kernel(
+    payload: Payload,
+    name: str,
+    parts: tuple[Part, ...],
+    chosen: Mapping[str, Schedule],
+    kept: tuple[str, ...],
+    *,
+    target: str | None,
+    check: bool,
+    worker: Worker,
+) -> AssembledKernel:
+    """Return the kernel; parts without a schedule have that for any payload."""
+    if len(chosen) < len(parts):
+        general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
+        chosen = {part.name: chosen.get(part.name, general) for part in parts}
     assembled = _assembled(payload, name, chosen, worker)
     kernel = AssembledKernel(assembled, None, name, 3, worker, None, target=target)
-    kernel.whole, kernel.parts, kernel.schedules = payload, parts, chosen
+    kernel.whole, kernel.parts, kernel.schedules, kernel.kept = payload, parts, chosen, kept
     kernel.build()
     if check:
         kernel.verification = verify(kernel)
         if not kernel.verification.ok:
             raise _wrong(payload, kernel.verification)
     return kernel
+
+
+def _kept(
+    parts: Sequence[Part], target: str | None, worker: Worker, *, with_imported: bool
+) -> dict[str, Schedule]:
+    """Return the schedules that are known for these very parts, by name."""
+    found: dict[str, Schedule] = {}
+    for part in parts:
+        tuned = exact_match(part.payload, target, worker)
+        if tuned is not None and (with_imported or not tuned.is_imported):
+            try:
+                found[part.name] = load_tuned(tuned, target=target, worker=worker)
+            except LhkitError as error:
+                message = f"what is kept for {part.name} does not load: {error.failure.message}"
+                warnings.warn(message, stacklevel=4)
+    return found
 
 
 def clocked_kernel(kernel: AssembledKernel) -> tuple[Kernel, tuple[str, ...]]:
@@ -121,18 +176,14 @@ def _wrong(payload: Payload, verification: Verification) -> LhkitError:
     return error_for(Failure("wrong-result", f"{what}: {verification.difference}"))
 
 
-def _chosen(
+def _given(
     payload: Payload, parts: Sequence[Part], schedules: Schedules, target: str | None, worker: Worker
 ) -> dict[str, Schedule]:
     names = [part.name for part in parts]
     if unknown := [name for name in schedules if name not in names]:
         listed = "\n".join(f"  {part.summary}" for part in parts)
         raise usage_error(f"{payload.source} has no part {unknown[0]!r}", f"Its parts:\n{listed}")
-    given = {name: as_schedule(schedule, worker, target=target) for name, schedule in schedules.items()}
-    if len(given) < len(names):
-        general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
-        given = {name: given.get(name, general) for name in names}
-    return given
+    return {name: as_schedule(schedule, worker, target=target) for name, schedule in schedules.items()}
 
 
 def _assembled(

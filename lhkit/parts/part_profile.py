@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class PartTime:
         limit_ns: The least time that the core needs for its operations, or for its bytes from memory, whichever
             is longer; None where they cannot be counted. Where data comes from a cache it can take less.
         bound: What that limit is: ``compute`` or ``memory``; empty without a limit.
+        schedule: What its schedule is called.
     """
 
     part: Part
@@ -49,6 +51,7 @@ class PartTime:
     time_ns: float
     limit_ns: float | None
     bound: str
+    schedule: str = ""
 
     @property
     def distance_ns(self) -> float:
@@ -97,6 +100,7 @@ class Profile(Printable):
                 "limit_ns": t.limit_ns,
                 "bound": t.bound,
                 "distance_ns": t.distance_ns,
+                "schedule": t.schedule,
             }
             for t in self.ranked
         ]
@@ -154,7 +158,8 @@ def profile(
     for name, time_ns in zip(order, times, strict=True):
         part, number = by_name[name], seen[name]
         seen[name] += 1
-        found.append(PartTime(part, part.layers[number], float(time_ns), *at_limit[name]))
+        taken = PurePath(kernel.schedules[name].source).name
+        found.append(PartTime(part, part.layers[number], float(time_ns), *at_limit[name], taken))
     return Profile(kernel.whole.source, tuple(found), whole, limits)
 
 

@@ -30,7 +30,11 @@ KIND_LOOKS = {
 def profile_table(profile: Profile) -> Table:
     """Return a row for each part, the largest distance to its limit first."""
     header = ("part", "kind", "time", "share", "limit", "of limit", "bound by", "layer")
-    return Table(header, tuple(part_cells(t, profile.parts_ns) for t in profile.ranked))
+    rows = [part_cells(t, profile.parts_ns) for t in profile.ranked]
+    if len({t.schedule for t in profile.times}) == 1:
+        return Table(header, tuple(rows))
+    with_schedule = [(*row, t.schedule) for row, t in zip(rows, profile.ranked, strict=True)]
+    return Table((*header, "schedule"), tuple(with_schedule))
 
 
 def part_cells(t: PartTime, total_ns: float) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ from lhkit.proposals.verification_thread import Verdict, VerificationThread, ver
 from lhkit.text.knob_text import knob_to_literal, requirements_of, standalone, with_knobs_set
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule, trace_working_steps
+from lhkit.tuned.best_known import describe_tuned, exact_match
+from lhkit.tuned.tuned_store import TunedSchedule, load_tuned
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import Apply, CountOps, FindRemovable, Removal
 
@@ -113,13 +115,15 @@ def propose(
     *,
     sweep: float | None = None,
     run_sweep: Callable[[Sweep], None] | None = None,
+    use_kept: bool = True,
     progress: Callable[[str], None] | None = None,
     worker: Worker | None = None,
 ) -> Proposal:
     """Return a first schedule for a payload: what ``cpu.mlir`` does with it, written out, applied and verified.
 
     Its steps are those that changed this payload, with plain matches, the comments of the files where they
-    come from, and the knobs that matter; it is text to be read, changed and swept.
+    come from, and the knobs that matter; it is text to be read, changed and swept. Where a sweep found the best
+    schedule for the same ops, extents and types before (see `lhkit.best`), that is proposed, verified again.
 
     Args:
         payload: The payload, loaded or a path; it is not changed.
@@ -127,6 +131,7 @@ def propose(
         sweep: Seconds in which the knobs that are left are tuned by a sweep, one after the other; without, they
             have the defaults of ``cpu.mlir``. An interrupt ends it, and the best values so far are taken.
         run_sweep: What runs that sweep, to show how far it is; default: nothing is shown.
+        use_kept: Whether to propose what a sweep found before; not done together with ``sweep``.
         progress: Is told what is done next, a few words at a time.
         worker: Another worker than the session's.
 
@@ -142,9 +147,41 @@ def propose(
         raise usage_error(f"sweep={sweep}: no time to try anything", "Give a number of seconds above 0.")
     payload = as_payload(payload, worker)
     with verification_thread(payload, worker) as thread:
+        notes: list[str] = []
+        if use_kept and sweep is None and (tuned := exact_match(payload, target, worker)) is not None:
+            kept = _kept_proposal(payload, tuned, target, worker, thread)
+            if isinstance(kept, Proposal):
+                return kept
+            notes.append(kept)
         general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
         search = _Search(payload, general, worker, progress or (lambda stage: None), thread)
+        search.notes += notes
         return search.proposal(sweep, run_sweep)
+
+
+def _kept_proposal(
+    payload: Payload,
+    tuned: TunedSchedule,
+    target: str | None,
+    worker: Worker | None,
+    thread: VerificationThread,
+) -> Proposal | str:
+    """Return what a sweep found as a proposal, verified again; or why it cannot be one."""
+    try:
+        schedule = load_tuned(tuned, target=target, worker=worker)
+        trace = trace_working_steps(payload, schedule, worker)
+        verdict = thread.verdict(schedule).result()
+    except LhkitError as error:
+        if error.failure.kind == "cancelled":
+            raise
+        return f"what is kept for this payload is not proposed: {error.failure.message}"
+    if verdict.verification is None or not verdict.verification.ok:
+        why = verdict.verification.difference if verdict.verification else "; ".join(verdict.notes)
+        return f"what is kept for this payload is not proposed: {why}"
+    text = schedule.text.replace(_UNVERIFIED, f"{_verdict(verdict.verification)}.", 1)
+    notes = (f"kept: {describe_tuned(tuned)}", *verdict.notes)
+    left = tuple(_left_alone(trace, payload))
+    return Proposal(payload, dataclasses.replace(schedule, text=text), verdict.verification, left, notes, 1)
 
 
 def _verdict(verification: Verification | None) -> str:

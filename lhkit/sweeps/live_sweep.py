@@ -38,6 +38,8 @@ from lhkit.sweeps.sweep_files import default_store
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, best_of
+from lhkit.tuned.best_known import can_be_kept, keep_winner
+from lhkit.tuned.payload_content import Content, content_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 
@@ -78,6 +80,7 @@ class Sweep(Showable):
     _winner: SweepRecord | None = field(default=None, init=False)
     _is_over: bool = field(default=False, init=False)
     _is_of_this_machine: bool = field(default=True, init=False)
+    _contents: Mapping[str, Content] = field(default_factory=dict, init=False)  # Of payloads that can be kept
 
     def start(self) -> None:
         """Begin; `lhkit.sweep` has done that, unless told not to."""
@@ -166,6 +169,9 @@ class Sweep(Showable):
         """Return the task, and what tries it if that is not the worker itself."""
         first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
         options, elsewhere = self._options, None
+        if options.opt_level == SweepOptions().opt_level and not options.microkernels:
+            kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
+            self._contents = {name: content_of(each, worker) for name, each in kept.items()}
         target = code_target(options.target, self.schedule)
         describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
         environment = describe(worker)
@@ -302,6 +308,23 @@ class Sweep(Showable):
         says_more = found.verdict.winner is not None or found.is_settled
         if self._payload_axis is None and says_more:
             self._winner = next(r for r in self.records if r.key == found.leader_key)
+        if found.end == "decided" and found.verdict.winner is not None and len(found.verdict.standings) > 1:
+            self._keep_winner(name, found)
+
+    def _keep_winner(self, name: str, found: Confirmation) -> None:
+        """Keep a declared winner for all payloads of the same content; see `lhkit.best`."""
+        leader = found.verdict.leader
+        knobs = {knob.name for knob in self.schedule.knobs}
+        schedule = self.schedule.with_knobs({n: v for n, v in dict(found.knobs)[leader.name] if n in knobs})
+        if name in self._contents:
+            keep_winner(
+                self._contents[name],
+                self._payloads[name],
+                schedule,
+                target=code_target(self._options.target, self.schedule),
+                time_ns=leader.median_ns,
+                speed_ups={up.over: up.speed.middle for up in found.speed_ups},
+            )
 
     def best_schedule(self) -> str:
         """Return the best schedule so far; see `SweepResult.best_schedule`."""

@@ -345,6 +345,12 @@ class CountOps(Request[Value[tuple[Mapping[str, int] | None, ...]]], frozen=True
     knobs: tuple[Mapping[str, KnobValue], ...]
 
 
+class CanonicalText(Request[Value[str]], frozen=True, tag="canonical_text"):
+    """Return a payload's ops and types as text, without names, places, comments and data."""
+
+    payload: Source
+
+
 class StepOutcome(msgspec.Struct, frozen=True):
     """The payload after the last step of a schedule."""
 

@@ -14,7 +14,7 @@ PACKAGE = Path(lhkit.__file__).parent
 BENCHMARKS = PACKAGE.parent / "benchmarks"  # a room beside the package, in no wheel
 FEATURES = {
     *("model", "draw", "text", "worker", "load", "payloads", "traces", "checks", "repairs", "fusion", "tiles"),
-    *("kernels", "memory", "bench", "sweeps", "compose", "proposals", "parts", "pipelines"),
+    *("kernels", "memory", "bench", "sweeps", "compose", "proposals", "parts", "pipelines", "tuned"),
 }
 # Room → the rooms that its modules may import, imports for type checking and those inside functions counted.
 # A name without a folder is a module beside the rooms.
@@ -35,10 +35,11 @@ TABLE = {
     "kernels": {"model", "text", "worker", "load", "draw", "traces", "memory"},
     "memory": {"model", "worker", "load", "draw"},
     "bench": {"model", "text", "worker", "load", "draw", "kernels"},
-    "sweeps": {"model", "text", "worker", "load", "draw", "kernels", "bench"},
+    "tuned": {"model", "text", "worker", "load", "draw"},
+    "sweeps": {"model", "text", "worker", "load", "draw", "kernels", "bench", "tuned"},
     "compose": {"model", "text", "worker", "load", "draw", "traces", "checks", "repairs"},
-    "proposals": {"model", "text", "worker", "load", "traces", "kernels", "sweeps"},
-    "parts": {"model", "worker", "load", "draw", "kernels", "bench"},
+    "proposals": {"model", "text", "worker", "load", "traces", "kernels", "sweeps", "tuned"},
+    "parts": {"model", "worker", "load", "draw", "kernels", "bench", "tuned"},
     "pipelines": {"model", "worker", "load", "draw", "traces", "kernels"},
     "ops": {"model", "load", "compose"},
     "show": FEATURES,
@@ -174,7 +175,7 @@ def test_importing_lhkit_is_light():
 
 def test_public_names_are_complete_and_no_room_hides_one():
     names = lhkit.__all__
-    assert names == sorted(set(names)) and len(names) <= 47
+    assert names == sorted(set(names)) and len(names) <= 49
     assert dir(lhkit) == sorted([*names, "__version__"])
     assert all(getattr(lhkit, name) is not None for name in names)
     typed = next(n for n in tree_of(PACKAGE / "__init__.py").body if isinstance(n, ast.If))

@@ -11,5 +11,6 @@
 - ``resource_constants``: Resources: constants whose data is not in the IR. Found, made arguments of, and put
   under compiled code.
 - ``extents``: Extents of values that types leave open, followed from the arguments' shapes through the ops.
+- ``canonical_text``: Canonical text of a payload: its ops and types, without names, places, comments and data.
 - ``work_estimate``: Counting the arithmetic of a payload: loop extents times what the body computes.
 """
