@@ -76,7 +76,7 @@ def assemble(
     function: str | None = None,
     target: str | None = None,
     check: bool = True,
-    use_kept: bool = True,
+    use_kept: bool = False,
     worker: Worker | None = None,
 ) -> AssembledKernel:
     """Schedule the parts of a payload one by one, and compile them together as one kernel.

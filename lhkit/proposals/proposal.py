@@ -115,7 +115,7 @@ def propose(
     *,
     sweep: float | None = None,
     run_sweep: Callable[[Sweep], None] | None = None,
-    use_kept: bool = True,
+    use_kept: bool = False,
     progress: Callable[[str], None] | None = None,
     worker: Worker | None = None,
 ) -> Proposal:

@@ -152,7 +152,7 @@ def test_the_nearest_shape_is_offered_and_said_and_never_used(worker):
     assert found.tuned.payload == "m16.mlir" and not found.is_exact
     assert found.note == "not known; the nearest known shape has 16 for 10"
     assert exact_match(payload, None, worker) is None
-    assert lhkit.assemble(payload, worker=worker).kept == ()
+    assert lhkit.assemble(payload, use_kept=True, worker=worker).kept == ()
     assert not best(layer(worker, type="f64"), worker=worker)
 
 
@@ -252,16 +252,16 @@ def test_a_second_model_with_the_same_layer_gets_its_schedule(worker):
     first, second = model(worker), model(worker, name="another", n=56)
     part = first.parts()[0]
     keep_tuned(tuned_for(part.payload, worker))
-    kernel = lhkit.assemble(second, worker=worker)
+    kernel = lhkit.assemble(second, use_kept=True, worker=worker)
     assert kernel.kept == ("part_0",) and kernel.verification.ok
     assert kernel.schedules["part_0"].text == TILED.format(comment="kept")
     assert kernel.schedules["part_1"].source.endswith("cpu.mlir")
     profile = lhkit.profile(kernel, seconds=0.01)
     assert {t.part.name: t.schedule for t in profile.times}["part_0"].startswith("the best known for ")
     assert "the best known for" in str(profile)
-    plain = lhkit.assemble(second, use_kept=False, worker=worker)
+    plain = lhkit.assemble(second, worker=worker)
     assert plain.kept == () and plain.schedules["part_0"].source.endswith("cpu.mlir")
-    own = lhkit.assemble(second, {"part_0": "matmul_tile.mlir"}, worker=worker)
+    own = lhkit.assemble(second, {"part_0": "matmul_tile.mlir"}, use_kept=True, worker=worker)
     assert own.kept == () and own.schedules["part_0"].source.endswith("matmul_tile.mlir")
 
 
@@ -275,9 +275,9 @@ def test_what_is_kept_and_not_fit_is_said_and_not_used(worker, tmp_path, schedul
     file = tmp_path / "written.mlir"
     keep_tuned(tuned_for(payload.parts()[0].payload, worker, schedule=schedule.replace("FILE", str(file))))
     with pytest.warns(UserWarning, match="kept"):
-        kernel = lhkit.assemble(payload, worker=worker)
+        kernel = lhkit.assemble(payload, use_kept=True, worker=worker)
     assert kernel.kept == () and kernel.verification.ok and not file.exists()
-    proposal = lhkit.propose(payload.parts()[0].payload, worker=worker)
+    proposal = lhkit.propose(payload.parts()[0].payload, use_kept=True, worker=worker)
     assert "is not proposed" in proposal.lines[1] and proposal.verification.ok and not file.exists()
 
 
@@ -297,18 +297,18 @@ def test_what_computes_something_else_is_neither_assembled_nor_proposed(worker):
     payload = layer(worker)
     keep_tuned(tuned_for(payload, worker, schedule=CHANGES))
     with pytest.warns(UserWarning, match="compute something else"):
-        assert lhkit.assemble(payload, worker=worker).kept == ()
-    assert "is not proposed" in lhkit.propose(payload, worker=worker).lines[1]
+        assert lhkit.assemble(payload, use_kept=True, worker=worker).kept == ()
+    assert "is not proposed" in lhkit.propose(payload, use_kept=True, worker=worker).lines[1]
 
 
 def test_a_kept_schedule_is_proposed_after_it_is_verified_again(worker):
     payload = layer(worker)
     keep_tuned(tuned_for(payload, worker, schedule=TILED.format(comment="Result: not verified yet.")))
-    proposal = lhkit.propose(payload, worker=worker)
+    proposal = lhkit.propose(payload, use_kept=True, worker=worker)
     assert "// Result: verified against the unscheduled payload" in proposal.text
     assert proposal.lines[1].startswith("kept: won a sweep of") and proposal.verification.ok
     assert proposal.trace().outcome.status == "ok"
-    fresh = lhkit.propose(payload, use_kept=False, worker=worker)
+    fresh = lhkit.propose(payload, worker=worker)
     assert "cpu.mlir" in fresh.text and not any(line.startswith("kept") for line in fresh.lines)
 
 
@@ -414,8 +414,10 @@ def test_what_is_exported_can_be_imported(worker, tmp_path):
     assert {dataclasses.replace(t, is_imported=False) for t in all_tuned()} == {*known}
     assert all(t.is_imported for t in all_tuned())
     payload = layer(worker)
-    assert lhkit.assemble(payload, worker=worker).kept == ("part_0",)
-    assert lhkit.assemble(payload, check=False, worker=worker).kept == (), "nothing would verify it"
+    assert lhkit.assemble(payload, use_kept=True, worker=worker).kept == ("part_0",)
+    assert lhkit.assemble(payload, use_kept=True, check=False, worker=worker).kept == (), (
+        "nothing would verify it"
+    )
 
 
 @pytest.mark.parametrize(
