@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     "--sweep", type=POSITIVE_NUMBER, metavar="SECONDS", help="Tune the knobs of the proposal for so long."
 )
 @click.option(
-    "--kept/--no-kept",
-    "use_kept",
-    default=False,
-    help="Propose what a sweep found before for the same payload.",
+    "--kept", "use_kept", is_flag=True, help="Propose what a sweep found before for the same payload, if any."
 )
 def command(payload: str, output: str, target: str | None, sweep: float | None, use_kept: bool) -> None:
     """Write a first schedule for PAYLOAD, to be read, changed and swept.

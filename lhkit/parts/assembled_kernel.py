@@ -84,12 +84,13 @@ def assemble(
     Args:
         payload: What to compile, loaded or a path; it is not changed.
         schedules: The schedule of each part, by the names that `Payload.parts` gives them; parts that are not
-            named get the best that sweeps found for the same ops, extents and types, else ``cpu.mlir``.
+            named get ``cpu.mlir``.
         function: Which function of the payload; needed where it has several.
         target: As for `lhkit.compile`.
         check: Whether the results are compared with those of the whole payload, on arguments drawn at random.
-        use_kept: Whether to use what sweeps found; see `lhkit.best`. Where that does not apply, or gives wrong
-            results, a warning says so, and ``cpu.mlir`` is taken. Imported schedules need ``check``.
+        use_kept: Whether parts that are not named get the best that sweeps found for the same ops, extents and
+            types; see `lhkit.best`. Where that does not apply, or gives wrong results, a warning says so, and
+            ``cpu.mlir`` is taken. Imported schedules need ``check``.
         worker: Another worker than the session's.
 
     Returns:
