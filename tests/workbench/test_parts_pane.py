@@ -118,11 +118,7 @@ def test_a_part_has_a_session_of_its_own_and_both_stay_as_they_were(opened):
     assert middle(bench) == "payload" and "func.func" in str(bench.part("payload"))
     assert bench.part("head")["undo"] is None and 'aria-pressed="true"' in shown(bench)
     bench.do("set_text", text=NAMED)
-<<<<<<< HEAD
-    assert bench.workbench.trace.payload.source == part.payload.source
-=======
     assert bench.workbench.trace.provenance.payload == part.payload
->>>>>>> model
     bench.do("show_whole")
     assert bench.session is whole and bench.part("head")["part"] == "" and middle(bench) == "parts"
     assert whole.text == EMPTY and "✎ own schedule" in shown(bench)
