@@ -31,7 +31,10 @@ def picture(bench, name):
 
 
 def has_focus(bench, text):
-    bench.page.wait_for_function("(text) => document.activeElement.matches('.lhw button') && document.activeElement.textContent.includes(text)", arg=text)
+    bench.page.wait_for_function(
+        "(text) => document.activeElement.matches('.lhw button') && document.activeElement.textContent.includes(text)",
+        arg=text,
+    )
 
 
 def test_a_model_is_profiled_and_a_bar_opens_its_part_and_goes_back(bench):
