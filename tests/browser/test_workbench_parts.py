@@ -31,7 +31,10 @@ def picture(bench, name):
 
 
 def has_focus(bench, text):
-    bench.page.wait_for_function("(text) => document.activeElement.textContent.includes(text)", arg=text)
+    bench.page.wait_for_function(
+        "(text) => document.activeElement.matches('.lhw button') && document.activeElement.textContent.includes(text)",
+        arg=text,
+    )
 
 
 def test_a_model_is_profiled_and_a_bar_opens_its_part_and_goes_back(bench):
@@ -49,7 +52,7 @@ def test_a_model_is_profiled_and_a_bar_opens_its_part_and_goes_back(bench):
     back = bench.get_by_role("button", name="← whole model")
     back.wait_for()
     assert "part_1.mlir on <mlp" in bench.locator(".lhw-names").inner_text()
-    bench.locator("[data-pane='payload']").get_by_text("func.func").wait_for()
+    bench.locator("[data-pane='payload']").get_by_text("func.func").first.wait_for()
     has_focus(bench, "← whole model")
     bench.get_by_role("button", name="propose: a first schedule").click()
     bench.get_by_role("button", name="undo: proposal").wait_for(timeout=120_000)
@@ -69,5 +72,5 @@ def test_a_payload_of_one_part_has_no_such_pane(bench_page):
     run_code(bench_page, "import lhkit\nbench = lhkit.explore()\nbench")
     root = bench_page.page.locator(".lhw")
     root.locator(".lhw-row.lh-now").wait_for()
-    root.get_by_role("tab", name="Payload").wait_for()
+    root.get_by_role("tab", name="Payload", exact=True).wait_for()
     assert root.get_by_role("tab", name="Parts").count() == 0

@@ -51,8 +51,9 @@ class TopBar {
     const { el } = this.bench;
     const before = this.shownPart;
     this.shownPart = part;
+    const hadFocus = el.contains(document.activeElement); // what is hidden loses it
     this.back.hidden = !part;
-    if (before === undefined || before === part || !el.contains(document.activeElement)) return;
+    if (before === undefined || before === part || !hadFocus) return;
     if (part) this.back.focus();
     else requestAnimationFrame(() => el.querySelector(`[data-part="${CSS.escape(before)}"]`)?.focus());
   }
