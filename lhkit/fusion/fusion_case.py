@@ -101,7 +101,9 @@ class FusionCase:
         kin = [n for n, i in enumerate(placed.ids) if n in moved or (i is not None and i in self.kin[op])]
         for name in (self.trace.op(op).name, "linalg."):
             if same := [n for n in kin if ops[n].name.startswith(name) and ops[n].name != "linalg.yield"]:
-                return same
+                # Fusion leaves clones that nothing reads where it cannot tile: no computation.
+                live = live_ops(placed) if len(same) > 1 else ()
+                return [n for n in same if n in live] or same
         return [n for n in kin if not ops[n].name.startswith(_AROUND)]
 
     @cached_property
@@ -182,22 +184,49 @@ def path_between(
     return None
 
 
-def users_of(placed: PlacedOps, number: int) -> list[int]:
-    """Return the ops that read elements of an op's results and are not dead code themselves."""
-    ends = set()
+def live_ops(placed: PlacedOps) -> set[int]:
+    """Return the ops that are not dead code: effects, and what leads to them along values."""
+    waiting, sources = [], dict[int, list[int]]()
     for n, op in enumerate(placed.ir.ops):
         has_result = any(value[0] == n and value[1] >= 0 for value in op.values[0])
         inner = op.name in _YIELDS or op.name.endswith(("yield", "module", "func"))
         if op.name.endswith("call") or not (has_result or inner):
-            ends.add(n)
+            waiting.append(n)
+    for source, reading in readers(placed).items():
+        for n in reading:
+            sources.setdefault(n, []).append(source)
+    live = set(waiting)
+    while waiting:
+        new = [n for n in sources.get(waiting.pop(), ()) if n not in live]
+        live.update(new)
+        waiting += new
+    return live
+
+
+def users_of(placed: PlacedOps, number: int) -> list[int]:
+    """Return the ops that read elements of an op's results and are not dead code themselves."""
+    live = live_ops(placed)
     reading = [n for n in readers(placed).get(number, ()) if number not in around(placed, n)]
-    return [n for n in reading if placed.ir.ops[n].name != "tensor.dim" and path_between(placed, [n], ends)]
+    return [n for n in reading if placed.ir.ops[n].name != "tensor.dim" and n in live]
+
+
+def is_whole(case: FusionCase, placed: PlacedOps, number: int) -> bool:
+    """Return whether a copy of the producer in a loop is untiled, of which users read slices."""
+    type_, users = result_type(placed, number), users_of(placed, number)
+    whole = result_type(case.first, case.first.ids.index(case.producer))
+    slices = [n for n in users if placed.ir.ops[n].name == "tensor.extract_slice"]
+    shapes = [placed.ir.ops[n].shapes[0].rpartition(" to ")[2].strip() for n in slices]
+    return bool(shapes) and type_ == whole and any(shape != type_ for shape in shapes)
 
 
 def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | None:
-    """Return a loop that a step made, the innermost around one of the two, and copies of both in it."""
+    """Return a loop that a step made, the innermost around one of the two, and copies of both in it.
+
+    A copy that is not tiled is not fused: each iteration computes all of it.
+    """
+    tiled = [n for n in case.instances(placed, case.producer) if not is_whole(case, placed, n)]
     for consumer in case.instances(placed, case.consumer):
-        for producer in case.instances(placed, case.producer):
+        for producer in tiled:
             mine, its = (loops_around(placed, n) for n in (consumer, producer))
             for loop in (*mine[:1], *its[:1]):
                 if loop in mine and loop in its and case.born(placed, loop) >= 0:
@@ -247,7 +276,7 @@ def find_op(trace: Trace, asked: str) -> str:
     given = given_ops(trace)
     found = _of_handle(trace, asked) or _of_text(trace, given, asked.strip())
     if len(found) == 1:
-        return found[0].id
+        return _oldest(trace, found[0]).id
     listed = found or [op for op in given if op.name.startswith(("linalg.", "tensor."))] or given
     names = {op.id: name for name, op in names_of(given).items()}
     lines = [f"  {names.get(op.id, op.name)} at {op.source}" for op in listed[:_MOST_LISTED]]
@@ -256,6 +285,12 @@ def find_op(trace: Trace, asked: str) -> str:
     raise usage_error(
         what, "\n".join(["By name and number, line, handle, value or {attribute}:", *lines, *more])
     )
+
+
+def _oldest(trace: Trace, op: PayloadOp) -> PayloadOp:
+    """Return the first op of the same name that an op was made from: what became of it is known of that one."""
+    same = [o for o in map(trace.op, op.derived_from) if o.name == op.name]
+    return _oldest(trace, same[0]) if same else op
 
 
 def _of_handle(trace: Trace, asked: str) -> list[PayloadOp]:

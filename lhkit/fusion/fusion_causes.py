@@ -32,6 +32,7 @@ from lhkit.traces.warnings.zero_match import near_misses
 
 FUSE = "transform.structured.fuse_into_containing_op"
 _GREEDY, _SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
+_PEEL = "transform.loop.peel"
 _TILING = ("transform.structured.tile_using_", _GREEDY, _SIBLING)
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 _TILED = ("linalg.", "tensor.pad")
@@ -55,19 +56,11 @@ def _fused(case: FusionCase) -> Finding | None:
         return None
     for one in (placed.ir.ops[n] for n in case.instances(placed, case.producer) if n in consumers):
         return Finding("fused", f"They are fused: the {one.name} at line {one.lines[0] + 1} computes both")
-    if (found := fused_loop(case, placed)) is None or _is_whole(case, found):
+    if (found := fused_loop(case, placed)) is None:
         return None
     loop, step = placed.ir.ops[found[0]], case.born(placed, found[0])
     where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload, which step {step} made"
     return Finding("fused", f"They are fused: both are in {where}", step, "makes the loop")
-
-
-def _is_whole(case: FusionCase, found: tuple[int, int, int]) -> bool:
-    """Return whether each iteration computes the whole producer because no tile of it can be computed."""
-    tiles = [result_type(case.last, n) for n in found[1:]]
-    whole = [result_type(case.first, case.first.ids.index(op)) for op in (case.producer, case.consumer)]
-    is_odd = _mapped(case) is not None or case.name(case.producer) in _PACKS
-    return is_odd and tiles[0] == whole[0] and tiles[1] != whole[1]
 
 
 def _unrelated(case: FusionCase) -> Finding | None:
@@ -78,9 +71,7 @@ def _unrelated(case: FusionCase) -> Finding | None:
         return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
     values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
     if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
-        return Finding(
-            "side-effects", f"The {names[0]} has no result: the two meet in a buffer, not in a tensor"
-        )
+        return _on_buffers(case, values[0] & values[1])
     if (way := _way(case, placed)) is not None:
         return _barrier(case, way)
     both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
@@ -94,6 +85,27 @@ def _unrelated(case: FusionCase) -> Finding | None:
         f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}: no value leads to the other"
     )
     return Finding("no-dependence", sentence)
+
+
+def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
+    """Return what is between two ops that share buffers, or the loop into which a pass fused them."""
+    last = case.after(case.trace.snapshots[-1].step)
+    made = [[n for n, i in enumerate(last.ids) if i in case.kin[op]] for op in (case.producer, case.consumer)]
+    loops = [{n for each in numbers for n in around(last, each)[:1]} for numbers in made]
+    if common := [n for n in loops[0] & loops[1] if last.ir.ops[n].name in LOOPS]:
+        loop, step = last.ir.ops[common[0]], case.born(last, common[0])
+        where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload"
+        return Finding("fused", f"They are fused: what was made of both is in {where}", step, "makes the loop")
+    placed = case.first
+    at = [placed.ids.index(op) for op in (case.producer, case.consumer)]
+    calls = [n for n in range(min(at) + 1, max(at)) if placed.ir.ops[n].name.endswith("call")]
+    touching = [
+        n for n in range(min(at) + 1, max(at)) if shared & {v for line in placed.ir.ops[n].values for v in line}
+    ]
+    words = f"The {case.name(case.producer)} has no result: the two meet in a buffer, not in a tensor"
+    between = sorted({*calls, *touching})
+    also = f"; between them: {_listed(case, placed, between)}" if between else ""
+    return Finding("side-effects", words + also)
 
 
 def _way(case: FusionCase, placed: PlacedOps) -> list[int] | None:
@@ -134,6 +146,12 @@ def _attempts(case: FusionCase) -> list[TraceStep]:
     return [s for s in ran if case.holds(s, case.producer)]
 
 
+def _greedy(case: FusionCase) -> list[TraceStep]:
+    """Return the steps that tiled the consumer and fused what they could."""
+    ran = [s for s in case.trace.step_records if s.op == _GREEDY and s.status != "not-run"]
+    return [s for s in ran if case.holds(s, case.consumer)]
+
+
 def _dead(case: FusionCase) -> Finding | None:
     outcome = case.trace.outcome
     if outcome.kind != "invalidated-handle" or any(s.status == "ok" for s in _attempts(case)):
@@ -158,7 +176,8 @@ def _taken(case: FusionCase) -> Finding | None:
         )
     names = [case.name(o) for o in (case.producer, case.consumer)]
     head = f"until step {index} ({case.trace.step_records[index].op}) the {names[1]} read the {names[0]}"
-    if names[1] in _PACKS and names[0] in ("linalg.transpose", "linalg.generic"):
+    read = {kept.ir.ops[n].name for n in _way(case, kept) or ()}
+    if read.intersection(_PACKS) and names[0] in ("linalg.transpose", "linalg.generic"):
         return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
     return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
 
@@ -195,14 +214,18 @@ def _why_empty(case: FusionCase, step: TraceStep) -> Finding | None:
 
 
 def _order(case: FusionCase) -> Finding | None:
-    for step in _attempts(case):
+    for step in sorted(_attempts(case) + _greedy(case), key=lambda s: s.index):
         placed, head = case.before(step.index), f"Step {step.index} fuses the producer"
         producers = [placed.ids.index(i) for i in case.payload_of(step, 0) if i in placed.ids]
+        if step.op == _GREEDY:
+            producers = case.instances(placed, case.producer)
         consumers = case.instances(placed, case.consumer)
         for loop in (n for p in producers for n in loops_around(placed, p)[:1]):
             born = case.born(placed, loop)
             if born >= 0 and not any(loop in around(placed, c) for c in consumers):
                 return Finding("wrong-order", f"{head}, which step {born} had tiled by itself", born)
+        if step.op == _GREEDY:
+            continue
         container = case.payload_of(step, 1)
         held = {n for n in range(len(placed.ids)) if any(placed.ids[a] in container for a in around(placed, n))}
         inside = [c for c in consumers if c in held]
@@ -227,14 +250,34 @@ def _sizes(case: FusionCase) -> Finding | None:
         if len(counts) > 1:
             sentence = f"Loops of {' and '.join(sorted(counts))} iterations cannot be one loop"
             return Finding("indivisible-sizes", sentence, step.index)
-    found = fused_loop(case, case.last)
-    inner = re.search(r"inner_tiles = (\[.*?\])", case.last.ir.ops[found[1]].shapes[0]) if found else None
-    if found and inner and _is_whole(case, found):
-        tile = result_type(case.last, found[2])
-        sentence = (
-            f"Tiles of {tile} cut the producer's inner tiles {inner[1]}: each iteration computes all of it"
-        )
-        return Finding("indivisible-sizes", sentence, case.born(case.last, found[0]), "tiles")
+    placed, whole = case.last, result_type(case.first, case.first.ids.index(case.consumer))
+    shapes = [placed.ir.ops[n].shapes[0] for n in case.instances(placed, case.producer)]
+    inner = next((i for shape in shapes if (i := re.search(r"inner_tiles = (\[.*?\])", shape))), None)
+    tiles = [(c, loops_around(placed, c)) for c in case.instances(placed, case.consumer)]
+    for consumer, loops in tiles if inner and (_attempts(case) or _greedy(case)) else ():
+        if loops and (tile := result_type(placed, consumer)) != whole and inner:
+            sentence = (
+                f"Tiles of {tile} cut the producer's inner tiles {inner[1]}: no tile of it can be computed"
+            )
+            return Finding("indivisible-sizes", sentence, case.born(placed, loops[0]), "tiles")
+    return None
+
+
+def _peeled(case: FusionCase) -> Finding | None:
+    """Return the step that split the last iterations off before the producer was fused."""
+    users = [n for _, users in copies_outside(case, case.last) for n in users]
+    loops = {n for c in case.instances(case.last, case.consumer) for n in loops_around(case.last, c)}
+    outside = [n for n in users if not loops.isdisjoint(around(case.last, n))]
+    for step in (s for s in case.trace.step_records if s.op == _PEEL and s.status == "ok"):
+        counts = [
+            len(case.instances(p, case.consumer)) for p in (case.before(step.index), case.after(step.index))
+        ]
+        if outside and counts[0] < counts[1]:
+            read = f"which read the {case.name(case.producer)} outside of their loop"
+            sentence = (
+                f"The sizes do not divide: step {step.index} ({step.op}) split the last iterations off, {read}"
+            )
+            return Finding("indivisible-sizes", sentence, step.index, "splits the loop")
     return None
 
 
@@ -290,8 +333,7 @@ def _not_asked(case: FusionCase) -> Finding | None:
     failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
     if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
         return Finding("failed-before", f"The schedule fails: {failure.message}", at, "fails")
-    greedy = [s for s in case.trace.step_records if s.op == _GREEDY and case.holds(s, case.consumer)]
-    if attempts or greedy:
+    if attempts or _greedy(case):
         return None
     loops = [loops_around(case.last, p)[-1:] for p in case.instances(case.last, case.producer)]
     born = min((case.born(case.last, n) for each in loops for n in each), default=-1)
@@ -306,7 +348,7 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _several, _lost, _elementwise,
+    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _peeled, _several, _lost, _elementwise,
     _not_asked,
 )  # fmt: skip
 
@@ -320,7 +362,12 @@ def find_cause(case: FusionCase) -> Finding:
 def facts_of(case: FusionCase) -> Iterator[str]:
     """Yield what is known of the two at the end: copies and the loops around them, users, ops between."""
     placed, ops = case.last, case.last.ir.ops
+    now = {i for i in case.after(case.trace.snapshots[-1].step).ids if i is not None}
     for what, op in (("producer", case.producer), ("consumer", case.consumer)):
+        if not any(placed.ids[n] in now for n in case.instances(placed, op)):
+            died = max((d for o in case.kin[op] if (d := case.trace.op(o).died) is not None), default=None)
+            yield f"{what}: {case.name(op)}, not an op any more: step {died} replaced it"
+            continue
         for number in case.instances(placed, op)[:_MOST_NAMED]:
             loops = [f"{ops[n].name} (line {ops[n].lines[0] + 1})" for n in loops_around(placed, number)]
             where = f"in {', in '.join(loops) or 'no loop'}"

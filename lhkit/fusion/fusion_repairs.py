@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from functools import partial
 
 from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, result_type, users_of
 from lhkit.fusion.fusion_causes import FUSE, Finding
+from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import TraceStep
-from lhkit.repairs.repair_context import ANY_OP, Candidate, RepairContext, candidate, edit_candidate, op_at
+from lhkit.repairs.repair_context import (
+    ANY_OP,
+    Candidate,
+    RepairContext,
+    candidate,
+    edit_candidate,
+    op_at,
+    without_last_results,
+)
 from lhkit.repairs.repair_trials import candidates_for, contexts
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, is_terminator, names_in, put_before
+from lhkit.text.script import (
+    SEQUENCE,
+    Replacement,
+    Script,
+    cut,
+    fresh_name,
+    is_terminator,
+    names_in,
+    put_before,
+)
 from lhkit.text.step_arguments import arguments_of, result_types_of, set_argument
 from lhkit.text.step_edits import move_step, remove_step
 from lhkit.traces.record.placed_ops import PlacedOps
 
 _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
+_GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
@@ -42,14 +62,74 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
         if step.op == FUSE:
             yield from _others_first(case, context)
         for each in (case.producer, case.consumer):
-            if step.op in (_FOR, _FORALL) and case.holds(step, each):
+            if step.op in (_FOR, _FORALL, _GREEDY) and case.holds(step, each):
                 tiles[each] = step, op
     if case.consumer in tiles and tiles[case.consumer][0].op == _FOR:
         yield from _with_forall(case, script, tiles[case.consumer][1], written)
     if finding.cause == "indivisible-sizes":
         both = [tiles[each][1] for each in (case.producer, case.consumer) if each in tiles]
         yield from _with_other_sizes(script, both)
+    if culprit is not None and culprit.name == _PEEL:
+        fusions = [op for s, op in written if s.op == FUSE and case.holds(s, case.producer)]
+        yield from _fused_before_peeling(script, culprit, fusions)
+    if finding.cause in ("map", "outside-the-loop"):
+        yield from _prepared(case, script, finding, tiles)
     yield from _fused_at_end(case, script)
+
+
+def _fused_before_peeling(script: Script, peel: OpSyntax, fusions: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield the change that fuses into the loop before it is peeled, which then splits the fused loop."""
+    definitions = [d for d in script.handles.definitions if d.uses_of(peel.operands[0].text)]
+    for fusion in fusions:
+        _, block, at = script.home_of(peel)
+        casts = [op for op in block[:at] if op.name == "transform.cast" and peel.operands[0].text in op.values]
+        loop = casts[-1].operands[0].text if casts else peel.operands[0].text
+        text, new = script.text[fusion.start : fusion.end], fusion.values[-1]
+        into = fusion.operands[1]
+        text = text[: into.start - fusion.start] + loop + text[into.end - fusion.start :]
+        first = casts[-1] if casts else peel
+        used = first.operands[0]
+        edits = [
+            put_before(script.text, first, text),
+            cut(script.text, fusion, fusion),
+            Replacement(used.start, used.end, new),
+        ]
+        if definitions:
+            yield candidate("order", f"Fuse before peeling in {script.describe(peel)}", script, edits)
+
+
+def _prepared(
+    case: FusionCase, script: Script, finding: Finding, tiles: dict[str, tuple[TraceStep, OpSyntax]]
+) -> Iterator[Candidate]:
+    """Yield changes that inline the functions first, or fold unit extents before the consumer is tiled."""
+    entries = [o for o in script.steps if o.name == SEQUENCE and o.symbol.endswith(case.trace.schedule.entry)]
+    roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
+    if not roots or not roots[0].name.type_span:
+        return
+    root, names = roots[0].name, set(names_in(script.text))
+    type_ = script.text[slice(*root.type_span)].partition("{")[0].strip() if root.type_span else ANY_OP
+    first = entries[0].regions[0].ops[0]
+    if finding.cause == "outside-the-loop" and case.trace.outcome.status != "crashed":
+        inlined = fresh_name("%inlined", names)
+        line = f'{inlined} = transform.apply_registered_pass "inline" to {root.text} : ({type_}) -> {type_}'
+        edits = [Replacement(u.start, u.end, inlined) for u, _ in roots[0].uses_of(root.text)]
+        edits.append(put_before(script.text, first, line))
+        head = script.text[: first.start].rfind("transform.readonly")
+        if head > entries[0].start:
+            edits.append(Replacement(head, head + len("transform.readonly"), "transform.consumed"))
+        yield candidate("structure", "Inline the calls first", script, edits)
+    if finding.cause == "map" and case.consumer in tiles:
+        function = fresh_name("%function", names)
+        lines = [
+            f'{function} = transform.structured.match ops{{["func.func"]}} in {root.text}'
+            f" : ({type_}) -> {ANY_OP}",
+            f"transform.apply_patterns to {function} {{",
+            "  transform.apply_patterns.linalg.fold_unit_extent_dims_via_reshapes",
+            "  transform.apply_patterns.canonicalization",
+            f"}} : {ANY_OP}",
+        ]
+        edit = put_before(script.text, tiles[case.consumer][1], "\n".join(lines))
+        yield candidate("structure", "Fold unit extents before tiling", script, [edit])
 
 
 def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
@@ -58,8 +138,11 @@ def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
     if culprit.name == _GATED:
         edit = partial(set_argument, script, script.number_of(culprit), "single_use", "")
         yield from edit_candidate("gate", title, edit)
-    inner = [op.name for region in culprit.regions for op in region.ops if not is_terminator(op)]
-    if inner == [_FOLD]:
+    ops = [op for region in culprit.regions for op in region.ops if not is_terminator(op)]
+    for fold in (op for op in ops if op.name == _FOLD and len(ops) > 1):
+        edit = partial(remove_step, script, script.number_of(fold))
+        yield from edit_candidate("gate", "Leave out the pattern that folds the transpose into the pack", edit)
+    if [op.name for op in ops] == [_FOLD]:
         folded, text = fresh_name("%folded", names_in(script.text)), script.text[culprit.start : culprit.end]
         type_ = text.rpartition(":")[2].strip()
         line = f'{folded} = "{_GATED}"({culprit.operands[0].text}) {{single_use}} : ({type_}) -> {ANY_OP}'
@@ -139,8 +222,19 @@ def _with_other_sizes(script: Script, tiles: list[OpSyntax]) -> Iterator[Candida
         cut = [kept[:count] + [" 0"] * (len(kept) - count) for count in range(len(kept) - 1, 0, -1)]
         wanted += [(one, f"[{','.join(each)}]") for each in cut]
     for doubt, ((op, _), text) in enumerate(wanted):
-        edit = partial(set_argument, script, script.number_of(op), "tile_sizes", text)
-        yield from edit_candidate("sizes", f"Tile by {text} in {script.describe(op)}", edit, doubt)
+        edit, title = (
+            partial(set_argument, script, script.number_of(op), "tile_sizes", text),
+            f"Tile by {text} in {script.describe(op)}",
+        )
+        old = next(script.text[a.start : a.end] for each, a in given if each is op)
+        loops = [sum(e.strip() != "0" for e in each.strip("[]").split(",")) for each in (old, text)]
+        fewer = loops[0] - loops[1] if op.name != _FORALL else 0
+        dropped = without_last_results(script, op, fewer) if fewer > 0 else []
+        if dropped:
+            with contextlib.suppress(UsageError):
+                yield candidate("sizes", title, script, [*edit().replacements, *dropped], doubt)
+        elif fewer == 0:
+            yield from edit_candidate("sizes", title, edit, doubt)
 
 
 def _between(case: FusionCase, placed: PlacedOps) -> list[int]:

@@ -1,8 +1,8 @@
 """Planted fusion failures: the cause, the step that is responsible, and repairs that fuse; names of ops; claims.
 
 A planted file has the facts as comments, the payload, and behind ``// -----`` the schedule (none: the payload
-alone is asked about). Those in ``planted/`` were written before the doctor, those in ``planted_later/`` before it
-was mended for them.
+alone is asked about). Those in ``planted/`` were written before the doctor, those in ``planted_later/`` and
+``planted_by_others/`` before it was mended for them.
 """
 
 import re
@@ -87,11 +87,11 @@ def test_a_planted_failure(path, worker):
             assert any(a and b and (a[-1] in b or b[-1] in a) for a in inner for b in outer) or not outer, text
 
 
-def test_there_are_sixteen_of_eight_kinds_and_eight_more():
+def test_there_are_sixteen_of_eight_kinds_and_more():
     kinds = [read(path)[0]["cause"] for path in FILES if path.parent.name == "planted"]
     joined = [k.replace("dead-", "").replace("empty-", "") for k in kinds]
     assert len(kinds) == 16 and sorted(joined.count(k) for k in set(joined)) == [2] * 8
-    assert len(FILES) == 24
+    assert len(FILES) == 40
 
 
 @pytest.mark.parametrize(
@@ -221,3 +221,24 @@ def test_the_command_line(lhkit_here, tmp_path):
     assert wrong.returncode == 2 and "linalg.exp#0 at p.mlir:2:8" in wrong.stderr
     failed = lhkit_here("trace", "p.mlir", "dead.mlir", "--why-not-fused", "%exp", "%abs")
     assert failed.returncode == 1 and "[fused]" in failed.stdout and "%exp is dead" in failed.stderr
+
+
+OTHERS = Path(__file__).parent / "planted_by_others"
+
+
+def test_a_handle_of_an_op_that_a_step_made_gives_the_same_cause(worker):
+    _, payload, steps = read(OTHERS / "06.mlir")
+    answers = [
+        traced(payload, steps, worker).why_not_fused("linalg.transpose", c, limit=0)
+        for c in ("%rhs", "linalg.matmul")
+    ]
+    assert {(a.cause, a.step) for a in answers} == {("folded-transpose", 3)}
+
+
+def test_buffers_name_what_is_between_and_loops_that_a_pass_fused(worker):
+    _, payload, steps = read(OTHERS / "15.mlir")
+    answer = traced(payload, steps, worker).why_not_fused("linalg.exp", "linalg.add", limit=0)
+    assert "memref.load" in answer.sentence and "func.call" in answer.sentence
+    assert all("not an op any more" in fact for fact in answer.facts) and len(answer.facts) == 2
+    alone = "\n".join(line for line in payload.splitlines() if "%first" not in line and "private" not in line)
+    assert traced(alone, steps, worker).why_not_fused("linalg.exp", "linalg.add", limit=0).cause == "fused"
