@@ -288,7 +288,7 @@ def find_op(trace: Trace, asked: str) -> str:
 
 
 def _oldest(trace: Trace, op: PayloadOp) -> PayloadOp:
-    """Return the first op of the same name that an op was made from: later ones are recorded as made from it."""
+    """Return the first op of the same name that an op was made from: later ones say what they are made from."""
     same = [o for o in map(trace.op, op.derived_from) if o.name == op.name]
     return _oldest(trace, same[0]) if same else op
 
