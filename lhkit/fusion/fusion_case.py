@@ -18,6 +18,8 @@ LOOPS = ("scf.for", "scf.forall", "scf.parallel", "scf.while", "affine.for", "af
 _YIELDS = ("scf.yield", "tensor.parallel_insert_slice", "scf.forall.in_parallel", "affine.yield", "scf.reduce")
 # Made by tiling beside the tiled op, with the same origin.
 _AROUND = ("scf.", "affine.", "tensor.", "arith.constant", "func.", "ub.", "memref.")
+# Made by packing beside the packed op, with the same origin.
+_LAYOUT = ("linalg.pack", "linalg.unpack", "linalg.fill", "linalg.transpose", "linalg.copy")
 _MAP = re.compile(r"affine_map<\((.*?)\)(?:\[.*?\])? -> \((.*?)\)>")
 _MOST_LISTED = 12
 
@@ -99,6 +101,8 @@ class FusionCase:
         ops = placed.ir.ops
         moved = {ops[n].parent for n, i in enumerate(placed.ids) if i is not None and i in self._bodies[op]}
         kin = [n for n, i in enumerate(placed.ids) if n in moved or (i is not None and i in self.kin[op])]
+        made = [n for n in kin if ops[n].name.startswith("linalg.") and ops[n].name not in _LAYOUT]
+        kin = made or kin if self.trace.op(op).name not in _LAYOUT else kin
         for name in (self.trace.op(op).name, "linalg."):
             if same := [n for n in kin if ops[n].name.startswith(name) and ops[n].name != "linalg.yield"]:
                 # Fusion leaves clones that nothing reads where it cannot tile: no computation.
@@ -308,8 +312,10 @@ def _of_text(trace: Trace, given: list[PayloadOp], asked: str) -> list[PayloadOp
     if line := re.fullmatch(r"(?:line )?(\d+)", asked):
         wanted = {int(line[1])}
     else:
-        value, attribute = rf"\s*{re.escape(asked)}(?::\d+)?\s*=", rf".*[{{,]\s*{re.escape(asked[1:-1])}\b"
-        pattern = value if asked.startswith("%") else attribute if re.fullmatch(r"\{[\w.]+\}", asked) else "$^"
+        pattern = rf"\s*{re.escape(asked)}(?::\d+)?\s*=" if asked.startswith("%") else "$^"
+        if attribute := re.fullmatch(r"\{\s*([\w.]+)\s*(?:=\s*(.+?)\s*)?\}", asked):
+            is_value = rf"\s*=\s*{re.escape(attribute[2])}(?!\w)" if attribute[2] else ""
+            pattern = rf".*[{{,]\s*{re.escape(attribute[1])}\b{is_value}"
         lines = dict(trace.texts).get(trace.payload.source, "").splitlines()
         wanted = {n for n, text in enumerate(lines, 1) if re.match(pattern, text)}
     there = [op for op in given if op.source and op.source.line in wanted]

@@ -72,7 +72,7 @@ def _unrelated(case: FusionCase) -> Finding | None:
     values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
     if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
         return _on_buffers(case, values[0] & values[1])
-    if (way := _way(case, placed)) is not None:
+    if (way := way_between(case, placed)) is not None:
         return _barrier(case, way)
     both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
     if path_between(placed, numbers[1:], numbers[:1], both):
@@ -108,7 +108,7 @@ def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
     return Finding("side-effects", words + also)
 
 
-def _way(case: FusionCase, placed: PlacedOps) -> list[int] | None:
+def way_between(case: FusionCase, placed: PlacedOps) -> list[int] | None:
     """Return the ops from the producer to the consumer, both included; what is around both is left out."""
     producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
     both = {n for p in producers for n in around(placed, p)} & {n for c in consumers for n in around(placed, c)}
@@ -164,11 +164,13 @@ def _dead(case: FusionCase) -> Finding | None:
 def _taken(case: FusionCase) -> Finding | None:
     """Return the step after which the consumer no longer reads the producer, by bisection."""
     low, high = 0, len(case.steps) - 1
-    if _way(case, case.last) is not None or _way(case, case.first) is None:
+    if way_between(case, case.last) is not None or way_between(case, case.first) is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _way(case, case.after(case.steps[middle])) is None else (middle, high)
+        low, high = (
+            (low, middle) if way_between(case, case.after(case.steps[middle])) is None else (middle, high)
+        )
     index, kept = case.steps[high], case.after(case.steps[low])
     if fused_loop(case, kept) and not any(copies_outside(case, kept)):
         return Finding(
@@ -176,7 +178,7 @@ def _taken(case: FusionCase) -> Finding | None:
         )
     names = [case.name(o) for o in (case.producer, case.consumer)]
     head = f"until step {index} ({case.trace.step_records[index].op}) the {names[1]} read the {names[0]}"
-    read = {kept.ir.ops[n].name for n in _way(case, kept) or ()}
+    read = {kept.ir.ops[n].name for n in way_between(case, kept) or ()}
     if read.intersection(_PACKS) and names[0] in ("linalg.transpose", "linalg.generic"):
         return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
     return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
@@ -373,7 +375,7 @@ def facts_of(case: FusionCase) -> Iterator[str]:
             where = f"in {', in '.join(loops) or 'no loop'}"
             used = f", read by {_listed(case, placed, users_of(placed, number))}" if op == case.producer else ""
             yield f"{what}: {ops[number].name} at line {ops[number].lines[0] + 1}, {where}{used}"
-    if (way := _way(case, placed)) and way[2:]:
+    if (way := way_between(case, placed)) and way[2:]:
         yield f"between the two: {_listed(case, placed, way[1:-1])}"
 
 

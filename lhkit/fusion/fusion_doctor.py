@@ -7,10 +7,10 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lhkit.fusion.fusion_case import FusionCase, find_op
-from lhkit.fusion.fusion_causes import Finding, facts_of, find_cause, places_of
+from lhkit.fusion.fusion_causes import Finding, facts_of, find_cause, places_of, way_between
 from lhkit.fusion.fusion_repairs import LAST_RESORT, changes_for
 from lhkit.load.loader import as_payload, load_schedule, parse_text
 from lhkit.load.verified_edits import read_script
@@ -35,6 +35,15 @@ _NO_STEPS = """module attributes {transform.with_named_sequence} {
 _TRIAL_LIMITS = Limits(seconds=20.0)
 # Changes of the schedule, and second changes of one that does not suffice.
 _MOST_TRIALS, _MOST_SECOND = 24, 8
+_KINDS = {
+    "order": "the order of steps",
+    "fusion": "more steps that fuse",
+    "loop": "scf.forall in place of scf.for",
+    "gate": "the pattern that folds the transpose",
+    "sizes": "tile sizes",
+    "structure": "inlining, unit extents",
+}
+_OTHER_KINDS = "handles and arguments"
 
 
 @public
@@ -93,7 +102,8 @@ def why_not_fused(
     first = _Applied(trace.provenance.schedule, trace, finding)
     search = _Trials(trace.provenance.payload, case, (producer, consumer), time.monotonic() + seconds, worker)
     found = Repairs(tuple(itertools.islice(search.run(first), limit)))
-    return dataclasses.replace(answer, repairs=found, tried=search.tried)
+    kinds = tuple(dict.fromkeys(_KINDS.get(kind, _OTHER_KINDS) for kind in search.tried))
+    return dataclasses.replace(answer, repairs=found, tried=len(search.tried), tried_kinds=kinds)
 
 
 @dataclass(frozen=True)
@@ -115,10 +125,22 @@ class _Trials:
     asked: tuple[str, str]
     deadline: float
     worker: Worker | None
-    tried: int = 0
+    tried: list[str] = field(default_factory=list)  # The kind of each change that was tried
 
     def run(self, start: _Applied) -> Iterator[Repair]:
-        """Yield the repairs: single changes, else pairs, else those that take steps away."""
+        """Yield the repairs, each once: those after which the consumer reads the producer, then the others."""
+        found: dict[str, Repair] = {}
+        weak: list[Repair] = []
+        for repair, is_read in self._found(start):
+            if found.setdefault(repair.title, repair) is repair:
+                if is_read:
+                    yield repair
+                else:
+                    weak.append(repair)
+        yield from weak
+
+    def _found(self, start: _Applied) -> Iterator[tuple[Repair, bool]]:
+        """Yield single changes that fuse, else pairs, else removals, each with whether it keeps the read."""
         changes = self._changes(start)
         source = start.schedule.source
         for is_last in (False, True):
@@ -127,7 +149,7 @@ class _Trials:
             for applied in self._apply(start, [c for c in changes if (c.doubt >= LAST_RESORT) == is_last]):
                 if applied.finding.cause == "fused" and applied.change is not None:
                     found = True
-                    yield repair_of(applied.change, source, applied.trace)
+                    yield repair_of(applied.change, source, applied.trace), self._is_read(applied.trace)
                 elif applied.finding != start.finding:
                     partly.append(applied)
             for first in partly if not found else ():
@@ -135,9 +157,15 @@ class _Trials:
                 second = next((s for s in seconds if s.finding.cause == "fused"), None)
                 if first.change is not None and second is not None and second.change is not None:
                     found = True
-                    yield _joined(first.change, second.change, second.trace, start.schedule)
+                    repair = _joined(first.change, second.change, second.trace, start.schedule)
+                    yield repair, self._is_read(second.trace)
             if found:
                 return
+
+    def _is_read(self, trace: Trace) -> bool:
+        """Return whether the consumer still reads the producer in the last payload, or one op is both."""
+        case = self._case_of(trace)
+        return way_between(case, case.last) is not None
 
     def _changes(self, start: _Applied) -> list[Candidate]:
         try:
@@ -150,7 +178,7 @@ class _Trials:
     def _apply(self, start: _Applied, changes: list[Candidate]) -> Iterator[_Applied]:
         """Yield what changes of a schedule give, without those that do not load."""
         for change in itertools.takewhile(lambda _: time.monotonic() < self.deadline, changes):
-            self.tried += 1
+            self.tried.append(change.kind)
             text = change.edited.text
             try:
                 schedule, _ = parse_text(start.schedule, text, worker=self.worker, limits=_TRIAL_LIMITS)

@@ -106,6 +106,7 @@ class FusionAnswer(Described):
     # Changes of the schedule; each was applied: the schedule passes, and the two are fused in its payload
     repairs: Repairs = Repairs(())
     tried: int = 0  # The number of changes that were tried
+    tried_kinds: tuple[str, ...] = ()  # What they change, in words
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def describe(self) -> str:
@@ -116,7 +117,8 @@ class FusionAnswer(Described):
         if self.repairs:
             lines += ["", "Repairs that were tried; with each the two are fused:", self.repairs.describe()]
         elif self.tried:
-            lines += ["", f"{counted(self.tried, 'change')} of the schedule tried; none fuses the two."]
+            what = f" ({', '.join(self.tried_kinds)})" if self.tried_kinds else ""
+            lines += ["", f"{counted(self.tried, 'change')} of the schedule tried{what}; none fuses the two."]
         return "\n".join(lines)
 
 

@@ -12,14 +12,14 @@ import pytest
 
 import lhkit
 from lhkit.fusion.fusion_case import FusionCase, find_op, users_of
-from lhkit.fusion.fusion_causes import find_cause
+from lhkit.fusion.fusion_causes import find_cause, way_between
 from lhkit.model.errors import UsageError
 
 ANY = "!transform.any_op"
 FILES = sorted(Path(__file__).parent.glob("planted*/*.mlir"))
 PAYLOAD = """func.func @f(%x: tensor<8x8xf32>, %e: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = linalg.exp ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %wide = linalg.abs {tag} ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %wide = linalg.abs {tag, role = "wide"} ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
   %2 = linalg.exp ins(%wide : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %2 : tensor<8x8xf32>
 }"""
@@ -97,7 +97,7 @@ def test_there_are_sixteen_of_eight_kinds_and_more():
 @pytest.mark.parametrize(
     ("asked", "line"),
     [("linalg.abs", 3), ("abs", 3), ("linalg.exp#1", 4), ("exp#0", 2), ("line 4", 4), ("2", 2), ("%wide", 3),
-     ("%abs", 3), ("%exp", 2), ("{tag}", 3)],
+     ("%abs", 3), ("%exp", 2), ("{tag}", 3), ('{role = "wide"}', 3), ("{ role }", 3)],
 )  # fmt: skip
 def test_an_op_is_named_as_users_name_it(asked, line, worker):
     trace = traced(PAYLOAD, schedule(MATCH, PRODUCER), worker)
@@ -107,7 +107,7 @@ def test_an_op_is_named_as_users_name_it(asked, line, worker):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [("linalg.exp", "means 2 ops"), ("linalg.sub", "no op of the payload"), ("linalg.exp#2", "no op"), ("%q", "no op"),
-     ("99", "no op"), ("", "no op"), ("{nothing}", "no op"), ("linalg.exp#x", "means 2 ops"), ("(", "no op")],
+     ("99", "no op"), ("", "no op"), ("{nothing}", "no op"), ('{role = "wid"}', "no op"), ("{tag = 1}", "no op"), ("linalg.exp#x", "means 2 ops"), ("(", "no op")],
 )  # fmt: skip
 def test_a_name_of_no_op_or_of_several_lists_the_candidates(asked, said, worker):
     with pytest.raises(UsageError, match=said) as refused:
@@ -242,3 +242,17 @@ def test_buffers_name_what_is_between_and_loops_that_a_pass_fused(worker):
     assert all("not an op any more" in fact for fact in answer.facts) and len(answer.facts) == 2
     alone = "\n".join(line for line in payload.splitlines() if "%first" not in line and "private" not in line)
     assert traced(alone, steps, worker).why_not_fused("linalg.exp", "linalg.add", limit=0).cause == "fused"
+
+
+def test_repairs_keep_the_read_and_are_offered_once(worker):
+    _, payload, steps = read(OTHERS / "05.mlir")
+    answer = traced(payload, steps, worker).why_not_fused(
+        "linalg.transpose", "linalg.pack", limit=6, seconds=300
+    )
+    titles, kept = [r.title for r in answer.repairs], []
+    for repair in answer.repairs:
+        trace = traced(payload, repair.text, worker)
+        case = FusionCase(trace, find_op(trace, "linalg.transpose"), find_op(trace, "linalg.pack"))
+        kept.append(way_between(case, case.last) is not None)
+    assert len(titles) == len(set(titles)) and kept == sorted(kept, reverse=True) and sum(kept) > 1
+    assert "tile sizes" not in answer.tried_kinds and "the order of steps" in answer.tried_kinds
