@@ -21,6 +21,7 @@ _AROUND = ("scf.", "affine.", "tensor.", "arith.constant", "func.", "ub.", "memr
 # Made by packing beside the packed op, with the same origin.
 _LAYOUT = ("linalg.pack", "linalg.unpack", "linalg.fill", "linalg.transpose", "linalg.copy")
 _MAP = re.compile(r"affine_map<\((.*?)\)(?:\[.*?\])? -> \((.*?)\)>")
+FUSED_OPS = ("linalg.", "tensor.pad", "tensor.pack", "tensor.unpack")
 _MOST_LISTED = 12
 
 
@@ -280,7 +281,7 @@ def find_op(trace: Trace, asked: str) -> str:
     given = given_ops(trace)
     found = _of_handle(trace, asked) or _of_text(trace, given, asked.strip())
     if len(found) == 1:
-        return _oldest(trace, found[0]).id
+        return oldest_of(trace, found[0]).id
     listed = found or [op for op in given if op.name.startswith(("linalg.", "tensor."))] or given
     names = {op.id: name for name, op in names_of(given).items()}
     lines = [f"  {names.get(op.id, op.name)} at {op.source}" for op in listed[:_MOST_LISTED]]
@@ -291,10 +292,10 @@ def find_op(trace: Trace, asked: str) -> str:
     )
 
 
-def _oldest(trace: Trace, op: PayloadOp) -> PayloadOp:
+def oldest_of(trace: Trace, op: PayloadOp) -> PayloadOp:
     """Return the first op of the same name that an op was made from: later ones say what they are made from."""
     same = [o for o in map(trace.op, op.derived_from) if o.name == op.name]
-    return _oldest(trace, same[0]) if same else op
+    return oldest_of(trace, same[0]) if same else op
 
 
 def _of_handle(trace: Trace, asked: str) -> list[PayloadOp]:

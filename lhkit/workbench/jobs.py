@@ -17,6 +17,7 @@ from lhkit.checks.schedule_check import check_schedule
 from lhkit.compose.session import Session
 from lhkit.compose.trial_steps import try_ops, trying_worker
 from lhkit.draw.svg import drawing_id
+from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of, oldest_of
 from lhkit.fusion.fusion_doctor import why_not_fused
 from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
@@ -287,11 +288,22 @@ class Tryouts(_Background):
 
 
 class FusionQuestion(_Background):
-    """Answers why two ops are not fused: the cause at once, the repairs from the background."""
+    """Answers why two ops are not fused: the cause at once, the repairs from the background.
 
+    ``clicked`` has the last two ops of the payload as given that were selected, by name.
+    """
+
+    clicked: tuple[str, ...] = ()
     answer: FusionAnswer | None = None
     version = ""
     is_trying = False
+
+    def choose(self, trace: Trace, op: str) -> None:
+        """Take a selected op, or the one that it was made from, for the next question."""
+        names = {given.id: name for name, given in names_of(given_ops(trace)).items()}
+        name = names.get(oldest_of(trace, trace.op(op)).id, "")
+        if name.startswith(FUSED_OPS) and name not in self.clicked[-1:]:
+            self.clicked = (*self.clicked[-1:], name)
 
     def start(self, trace: Trace, producer: str, consumer: str) -> None:
         """Answer a question, and look for repairs if the two are not fused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.draw.svg import element, escaped
-from lhkit.fusion.fusion_case import given_ops, names_of
+from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Repair, Tried
 from lhkit.traces.explain.handle_explanation import failure_of
@@ -91,8 +91,9 @@ def _step_link(content: str, step: int, title: str | None = None) -> str:
 
 
 _HINT = "Select a handle, then ask what can be done with it: every op is tried on a copy of the payload."
-_FUSION_HINT = "Choose two ops of the payload, and ask why the schedule does not fuse them; repairs are tried."
-_FUSED_OPS = ("linalg.", "tensor.pad", "tensor.pack", "tensor.unpack")
+_FUSION_HINT = (
+    "Choose two ops, here or in the payload, and ask why the schedule does not fuse them; repairs are tried."
+)
 # Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),
@@ -137,10 +138,12 @@ def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
 def _fusion(workbench: WorkbenchCore) -> dict[str, Any]:
     question, trace = workbench.fusion, workbench.trace
     named = names_of(given_ops(trace)) if trace else {}
-    ops = [(name, op.source) for name, op in named.items() if name.startswith(_FUSED_OPS)]
+    ops = [(name, op.source) for name, op in named.items() if name.startswith(FUSED_OPS)]
     listed = [[name, f"{name} (line {at.line})"] for name, at in ops if at and "yield" not in name]
+    order = [name for name, _ in listed]  # the producer is before the consumer
+    chosen = sorted((name for name in question.clicked if name in order), key=order.index)
     if (answer := question.answer) is None:
-        return {"ops": listed, "html": element("p", _FUSION_HINT, class_="lh-note")}
+        return {"ops": listed, "chosen": chosen, "html": element("p", _FUSION_HINT, class_="lh-note")}
     said, _, rest = answer.describe().partition("\n\n")[0].partition("\n")
     note, repairs = "Of the schedule as it was then; ask again.", []
     if question.version == workbench.version_id:
@@ -156,12 +159,13 @@ def _fusion(workbench: WorkbenchCore) -> dict[str, Any]:
         class_="lhw-problem",
         data_status="ok" if answer.cause == "fused" else "failed",
     )
-    return {"ops": listed, "html": html}
+    return {"ops": listed, "chosen": chosen, "html": html}
 
 
 def _fusion_key(workbench: WorkbenchCore) -> Any:
     question = workbench.fusion
-    return same_trace(workbench), question.answer, question.is_trying, question.version == workbench.version_id
+    is_current = question.version == workbench.version_id
+    return same_trace(workbench), question.answer, question.is_trying, is_current, question.clicked
 
 
 def _problems_key(workbench: WorkbenchCore) -> Any:

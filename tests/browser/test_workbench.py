@@ -212,6 +212,14 @@ def test_two_ops_are_asked_about_and_a_repair_taken(screen):
     title = repair.text_content()
     repair.click()
     pane.get_by_text("ask again").wait_for()
+    shown.pane("payload").get_by_label("whole text").check()
+    for name in ("linalg.max", "linalg.fill"):
+        shown.pane("payload").locator(".l[data-op]", has_text=f"= {name}").first.click()
+    pane.locator("select[name=producer]").evaluate(
+        "async (field) => { while (!field.value.startsWith('linalg.fill')) await new Promise(requestAnimationFrame); }"
+    )
+    assert pane.get_by_label("consumer").input_value() == "linalg.max"
+    pane.get_by_label("producer").select_option("linalg.add")
     pane.get_by_role("button", name="why not fused?").click()
     pane.get_by_text("They are fused").wait_for()
     assert title

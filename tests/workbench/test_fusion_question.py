@@ -20,6 +20,19 @@ def test_a_question_of_two_ops_is_answered_and_its_repair_applied(bench):
     assert bench.workbench.fusion.answer.cause == "fused" and not bench.workbench.fusion.is_trying
 
 
+def test_two_ops_that_are_selected_are_chosen_in_the_order_of_the_payload(bench):
+    trace = bench.workbench.trace
+    ids = {op.name: op.id for op in reversed(trace.op_records) if op.born == -1}
+    bench.do("select", step=-1, kind="op", ids=ids["linalg.max"], by="")
+    assert bench.part("fusion")["chosen"] == ["linalg.max"]
+    bench.do("select", step=-1, kind="op", ids=ids["arith.constant"], by="")
+    bench.do("select", step=-1, kind="op", ids=ids["linalg.matmul"], by="")
+    assert bench.part("fusion")["chosen"] == ["linalg.matmul", "linalg.max"]
+    made = next(op for op in trace.op_records if op.name == "linalg.add" and op.derived_from)
+    bench.do("select", step=trace.step_records[-1].index, kind="op", ids=made.id, by="")
+    assert bench.part("fusion")["chosen"] == ["linalg.matmul", "linalg.add"]
+
+
 def test_the_cause_comes_before_the_repairs(bench, monkeypatch):
     later = []
     monkeypatch.setattr(bench.workbench.jobs, "start", lambda name, work: later.append((name, work)))

@@ -17,7 +17,7 @@ class FusionPane extends BenchPane {
   }
 
   update() {
-    const { ops, html } = this.bench.part("fusion");
+    const { ops, chosen, html } = this.bench.part("fusion");
     const names = JSON.stringify(ops);
     if (names !== this.names) {
       this.names = names;
@@ -27,6 +27,9 @@ class FusionPane extends BenchPane {
         field.value = ops.some(([name]) => name === value) ? value : (ops[i] ?? [""])[0];
       });
     }
+    const pair = chosen.join(" ");
+    if (chosen.length === 2 && pair !== this.pair) [this.producer.value, this.consumer.value] = chosen;
+    this.pair = pair;
     const wanted = make("div", { class: "lhw-frame" });
     wanted.append(fragmentOf(html));
     morph(this.frame, wanted);

@@ -172,6 +172,8 @@ class Workbench {
 
   share(selection, step) {
     this.apply(selection, step);
+    // Ops that were selected one after another are the two of a question.
+    if (this.untold?.kind === "op" && this.untold.ids !== String(selection?.id)) this.tellSelection();
     this.untold = { do: "select", step, kind: selection?.kind ?? "", ids: selection ? String(selection.id) : "", by: this.id };
     clearTimeout(this.resting);
     this.resting = setTimeout(() => this.tellSelection(), REST_MS);
