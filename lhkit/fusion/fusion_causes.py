@@ -9,18 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lhkit.fusion.fusion_case import (
-    LOOPS,
-    FusionCase,
-    around,
-    copies_outside,
-    fused_loop,
-    loops_around,
-    path_between,
-    result_maps,
-    result_type,
-    users_of,
-)  # fmt: skip
+from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, result_maps, result_type
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
@@ -28,6 +17,7 @@ from lhkit.repairs.repair_trials import empty_origins
 from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
+from lhkit.traces.record.placed_values import LOOPS, around, loops_around, path_between, users_of
 from lhkit.traces.warnings.zero_match import near_misses
 
 FUSE = "transform.structured.fuse_into_containing_op"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from lhkit.fusion.fusion_case import FusionCase, loops_around, path_between, result_type, users_of
+from lhkit.fusion.fusion_case import FusionCase, result_type
 from lhkit.fusion.fusion_causes import FUSE, Finding
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import TraceStep
@@ -35,6 +35,7 @@ from lhkit.text.script import (
 from lhkit.text.step_arguments import arguments_of, result_types_of, set_argument
 from lhkit.text.step_edits import move_step, remove_step
 from lhkit.traces.record.placed_ops import PlacedOps
+from lhkit.traces.record.placed_values import loops_around, path_between, users_of
 
 _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
 _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"

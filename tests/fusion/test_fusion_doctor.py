@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.fusion.fusion_case import FusionCase, find_op, users_of
+from lhkit.fusion.fusion_case import FusionCase, find_op
 from lhkit.fusion.fusion_causes import find_cause, way_between
 from lhkit.model.errors import UsageError
+from lhkit.traces.record.placed_values import users_of
 
 ANY = "!transform.any_op"
 FILES = sorted(Path(__file__).parent.glob("planted*/*.mlir"))
