@@ -118,9 +118,10 @@ class FusionCase:
             while at < len(ended) and ended[at].index < step.index:
                 states.update((c.handle, c) for c in ended[at].changes)
                 at += 1
-            found.update(
-                {(step.index, o.handle): states[o.handle] for o in step.operands if o.handle in states}
-            )
+            # The first step of a block also has the block's arguments, as they were when it began.
+            own = {c.handle: c for c in reversed(step.changes)}
+            known = {o.handle: states.get(o.handle) or own.get(o.handle) for o in step.operands}
+            found.update({(step.index, handle): state for handle, state in known.items() if state})
         return found
 
     def payload_of(self, step: TraceStep, operand: int) -> list[str]:

@@ -22,7 +22,7 @@ from lhkit.traces.warnings.zero_match import near_misses
 
 FUSE = "transform.structured.fuse_into_containing_op"
 _GREEDY, _SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
-_PEEL = "transform.loop.peel"
+_PEEL, _GENERALIZE = "transform.loop.peel", "transform.structured.generalize"
 _TILING = ("transform.structured.tile_using_", _GREEDY, _SIBLING)
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 _TILED = ("linalg.", "tensor.pad")
@@ -38,6 +38,20 @@ class Finding:
     sentence: str
     step: int | None = None
     does: str = "takes the opportunity away"
+
+
+def _swallowed(case: FusionCase) -> Finding | None:
+    """Return the step that folded a transpose of the two into a pack or an unpack."""
+    for op in (case.producer, case.consumer):
+        is_transpose = case.name(op) == "linalg.transpose"
+        for step in case.steps[1:] if is_transpose else ():
+            placed = case.after(step)
+            names = {placed.ir.ops[n].name for n in case.instances(placed, op)}
+            if names and names <= {*_PACKS}:
+                by = f"step {step} ({case.trace.step_records[step].op})"
+                sentence = f"The transpose is folded into the {min(names)}: {by} leaves none"
+                return Finding("folded-transpose", sentence, step, "folds it")
+    return None
 
 
 def _fused(case: FusionCase) -> Finding | None:
@@ -71,10 +85,22 @@ def _unrelated(case: FusionCase) -> Finding | None:
         return None
     reads = _listed(case, placed, {v[0] for v in values[1]} - {numbers[1]})
     used = _listed(case, placed, users_of(placed, numbers[0]))
-    sentence = (
-        f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}: no value leads to the other"
-    )
-    return Finding("no-dependence", sentence)
+    sentence = f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}"
+    if way := _way_through_memory(placed, numbers):
+        meet = (
+            f"between them the values are in memory ({_listed(case, placed, way)}), where other ops may write"
+        )
+        return Finding("side-effects", f"{sentence}; {meet}")
+    return Finding("no-dependence", f"{sentence}: no value leads to the other")
+
+
+def _way_through_memory(placed: PlacedOps, two: list[int]) -> list[int] | None:
+    """Return what puts values of the first op into a buffer, and what reads the buffer for the second."""
+    ops = placed.ir.ops
+    memory = [n for n, op in enumerate(ops) if op.name.startswith(("memref.", "bufferization."))]
+    ins = [n for n in memory if path_between(placed, [two[0]], [n], around(placed, two[0]))]
+    outs = [n for n in memory if path_between(placed, [n], [two[1]], around(placed, two[1])) and n not in ins]
+    return [min(ins), max(outs)] if ins and outs else None
 
 
 def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
@@ -137,9 +163,12 @@ def _attempts(case: FusionCase) -> list[TraceStep]:
 
 
 def _greedy(case: FusionCase) -> list[TraceStep]:
-    """Return the steps that tiled the consumer and fused what they could."""
+    """Return the steps that tiled the consumer, or an op after it with it, and fused what they could."""
     ran = [s for s in case.trace.step_records if s.op == _GREEDY and s.status != "not-run"]
-    return [s for s in ran if case.holds(s, case.consumer)]
+    placed = case.last
+    loops = [n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)]
+    made = {case.born(placed, n) for n in loops}
+    return [s for s in ran if s.index in made or case.holds(s, case.consumer)]
 
 
 def _dead(case: FusionCase) -> Finding | None:
@@ -162,15 +191,20 @@ def _taken(case: FusionCase) -> Finding | None:
             (low, middle) if way_between(case, case.after(case.steps[middle])) is None else (middle, high)
         )
     index, kept = case.steps[high], case.after(case.steps[low])
-    if fused_loop(case, kept) and not any(copies_outside(case, kept)):
-        return Finding(
-            "fused", f"They were fused until step {index}, which made one of them", index, "simplifies"
-        )
     names = [case.name(o) for o in (case.producer, case.consumer)]
     head = f"until step {index} ({case.trace.step_records[index].op}) the {names[1]} read the {names[0]}"
     read = {kept.ir.ops[n].name for n in way_between(case, kept) or ()}
     if read.intersection(_PACKS) and names[0] in ("linalg.transpose", "linalg.generic"):
         return Finding("folded-transpose", f"The transpose is folded into the pack: {head}", index, "folds it")
+    if fused_loop(case, kept) and not any(copies_outside(case, kept)):
+        return Finding(
+            "fused", f"They were fused until step {index}, which made one of them", index, "simplifies"
+        )
+    if "bufferiz" in _written(case, case.trace.step_records[index]):
+        sentence = (
+            f"Step {index} bufferizes: since then the {names[1]} reads memory, not what the {names[0]} gives"
+        )
+        return Finding("side-effects", sentence, index, "bufferizes")
     return Finding("wrong-order", f"The use is gone: {head}, since then it does not", index)
 
 
@@ -197,12 +231,22 @@ def _why_empty(case: FusionCase, step: TraceStep) -> Finding | None:
             if asked and (names := {case.trace.op(o).name for o in lost}.intersection(asked[0])):
                 gone = f"step {eraser.index} ({eraser.op}) made something else of the {min(names)}"
                 sentence = f"{head}: {gone} before step {origin.index} looked for it"
+                created = {case.trace.op(o).name for o in eraser.payload_delta.created}
+                if "linalg.transpose" in names and created.intersection(_PACKS):
+                    folds = f"{sentence}; the transpose is folded into the {min(created.intersection(_PACKS))}"
+                    return Finding("folded-transpose", folds, eraser.index, "folds it")
                 return Finding("wrong-order", sentence, eraser.index)
         reason = near_misses(case.history, origin) or ""
         if step.index == case.trace.outcome.failed_step or any(case.name(o) in reason for o in case.kin):
             sentence = f"{head}, which is no error; step {origin.index}: {reason.removesuffix('?')}"
             return Finding("empty-handle", sentence, origin.index, "leaves it empty")
     return None
+
+
+def _written(case: FusionCase, step: TraceStep) -> str:
+    """Return the name of a step, and its line, which names the pass that it runs."""
+    text = case.history.texts.get(step.source.file) if step.source else None
+    return f"{step.op} {text.text.splitlines()[step.source.line - 1]}" if text and step.source else step.op
 
 
 def _order(case: FusionCase) -> Finding | None:
@@ -217,6 +261,8 @@ def _order(case: FusionCase) -> Finding | None:
             if born >= 0 and not any(loop in around(placed, c) for c in consumers):
                 return Finding("wrong-order", f"{head}, which step {born} had tiled by itself", born)
         if step.op == _GREEDY:
+            if (stop := _stop_of_tiling(case, step, placed)) is not None:
+                return stop
             continue
         container = case.payload_of(step, 1)
         held = {n for n in range(len(placed.ids)) if any(placed.ids[a] in container for a in around(placed, n))}
@@ -231,6 +277,22 @@ def _order(case: FusionCase) -> Finding | None:
         if step.status != "ok" and between:
             sentence = f"{head} too early: {_listed(case, placed, between)} between them is not in the loop"
             return Finding("wrong-order", sentence, step.index)
+    return None
+
+
+def _stop_of_tiling(case: FusionCase, step: TraceStep, placed: PlacedOps) -> Finding | None:
+    """Return what is between the two that tiling with producers does not pass, and the step that made it."""
+    way = way_between(case, placed) or []
+    for number in way[1:-1]:
+        name, born = placed.ir.ops[number].name, case.born(placed, number)
+        if born < 0 or name.startswith(_TILED):
+            continue
+        maker = case.trace.step_records[born].op
+        is_padded = "pad" in maker
+        why = "since the sizes do not divide" if is_padded else "before"
+        stops = f"Step {step.index} ({step.op}) stops at the {name} between the two"
+        sentence = f"{stops}, which step {born} ({maker}) made {why}"
+        return Finding("indivisible-sizes" if is_padded else "wrong-order", sentence, born, "puts it there")
     return None
 
 
@@ -290,22 +352,47 @@ def _several(case: FusionCase) -> Finding | None:
 
 def _elementwise(case: FusionCase) -> Finding | None:
     tiled = [s for s in case.trace.step_records if s.op.startswith(_TILING)]
-    if any(case.holds(s, op) for s in tiled for op in case.kin):
-        return None
-    for step in case.trace.step_records:
-        text = case.history.texts.get(step.source.file) if step.source and step.status == "ok" else None
-        if not text or not step.source or _ELEMENTWISE not in text.text.splitlines()[step.source.line - 1]:
+    tiled = [s for s in tiled if any(case.holds(s, op) for op in case.kin)]
+    for step in case.trace.step_records[: tiled[0].index if tiled else None]:
+        if step.status != "ok" or _ELEMENTWISE not in _written(case, step):
             continue
         placed, head = case.before(step.index), f"Step {step.index} fuses linalg.generic of parallel loops"
         two = [n for op in (case.producer, case.consumer) for n in case.instances(placed, op)[:1]]
+        if len(two) < 2:
+            continue
+        if between := [n for n in (way_between(case, placed) or [])[1:-1] if n not in two]:
+            return _apart(case, placed, step, between)
         if named := [placed.ir.ops[n].name for n in two if placed.ir.ops[n].name != "linalg.generic"]:
-            return Finding("named-ops", f"{head}, not {' and '.join(named)}", step.index, "leaves it")
+            sentence = f"{head}, not {' and '.join(named)}"
+            later = [s for s in case.trace.step_records[step.index + 1 :] if s.op == _GENERALIZE]
+            if late := [s for s in later if any(case.holds(s, op) for op in case.kin)]:
+                sentence += f", which step {late[0].index} generalizes later"
+                return Finding("wrong-order", sentence, step.index, "leaves it")
+            return Finding("named-ops", sentence, step.index, "leaves it")
         if '"reduction"' in placed.ir.ops[two[0]].shapes[0]:
             return Finding("reduction", f"{head}; the producer is a reduction", step.index, "leaves it")
         if len(users := users_of(placed, two[0])) > 1:
             sentence = f"{head} with one user; the producer has {_listed(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")
     return None
+
+
+def _apart(case: FusionCase, placed: PlacedOps, step: TraceStep, between: list[int]) -> Finding:
+    """Return that a pass fuses ops that read one another, and what is between the two."""
+    names = [placed.ir.ops[n].name for n in between]
+    listed = _listed(case, placed, between)
+    head = f"Step {step.index} fuses an op into one that reads it; between the two: {listed}"
+    shapes = [placed.ir.ops[n].shapes[0] for n in between if placed.ir.ops[n].name in _PACKS]
+    tiles = dict.fromkeys(m[1] for shape in shapes if (m := re.search(r"inner_tiles = (\[.*?\])", shape)))
+    born = max(case.born(placed, n) for n in between)
+    if len(tiles) > 1:
+        return Finding(
+            "indivisible-sizes", f"{head}, of tiles {' and '.join(tiles)}, which do not cancel", born, "packs"
+        )
+    if born >= 0:
+        return Finding("wrong-order", f"{head}, made by step {born}", born)
+    cause: FusionCause = "not-asked" if all(n.startswith("linalg.") for n in names) else "not-tileable"
+    return Finding(cause, head, step.index, "leaves it")
 
 
 def _lost(case: FusionCase) -> Finding | None:
@@ -340,8 +427,8 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _peeled, _several, _lost, _elementwise,
-    _not_asked,
+    _swallowed, _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _peeled, _several,
+    _elementwise, _lost, _not_asked,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from lhkit.fusion.fusion_case import FusionCase, result_type
 from lhkit.fusion.fusion_causes import FUSE, Finding
 from lhkit.model.errors import UsageError
-from lhkit.model.trace_record import TraceStep
+from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.repair_context import (
     ANY_OP,
     Candidate,
@@ -42,6 +42,8 @@ _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
+# Causes that another order may mend.
+_ORDERED = ("wrong-order", "folded-transpose", "dead-handle", "side-effects", "indivisible-sizes")
 # Doubt of changes that take steps away; they are tried where nothing else helps.
 LAST_RESORT = 5
 
@@ -53,10 +55,10 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
     steps = [s for s in case.trace.step_records if s.status != "not-run"]
     written = [(s, op) for s in steps if (op := op_at(script, s)) is not None]
     culprit = next((op for s, op in written if s.index == finding.step), None)
-    if culprit is not None and finding.cause in ("wrong-order", "folded-transpose", "dead-handle"):
-        yield from _gated(script, culprit)
-        if culprit.name != FUSE:
-            yield from _moved(script, culprit)
+    outermost = _outermost(case.trace, finding.step)
+    around = next((op for s, op in written if s.index == outermost), None)
+    if culprit is not None and finding.cause in _ORDERED:
+        yield from _reordered(script, culprit, around)
     tiles = {}
     for step, op in written:
         context = RepairContext(case.trace, script, step, op)
@@ -75,7 +77,25 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
         yield from _fused_before_peeling(script, culprit, fusions)
     if finding.cause in ("map", "outside-the-loop"):
         yield from _prepared(case, script, finding, tiles)
-    yield from _fused_at_end(case, script)
+    yield from _fused_by_steps(case, script)
+    tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
+    for op in dict.fromkeys(op for op in (around, next(tiling, None)) if op is not None):
+        yield from _fused_by_steps(case, script, op)
+
+
+def _reordered(script: Script, culprit: OpSyntax, around: OpSyntax | None) -> Iterator[Candidate]:
+    """Yield changes of the responsible step, and of the step of the entry that runs it."""
+    yield from _gated(script, culprit)
+    for op in [culprit] if around in (None, culprit) else [culprit, around]:
+        if op.name != FUSE:
+            yield from _moved(script, op)
+
+
+def _outermost(trace: Trace, index: int | None) -> int | None:
+    """Return the step of the entry that runs a step."""
+    while index is not None and (parent := trace.step_records[index].parent) is not None:
+        index = parent
+    return index
 
 
 def _fused_before_peeling(script: Script, peel: OpSyntax, fusions: list[OpSyntax]) -> Iterator[Candidate]:
@@ -284,14 +304,15 @@ class _Steps:
         return self.add(f"{FUSE} {handle} into {loop}", ANY_OP, loop_type, results=("%inside", "%loop"))
 
 
-def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
-    """Yield changes that fuse the two by steps at the end of the schedule, one for each of upstream's ways."""
+def _fused_by_steps(case: FusionCase, script: Script, before: OpSyntax | None = None) -> Iterator[Candidate]:
+    """Yield changes that fuse the two by steps at the end or before one, one for each of upstream's ways."""
     entries = [
         op for op in script.steps if op.name == SEQUENCE and op.symbol.endswith(case.trace.schedule.entry)
     ]
     roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
     ends = [op for entry in entries[:1] for region in entry.regions for op in region.ops if is_terminator(op)]
-    placed = case.last
+    first = next((s for s in case.trace.step_records if before and op_at(script, s) == before), None)
+    placed = case.before(first.index) if first else case.last
     producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
     if not (ends and roots and producers and consumers):
         return
@@ -325,8 +346,10 @@ def _fused_at_end(case: FusionCase, script: Script) -> Iterator[Candidate]:
             loop = steps.add(f"{tiling} {consumer} tile_sizes {sizes}", ANY_OP, results=both)
         for handle in handles if way != _ELEMENTWISE else ():
             loop = steps.fuse(handle, loop)
-        edit = put_before(script.text, ends[-1], "\n".join(steps.lines))
-        yield candidate("fusion", f"Fuse the two by {way}, in steps at the end", script, [edit], 2)
+        edit = put_before(script.text, before or ends[-1], "\n".join(steps.lines))
+        where = f"before {script.describe(before)}" if before else "at the end"
+        title = f"Fuse the two by {way}, in steps {where}"
+        yield candidate("fusion", title, script, [edit], 3 if before else 2)
 
 
 def _sizes_for(type_: str) -> str:
