@@ -108,6 +108,10 @@ class FusionCase:
                 return [n for n in same if n in live] or same
         return [n for n in kin if not ops[n].name.startswith(_AROUND)]
 
+    def number(self, placed: PlacedOps, op: str) -> int:
+        """Return the number of an op, or of the first op that it is now."""
+        return placed.ids.index(op) if op in placed.ids else self.instances(placed, op)[0]
+
     @cached_property
     def given(self) -> dict[tuple[int, str], HandleChange]:
         """What each operand of a step was when the step began, by step and handle."""
@@ -146,7 +150,7 @@ class FusionCase:
 def is_whole(case: FusionCase, placed: PlacedOps, number: int) -> bool:
     """Return whether a copy of the producer in a loop is untiled, of which users read slices."""
     type_, users = result_type(placed, number), users_of(placed, number)
-    whole = result_type(case.first, case.first.ids.index(case.producer))
+    whole = result_type(case.first, case.number(case.first, case.producer))
     slices = [n for n in users if placed.ir.ops[n].name == "tensor.extract_slice"]
     shapes = [placed.ir.ops[n].shapes[0].rpartition(" to ")[2].strip() for n in slices]
     return bool(shapes) and type_ == whole and any(shape != type_ for shape in shapes)

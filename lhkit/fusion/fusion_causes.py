@@ -6,10 +6,10 @@ To add a cause, write a check and list it in ``_CHECKS``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, result_maps, result_type
+from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, oldest_of, result_maps, result_type
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
@@ -69,7 +69,7 @@ def _fused(case: FusionCase) -> Finding | None:
 
 def _unrelated(case: FusionCase) -> Finding | None:
     placed, names = case.first, [case.name(case.producer), case.name(case.consumer)]
-    numbers = [placed.ids.index(op) for op in (case.producer, case.consumer)]
+    numbers = [case.number(placed, op) for op in (case.producer, case.consumer)]
     functions = [[n for n in around(placed, at) if placed.ir.ops[n].name == "func.func"] for at in numbers]
     if functions[0] != functions[1]:
         return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
@@ -113,7 +113,7 @@ def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
         where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload"
         return Finding("fused", f"They are fused: what was made of both is in {where}", step, "makes the loop")
     placed = case.first
-    at = [placed.ids.index(op) for op in (case.producer, case.consumer)]
+    at = [case.number(placed, op) for op in (case.producer, case.consumer)]
     calls = [n for n in range(min(at) + 1, max(at)) if placed.ir.ops[n].name.endswith("call")]
     touching = [
         n for n in range(min(at) + 1, max(at)) if shared & {v for line in placed.ir.ops[n].values for v in line}
@@ -149,7 +149,7 @@ def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
 
 
 def _mapped(case: FusionCase) -> Finding | None:
-    for dims, results in result_maps(case.first, case.first.ids.index(case.producer)):
+    for dims, results in result_maps(case.first, case.number(case.first, case.producer)):
         if any(r not in dims for r in results) or len({*results}) < len(results):
             written = f"The {case.name(case.producer)} writes its result at ({', '.join(results)})"
             return Finding("map", f"{written}, no permutation of its loops: their tiles give no tiles of it")
@@ -237,8 +237,10 @@ def _why_empty(case: FusionCase, step: TraceStep) -> Finding | None:
                     return Finding("folded-transpose", folds, eraser.index, "folds it")
                 return Finding("wrong-order", sentence, eraser.index)
         reason = near_misses(case.history, origin) or ""
-        if step.index == case.trace.outcome.failed_step or any(case.name(o) in reason for o in case.kin):
-            sentence = f"{head}, which is no error; step {origin.index}: {reason.removesuffix('?')}"
+        is_named = any(case.name(o) in reason for o in case.kin)
+        if step.index == case.trace.outcome.failed_step or is_named or _is_meant(case, step):
+            why = f": {reason.removesuffix('?')}" if reason else f" ({origin.op}) finds nothing"
+            sentence = f"{head}, which is no error; step {origin.index}{why}"
             return Finding("empty-handle", sentence, origin.index, "leaves it empty")
     return None
 
@@ -247,6 +249,27 @@ def _written(case: FusionCase, step: TraceStep) -> str:
     """Return the name of a step, and its line, which names the pass that it runs."""
     text = case.history.texts.get(step.source.file) if step.source else None
     return f"{step.op} {text.text.splitlines()[step.source.line - 1]}" if text and step.source else step.op
+
+
+def _is_meant(case: FusionCase, step: TraceStep) -> bool:
+    """Return whether a step without a producer was to fuse into a loop of the consumer, and no other was."""
+    loops = case.payload_of(step, 1) if step.op == FUSE and not _attempts(case) else []
+    placed = case.before(step.index)
+    inside = [n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)]
+    return any(placed.ids[n] in loops for n in inside)
+
+
+def _hoisted(case: FusionCase) -> Finding | None:
+    """Return the step that moved one of the two out of the loop that both were in."""
+    for step in case.trace.step_records:
+        moved = {o for op in case.kin for o in case.kin[op].intersection(step.payload_delta.moved)}
+        if step.status != "ok" or not moved or step.index not in case.steps:
+            continue
+        if fused_loop(case, case.before(step.index)) and not fused_loop(case, case.after(step.index)):
+            names = ", ".join(sorted({case.trace.op(o).name for o in moved}))
+            sentence = f"They were in one loop until step {step.index} ({step.op}) moved the {names} out of it"
+            return Finding("outside-the-loop", sentence, step.index, "moves it out")
+    return None
 
 
 def _order(case: FusionCase) -> Finding | None:
@@ -273,6 +296,8 @@ def _order(case: FusionCase) -> Finding | None:
         if step.status != "ok" and way[1:] and placed.ids[way[1]] in container:
             sentence = f"{head} into a loop that carries its result: it enters once, not per iteration"
             return Finding("outside-the-loop", sentence, step.index)
+        if step.status != "ok" and (stop := _stop_of_tiling(case, step, placed, held)) is not None:
+            return stop
         between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED) and n not in held]
         if step.status != "ok" and between:
             sentence = f"{head} too early: {_listed(case, placed, between)} between them is not in the loop"
@@ -280,12 +305,15 @@ def _order(case: FusionCase) -> Finding | None:
     return None
 
 
-def _stop_of_tiling(case: FusionCase, step: TraceStep, placed: PlacedOps) -> Finding | None:
-    """Return what is between the two that tiling with producers does not pass, and the step that made it."""
+def _stop_of_tiling(
+    case: FusionCase, step: TraceStep, placed: PlacedOps, held: Collection[int] = ()
+) -> Finding | None:
+    """Return what is between the two that fusing does not pass, and the step that made it; not what is held."""
     way = way_between(case, placed) or []
-    for number in way[1:-1]:
-        name, born = placed.ir.ops[number].name, case.born(placed, number)
-        if born < 0 or name.startswith(_TILED):
+    for number in (n for n in way[1:-1] if n not in held):
+        name, id_ = placed.ir.ops[number].name, placed.ids[number]
+        born = oldest_of(case.trace, case.trace.op(id_)).born if id_ else -1
+        if born < 0 or (name.startswith(_TILED) and step.op == _GREEDY) or name in LOOPS:
             continue
         maker = case.trace.step_records[born].op
         is_padded = "pad" in maker
@@ -300,11 +328,21 @@ def _sizes(case: FusionCase) -> Finding | None:
     for step in (s for s in case.trace.step_records if s.op == _SIBLING and s.status not in ("ok", "not-run")):
         placed = case.before(step.index)
         loops = [placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) if o in placed.ids]
+        producing = [n for p in case.instances(placed, case.producer) for n in loops_around(placed, p)]
+        first = [n for n in loops if n in producing]
+        others = [n for n in loops if n not in first]
+        if first and path_between(placed, first, others, around(placed, first[0])):
+            words = f"Step {step.index} ({step.op}) makes one loop of two that do not read one another"
+            tiled = case.born(placed, first[0])
+            sentence = (
+                f"{words}; one reads what the other gives, since step {tiled} tiled the producer by itself"
+            )
+            return Finding("wrong-order", sentence, tiled, "tiles it")
         counts = {c[1] for n in loops if (c := re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]))}
         if len(counts) > 1:
             sentence = f"Loops of {' and '.join(sorted(counts))} iterations cannot be one loop"
             return Finding("indivisible-sizes", sentence, step.index)
-    placed, whole = case.last, result_type(case.first, case.first.ids.index(case.consumer))
+    placed, whole = case.last, result_type(case.first, case.number(case.first, case.consumer))
     shapes = [placed.ir.ops[n].shapes[0] for n in case.instances(placed, case.producer)]
     inner = next((i for shape in shapes if (i := re.search(r"inner_tiles = (\[.*?\])", shape))), None)
     tiles = [(c, loops_around(placed, c)) for c in case.instances(placed, case.consumer)]
@@ -401,6 +439,12 @@ def _lost(case: FusionCase) -> Finding | None:
         died = [case.trace.op(each).died for each in case.kin[op]]
         if case.trace.outcome.status == "ok" and None not in died:
             step = max(d for d in died if d is not None)
+            if _is_turned_round(case, step):
+                by = f"Step {step} ({case.trace.step_records[step].op}) turned them round"
+                sentence = (
+                    f"{by}: since then the {case.name(case.producer)} reads the {case.name(case.consumer)}"
+                )
+                return Finding("wrong-order", sentence, step, "turns them round")
             sentence = (
                 f"What step {step} made of the {case.name(op)} cannot be traced; they were not fused until then"
             )
@@ -408,10 +452,19 @@ def _lost(case: FusionCase) -> Finding | None:
     return None
 
 
+def _is_turned_round(case: FusionCase, step: int) -> bool:
+    """Return whether a step made both anew, with the producer behind the consumer."""
+    placed, created = case.after(step), case.trace.step_records[step].payload_delta.created
+    made = [[n for n, i in enumerate(placed.ids) if i in created and placed.ir.ops[n].name == case.name(op)]
+            for op in (case.producer, case.consumer)]  # fmt: skip
+    return all(made) and path_between(placed, made[1], made[0]) is not None
+
+
 def _not_asked(case: FusionCase) -> Finding | None:
     failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
     if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
-        return Finding("failed-before", f"The schedule fails: {failure.message}", at, "fails")
+        said = next((d.message for d in failure.diagnostics if d.severity == "error"), failure.message)
+        return Finding("failed-before", f"The schedule fails at step {at}: {said}", at, "fails")
     if attempts or _greedy(case):
         return None
     loops = [loops_around(case.last, p)[-1:] for p in case.instances(case.last, case.producer)]
@@ -427,7 +480,7 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _swallowed, _fused, _unrelated, _mapped, _dead, _taken, _empty, _order, _sizes, _peeled, _several,
+    _swallowed, _fused, _unrelated, _mapped, _dead, _taken, _empty, _hoisted, _order, _sizes, _peeled, _several,
     _elementwise, _lost, _not_asked,
 )  # fmt: skip
 
