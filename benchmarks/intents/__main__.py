@@ -19,8 +19,8 @@ from lhkit.cli.terminal import say
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.intents", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="what is drawn depends on it alone")
-    parser.add_argument("--count", type=int, default=60, help="how many broken schedules")
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="what is drawn depends on it alone")
+    parser.add_argument("--count", type=int, default=60, help="how many broken schedules for a seed")
     parser.add_argument("--seconds", type=float, default=600.0, help="when to stop, whatever is missing")
     parser.add_argument("--json", type=Path, help="where to write all of it")
     options = parser.parse_args()
@@ -30,12 +30,13 @@ def main() -> None:
     try:
         bases = base_schedules()
         find_alarms([*bases, *alarmed_schedules()], alarms)
-        run(bases, options.seed, options.count, begin + options.seconds, results)
+        for seed in options.seed:
+            run(bases, seed, options.count, begin + options.seconds, results)
     except KeyboardInterrupt:
         say("interrupted; what is known until here:")
     say(table(results, alarms) if results else "nothing was measured")
     if options.json:
-        settings = {"seed": options.seed, "count": options.count, "took_s": round(time.monotonic() - begin)}
+        settings = {"seeds": options.seed, "count": options.count, "took_s": round(time.monotonic() - begin)}
         save(options.json, results, alarms, settings)
 
 
@@ -49,7 +50,7 @@ def find_alarms(bases: Sequence[Base], alarms: dict[str, list[str]]) -> None:
 
 
 def run(bases: Sequence[Base], seed: int, count: int, end: float, results: list[Measured]) -> None:
-    """Measure broken schedules until there are enough of them or the time is over; those that are none are kept."""
+    """Measure broken schedules until there are enough of them or the time is over."""
     measurers: dict[str, Measurer] = {}
     kept = 0
     for broken in broken_schedules(bases, seed):

@@ -57,7 +57,7 @@ def _matched_names(script: Script) -> Iterator[tuple[OpSyntax, str, int]]:
 
 
 def wrong_scope(script: Script, payload: str) -> Iterator[Change]:
-    """Match inside an op or a loop that has no such op in it. Silent, or loud at the step that is given nothing."""
+    """Match inside an op or a loop that lacks such an op. Silent, or loud at the step that is given nothing."""
     del payload
     for op in ops(script, MATCH):
         scope = op.operands[-1]
@@ -68,7 +68,7 @@ def wrong_scope(script: Script, payload: str) -> Iterator[Change]:
 
 
 def _sizes(script: Script) -> Iterator[tuple[OpSyntax, int, int, list[str]]]:
-    """Yield the steps that tile, with the span and the elements of their sizes; only those written as numbers."""
+    """Yield the steps that tile, with span and elements of their sizes; only those written as numbers."""
     for op in ops(script, *_SIZED):
         for argument in arguments_of(op):
             if argument.name == "tile_sizes" and argument.form == "list":
@@ -107,7 +107,7 @@ def wrong_dimension(script: Script, payload: str) -> Iterator[Change]:
 
 
 def recomputed_producer(script: Script, payload: str) -> Iterator[Change]:
-    """Tile a dimension more, along which a fused producer is computed whole in each iteration. Usually silent."""
+    """Tile a dimension more, so that each iteration computes a whole fused producer. Usually silent."""
     del payload
     for op, start, end, sizes in _sizes(script):
         if op.name == TILES[1] and len(sizes) < 3:

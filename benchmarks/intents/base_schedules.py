@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import lhkit
 from benchmarks.intents import product_bases as p
 from benchmarks.intents import row_bases as r
+from benchmarks.intents import tensor_bases as t
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 
@@ -38,7 +39,7 @@ def base_schedules() -> list[Base]:
 
 
 def alarmed_schedules() -> list[Base]:
-    """Return more schedules without a mistake, known to be warned of: false alarms, from which nothing is broken.
+    """Return more schedules without a mistake, known to be warned of; nothing is broken in them.
 
     Fused a second time, the producers of the first fusion are dead code, not code that runs by elements.
     """
@@ -47,7 +48,7 @@ def alarmed_schedules() -> list[Base]:
 
 def _shipped() -> Iterator[Base]:
     small = lhkit.payloads
-    taken = (
+    taken: tuple[tuple[str, Payload, dict[str, int]], ...] = (
         ("fc_relu_tile", small.fc_relu(32, 32, 32), {"tile_m": 8, "tile_n": 16, "tile_k": 8}),
         ("fc_relu_tile_fuse", small.fc_relu(32, 64, 16), {"tile_m": 8, "tile_n": 16}),
         ("fc_relu_tile_fuse_vectorize", small.fc_relu(32, 32, 32), {"tile_m": 4, "tile_n": 16}),
@@ -110,7 +111,7 @@ def _products() -> Iterator[tuple[str, str, str]]:
         ((16, 16, 8), "[1, 8]", "[0, 0, 4, 2]"),
         ((8, 32, 16), "[2, 4]", "[0, 0, 8, 4]"),
     ):
-        yield f"batch_tiled {shape}", p.batch(shape), p.batch_tiled(outer, inner)
+        yield f"batch_tiled {shape}", t.batch(shape), t.batch_tiled(outer, inner)
 
 
 def _rows() -> Iterator[tuple[str, str, str]]:
@@ -133,6 +134,6 @@ def _others() -> Iterator[tuple[str, str, str]]:
     for shape, sizes in (((32, 64), "[8, 8]"), ((16, 24), "[8, 4]")):
         yield f"transposed_vectors {shape}", r.transposed(shape), r.transposed_vectors(sizes)
     for shape, outer, factor in (((8, 16), "[0, 2, 4]", 2), ((12, 8), "[0, 3, 6, 4]", 4)):
-        tiled = r.convolution_tiled(outer, "[0, 0, 0, 0, 1, 1, 2]", factor)
-        yield f"convolution_tiled {shape}", r.convolution(shape), tiled
-    yield "convolution_generic", r.convolution((8, 16)), r.convolution_generic("[0, 4, 2]")
+        tiled = t.convolution_tiled(outer, "[0, 0, 0, 0, 1, 1, 2]", factor)
+        yield f"convolution_tiled {shape}", t.convolution(shape), tiled
+    yield "convolution_generic", t.convolution((8, 16)), t.convolution_generic("[0, 4, 2]")

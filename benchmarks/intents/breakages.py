@@ -50,11 +50,13 @@ class Broken:
         base: What was broken.
         kinds: The kinds of breakages, in the order in which they were made.
         changes: What was done.
+        singles: The base with each of two breakages alone, where it can be made alone.
     """
 
     base: Base
     kinds: tuple[str, ...]
     changes: tuple[Change, ...]
+    singles: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -95,6 +97,8 @@ def _draw(chance: random.Random, bases: Sequence[Base], kind: str) -> Broken | N
         if chance.random() < _SHARE_OF_DOUBLES:
             other = chance.choice(list(BREAKAGES))
             if second := changes_of(other, change.text, payload):
-                return Broken(base, (kind, other), (change, chance.choice(second)))
+                added = chance.choice(second)
+                alone = [c.text for c in changes_of(other, base.text, payload) if c.what == added.what]
+                return Broken(base, (kind, other), (change, added), (change.text, *alone[:1]))
         return Broken(base, (kind,), (change,))
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -39,7 +40,7 @@ def consumed_again(script: Script, payload: str) -> Iterator[Change]:
 
 
 def consumed_argument(script: Script, payload: str) -> Iterator[Change]:
-    """Use what an include consumed: its argument again, or one that is marked consumed by mistake. Usually loud."""
+    """Use what an include consumed: its argument, or one marked consumed by mistake. Usually loud."""
     del payload
     for op in ops(script, INCLUDE):
         for result in range(len(op.values)):
@@ -83,7 +84,7 @@ def vectorized_loop(script: Script, payload: str) -> Iterator[Change]:
 
 
 def wrong_result_count(script: Script, payload: str) -> Iterator[Change]:
-    """Write one result too many or too few, its type along with it. Loud: in the verifier or when it applies."""
+    """Write one result too many or too few, with its type. Loud: in the verifier or when it applies."""
     del payload
     for op in ops(script, SPLIT, *TILES):
         start, end = op.start, op.end
@@ -119,12 +120,12 @@ def swapped_handles(script: Script, payload: str) -> Iterator[Change]:
     """Exchange two handles: the results of a split, or what two steps of one name are given. Loud or silent."""
     del payload
     for op in ops(script, SPLIT):
-        for a, b in zip(op.results, op.results[1:], strict=False):
+        for one, two in itertools.pairwise(op.results):
             swap = [
-                Replacement(a.start, a.start + len(a.text), b.text),
-                Replacement(b.start, b.start + len(b.text), a.text),
+                Replacement(one.start, one.start + len(one.text), two.text),
+                Replacement(two.start, two.start + len(two.text), one.text),
             ]
-            yield change(script, op, swap, f"{a.text} and {b.text} of the split exchanged")
+            yield change(script, op, swap, f"{one.text} and {two.text} of the split exchanged")
     steps = [op for op in ops(script) if op.operands and op.name in (*TILES, VECTORIZE, FUSE)]
     for first in steps:
         for second in steps:

@@ -21,7 +21,8 @@ LIMITS = lhkit.Limits(seconds=20)
 
 _CLEAN_UP = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
-    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %functions = transform.structured.match ops{["func.func"]} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.apply_dce to %functions : !transform.any_op
     transform.yield
   }
@@ -126,12 +127,9 @@ def structure(text: str, *, generic_only: bool = False) -> Counter[Found]:
     is its generic one.
     """
     payload = lhkit.load_payload(text)
-    trace = lhkit.trace(payload, lhkit.load_schedule(_CLEAN_UP), no_warnings=(), limits=LIMITS)
-    if trace.outcome.status != "ok":
-        trace_text = text
-    else:
-        trace_text = trace.last_snapshot_text()
-    return _Reader(generic_only).read(trace_text)
+    trace = lhkit.trace(payload, lhkit.load_schedule(_CLEAN_UP), limits=LIMITS)
+    is_clean = trace.outcome.status == "ok"
+    return _Reader(generic_only).read(trace.last_snapshot_text() if is_clean else text)
 
 
 class Judge:
@@ -149,12 +147,14 @@ class Judge:
         self._numbers = _Numbers(payload)
         self._expected = self._numbers.of(schedule_text)
         self._known: dict[str, bool] = {}
+        self.load_errors: dict[str, str] = {}
 
     def verdict(self, schedule_text: str) -> tuple[Verdict, Trace | None]:
         """Return what a schedule comes to, with its trace; None if its text does not load."""
         try:
             trace = lhkit.trace(self.payload, lhkit.load_schedule(schedule_text), limits=LIMITS)
-        except LhkitError:
+        except LhkitError as error:
+            self.load_errors[schedule_text] = str(error)
             return "does-not-apply", None
         if trace.outcome.status != "ok":
             return "does-not-apply", trace
@@ -163,9 +163,13 @@ class Judge:
             self._known[text] = self._means_the_same(text, schedule_text)
         return "right" if self._known[text] else "applies-but-wrong", trace
 
+    def structure_of(self, text: str) -> Counter[Found]:
+        """Return the structure of another final payload, by the rules of this comparison."""
+        return structure(text, generic_only=self._generic_only)
+
     def difference(self, text: str) -> str:
         """Return in a few words what another final payload has more and less of, in which loops."""
-        other = structure(text, generic_only=self._generic_only)
+        other = self.structure_of(text)
         more, less = other - self._structure, self._structure - other
         listed = [f"+{n} {kind} in {loops or '()'}" for (kind, loops), n in sorted(more.items())[:3]]
         listed += [f"-{n} {kind} in {loops or '()'}" for (kind, loops), n in sorted(less.items())[:3]]
@@ -175,7 +179,7 @@ class Judge:
         if text == self._text:
             return True
         try:
-            if structure(text, generic_only=self._generic_only) != self._structure:
+            if self.structure_of(text) != self._structure:
                 return False
         except LhkitError:
             return False
@@ -196,7 +200,7 @@ class _Numbers:
             return None
         try:
             random = np.random.default_rng(0)
-            shapes = [argument.shape for argument in kernel.function.arguments]
+            shapes = [[extent or 1 for extent in argument.shape] for argument in kernel.function.arguments]
             arguments = [random.random(shape, np.float32) - np.float32(0.5) for shape in shapes]
             return results_of_call(kernel, arguments)
         except LhkitError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
 from benchmarks.intents.breakages import Broken
-from benchmarks.intents.judge import Judge, Verdict
+from benchmarks.intents.judge import Found, Judge, Verdict
 from lhkit.model.errors import LhkitError
 from lhkit.model.explanation import Repair
 from lhkit.model.trace_record import Trace
@@ -28,6 +29,7 @@ class Tried:
         outcome: What the schedule comes to; where it fails at a later step, after the first repairs there.
         rounds: How many repairs were taken for that, this one counted.
         difference: What the payload has more and less of than was meant.
+        one_undone: Whether one of two breakages is undone by it, so that only a silent one is left.
     """
 
     title: str
@@ -37,6 +39,7 @@ class Tried:
     outcome: Verdict
     rounds: int
     difference: str
+    one_undone: bool = False
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class Measured:
         blind_rounds: How many repairs that takes.
         blind_difference: What that has more and less of than was meant.
         blind_titles: The repairs that were taken.
+        blind_one_undone: Whether only one of two breakages is left then, a silent one.
         error: An error of lhkit on the way.
     """
 
@@ -73,6 +77,7 @@ class Measured:
     blind_rounds: int = 0
     blind_difference: str = ""
     blind_titles: list[str] = field(default_factory=list)
+    blind_one_undone: bool = False
     error: str = ""
 
 
@@ -85,6 +90,7 @@ class Measurer:
         self.errors: list[str] = []
         self._verdicts: dict[str, tuple[Verdict, Trace | None]] = {}
         self._repairs: dict[str, list[Repair]] = {}
+        self._halves: list[Counter[Found] | None] = []
 
     def measure(self, broken: Broken) -> Measured:
         """Return what becomes of a broken schedule."""
@@ -98,12 +104,16 @@ class Measurer:
         if trace is not None:
             measured.message = (trace.outcome.message or "").strip()
             measured.warnings = tuple(sorted(warning_kinds(trace) - warning_kinds(self.judge.trace)))
+        else:
+            measured.message = self.judge.load_errors.get(broken.text, "")
         measured.difference = self._difference(broken.text)
+        self._halves = [self._structure(text) for text in broken.singles] if len(broken.kinds) > 1 else []
         measured.repairs = [self._tried(repair) for repair in self._repairs_of(broken.text)]
         taken, text = self._follow(broken.text, while_failing=False)
         measured.blind, measured.blind_rounds = self._verdict(text)[0], len(taken)
         measured.blind_titles = [repair.title for repair in taken]
         measured.blind_difference = self._difference(text)
+        measured.blind_one_undone = self._is_half(text)
         measured.error = "; ".join(self.errors)
         return measured
 
@@ -111,7 +121,8 @@ class Measurer:
         taken, text = self._follow(repair.text, while_failing=True)
         outcome, difference = self._verdict(text)[0], self._difference(text)
         rounds = 1 + len(taken)
-        return Tried(repair.title, repair.kind, repair.doubt, repair.diff, outcome, rounds, difference)
+        half = self._is_half(text)
+        return Tried(repair.title, repair.kind, repair.doubt, repair.diff, outcome, rounds, difference, half)
 
     def _follow(self, text: str, *, while_failing: bool) -> tuple[list[Repair], str]:
         """Take the first repair again and again; with ``while_failing``, only until the schedule applies."""
@@ -146,6 +157,22 @@ class Measurer:
                 self._note(error)
                 self._repairs[text] = []
         return self._repairs[text]
+
+    def _structure(self, text: str) -> Counter[Found] | None:
+        verdict, trace = self._verdict(text)
+        if trace is None or verdict == "does-not-apply":
+            return None
+        try:
+            return self.judge.structure_of(trace.last_snapshot_text())
+        except LhkitError as error:
+            self._note(error)
+            return None
+
+    def _is_half(self, text: str) -> bool:
+        """Return True if a schedule comes to what it does with one of its two breakages alone."""
+        if not self._halves or self._verdict(text)[0] != "applies-but-wrong":
+            return False
+        return (found := self._structure(text)) is not None and found in self._halves
 
     def _difference(self, text: str) -> str:
         verdict, trace = self._verdict(text)

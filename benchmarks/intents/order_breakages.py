@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from benchmarks.intents.edits import (
@@ -58,7 +59,7 @@ def fused_in_wrong_order(script: Script, payload: str) -> Iterator[Change]:
     """Fuse a producer before its consumer, or after a consumer was vectorized. Usually loud."""
     del payload
     fuses = ops(script, FUSE)
-    for first, second in zip(fuses, fuses[1:], strict=False):
+    for first, second in itertools.pairwise(fuses):
         a, b = first.operands[0], second.operands[0]
         if script.home_of(first)[0] != script.home_of(second)[0] or b.text in first.values:
             continue
@@ -91,7 +92,7 @@ def forgotten_fuse(script: Script, payload: str) -> Iterator[Change]:
 
 
 def forgotten_conversion(script: Script, payload: str) -> Iterator[Change]:
-    """Leave out a generalize, interchange or pad; the op before it stands for the one behind it. Loud or silent."""
+    """Leave out a generalize, interchange or pad, and go on with the op before it. Loud or silent."""
     del payload
     for op in ops(script, *_CONVERSIONS):
         replacements = passed_by(script, op, {0: use_text(script, op.operands[0])})

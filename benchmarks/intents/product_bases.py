@@ -1,4 +1,4 @@
-"""Base schedules for products: layers, matmuls, batches, convolutions; each function returns texts of steps."""
+"""Base schedules for products of matrices: layers, one product, two in a row."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ def two_products(shape: Shape) -> str:
     text = w.PayloadWriter(lhs=(m, k), rhs=(k, n), bias=(m, n), rhs2=(n, k))
     text.product("first", "matmul", "lhs rhs", (m, n)).new("sum", "add", "first bias")
     return text.product("second", "matmul", "sum rhs2", (m, k)).text("second")
-
-
-def batch(shape: Shape) -> str:
-    """Return four products."""
-    m, n, k = shape
-    text = w.PayloadWriter(lhs=(4, m, k), rhs=(4, k, n))
-    return text.product("product", "batch_matmul", "lhs rhs", (4, m, n)).text("product")
 
 
 def _of_relu() -> list[str]:
@@ -88,10 +81,7 @@ def layer_two_levels(outer: str, inner: str) -> str:
     return w.schedule(
         *_of_relu(),
         w.tile_forall("%relu_t, %forall", "%relu", outer),
-        w.fuse("%sum_t, %l1", "%sum", "%forall"),
-        w.fuse("%product_t, %l2", "%product", "%l1"),
-        w.fuse("%init_t, %l3", "%init", "%l2"),
-        w.fuse("%zeros_t, %l4", "%zeros", "%l3"),
+        *_fused_into("%forall"),
         w.tile("%relu_u, %inner:2", "%relu_t", inner),
         w.fuse("%sum_u, %i1", "%sum_t", "%inner#1"),
         w.fuse("%zeros_u, %i2", "%zeros_t", "%i1"),
@@ -151,7 +141,7 @@ def layer_generic(sizes: str) -> str:
 
 
 def layer_by_include(sizes: str) -> str:
-    """Tile in a named sequence that gives the tile and its loop; a second one fuses, consuming the op that it is given."""
+    """Tile in a named sequence that gives tile and loop; a second one fuses, consuming its first argument."""
     more = w.sequence("tile_it", "%op!", w.tile("%t, %l:2", "%op", sizes), gives="%t, %l#1") + w.sequence(
         "fuse_it", "%op!, %loop", w.fuse("%t, %l", "%op", "%loop"), gives="%t, %l"
     )
@@ -245,11 +235,10 @@ def matmul_interchanged(order: str, sizes: str) -> str:
 
 def matmul_split_reduction(factor: int, sizes: str) -> str:
     """Split the reduction in parts, tile the parts and their sum."""
-    entries = f"{{split_factor = {factor}, insert_split_dimension = 0}}"
-    split = f"%init, %fill, %parts, %sum = transform.structured.split_reduction %product {entries}"
+    split = f"split_reduction %product {{split_factor = {factor}, insert_split_dimension = 0}}"
     return w.schedule(
         w.match("%product", "linalg.matmul"),
-        f"{split} : ({w.ANY}) -> {w.types(4)}",
+        f"%init, %fill, %parts, %sum = transform.structured.{split} : ({w.ANY}) -> {w.types(4)}",
         w.tile_forall("%parts_t, %forall", "%parts", "[1]"),
         w.fuse("%fill_t, %l1", "%fill", "%forall"),
         w.tile("%sum_t, %loop", "%sum", sizes),
@@ -288,17 +277,4 @@ def two_products_split(sizes: str) -> str:
         w.fuse("%init_t, %l3", "%first_init", "%l2"),
         w.fuse("%init_u, %l4", "%second_init", "%l3"),
         w.tile("%first_u, %k", "%first_t", "[0, 0, 8]"),
-    )
-
-
-def batch_tiled(outer: str, inner: str) -> str:
-    """Share the batch out by forall, tile each product by for, vectorize."""
-    return w.schedule(
-        w.match("%product", "linalg.batch_matmul"),
-        w.producer("%init", "%product", 2),
-        w.tile_forall("%t, %forall", "%product", outer),
-        w.fuse("%init_t, %l1", "%init", "%forall"),
-        w.tile("%step, %loops:2", "%t", inner),
-        w.vectorize("%step", _CONTRACTION),
-        w.vectorize("%init_t"),
     )

@@ -1,4 +1,4 @@
-"""Base schedules for what is no product: rows, elementwise chains, convolutions, transposes."""
+"""Base schedules for what is no product: rows, elementwise chains, transposes."""
 
 from __future__ import annotations
 
@@ -51,14 +51,6 @@ def transposed(shape: Pair) -> str:
     m, n = shape
     text = w.PayloadWriter(a=(m, n), b=(n, m)).new("turned", "transpose", "a", (n, m), "permutation = [1, 0]")
     return text.new("sum", "add", "turned b").text("sum")
-
-
-def convolution(shape: Pair) -> str:
-    """Return a convolution with windows of 3x3 over a square image, plus a bias."""
-    n, f = shape
-    text = w.PayloadWriter(image=(1, n + 2, n + 2, 8), filters=(3, 3, 8, f), bias=(1, n, n, f))
-    text.product("conv", "conv_2d_nhwc_hwcf", "image filters", (1, n, n, f))
-    return text.new("sum", "add", "conv bias").text("sum")
 
 
 def softmax_fused(sizes: str) -> str:
@@ -119,7 +111,8 @@ def row_sum_fused(rows: str, columns: str) -> str:
 
 def row_sum_parallel(columns: str) -> str:
     """Sum in partial sums, tile what is left."""
-    step = f"%fill, %parts, %sum, %loop = transform.structured.tile_reduction_using_for %total by tile_sizes = {columns}"
+    made, op = "%fill, %parts, %sum, %loop", "transform.structured.tile_reduction_using_for"
+    step = f"{made} = {op} %total by tile_sizes = {columns}"
     return w.schedule(
         w.match("%square", "linalg.mul"),
         w.match("%total", "linalg.reduce"),
@@ -247,35 +240,4 @@ def transposed_vectors(sizes: str) -> str:
         w.vectorize("%t"),
         w.match("%f", "func.func"),
         w.patterns("%f", 'vector.lower_transpose lowering_strategy = "shuffle_1d"', "canonicalization"),
-    )
-
-
-def convolution_tiled(outer: str, inner: str, factor: int) -> str:
-    """Tile the sum, fuse the convolution, tile its window, unroll the channels."""
-    return w.schedule(
-        w.match("%sum", "linalg.add"),
-        w.producer("%conv", "%sum", 0),
-        w.producer("%init", "%conv", 2),
-        w.tile_forall("%t, %forall", "%sum", outer),
-        w.fuse("%conv_t, %l1", "%conv", "%forall"),
-        w.fuse("%init_t, %l2", "%init", "%l1"),
-        w.tile("%piece, %loops:3", "%conv_t", inner),
-        w.unroll("%loops#2", factor),
-        w.match("%f", "func.func"),
-        w.patterns("%f"),
-        w.cse("%f"),
-    )
-
-
-def convolution_generic(sizes: str) -> str:
-    """Generalize the convolution, tile it, the sum apart from it."""
-    return w.schedule(
-        w.match("%conv", "linalg.conv_2d_nhwc_hwcf"),
-        w.generalize("%g", "%conv"),
-        w.tile("%t, %loops:2", "%g", sizes),
-        w.match("%sum", "linalg.add"),
-        w.tile("%sum_t, %sum_l", "%sum", "[0, 2]"),
-        w.unroll("%sum_l", 2),
-        w.match("%f", "func.func"),
-        w.patterns("%f"),
     )

@@ -197,7 +197,7 @@ class PayloadWriter:
         self, name: str, op: str, operands: str, shape: tuple[int, ...] | None = None, end: str | None = None
     ) -> PayloadWriter:
         """Add an op that writes into a new tensor, of the first operand's type unless told."""
-        type_ = self._tensor(shape) if shape else self.types[operands.split()[0]]
+        type_ = self._tensor(shape) if shape else self.types[operands.split(maxsplit=1)[0]]
         self.types[f"{name}_empty"] = type_
         self._lines.append(f"%{name}_empty = tensor.empty() : {type_}")
         return self.op(name, op, operands, f"{name}_empty", end)

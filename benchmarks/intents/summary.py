@@ -37,14 +37,21 @@ def summary(results: Sequence[Measured], alarms: dict[str, list[str]]) -> dict[s
         "do not load": share(sum(m.status == "does not load" for m in counted), len(counted)),
         "silent": share(len(silent), len(counted)),
     }
-    for title, group in (
+    failing = [m for m in counted if m.status == "fails"]
+    groups = (
         ("all", counted),
         ("loud", loud),
-        ("fail when applied", [m for m in helped if m in loud]),
-    ):
+        ("fail when applied", failing),
+        ("fail when applied, one breakage", [m for m in failing if len(m.kinds) == 1]),
+        ("fail when applied, two breakages", [m for m in failing if len(m.kinds) == 2]),
+    )
+    for title, group in groups:
         for outcome in _OUTCOMES:
             count = sum(m.blind == outcome for m in group)
             figures[f"blind repair of {title}: {outcome}"] = share(count, len(group))
+    doubles = groups[-1][1]
+    undone = sum(m.blind_one_undone for m in doubles)
+    figures["of the latter: wrong only by a silent breakage that is left"] = share(undone, len(doubles))
     offered = [m for m in helped if m.repairs]
     figures |= {
         "of those that fail or have repairs: a repair offered": share(len(offered), len(helped)),
