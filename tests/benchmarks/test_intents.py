@@ -10,7 +10,7 @@ from benchmarks.intents import product_bases, step_writer
 from benchmarks.intents.base_schedules import Base, base_schedules
 from benchmarks.intents.breakages import BREAKAGES, Broken, broken_schedules, changes_of
 from benchmarks.intents.judge import Judge, structure
-from benchmarks.intents.measuring import Measurer
+from benchmarks.intents.measuring import Measurer, warning_kinds
 from benchmarks.intents.summary import save, table
 
 SHAPE = (16, 16, 8)
@@ -124,6 +124,16 @@ def test_there_are_sixty_bases_and_every_breakage_finds_some():
     assert len({base.name for base in bases}) == len(bases) == 60
     for kind in BREAKAGES:
         assert any(changes_of(kind, base.text, base.payload.text) for base in bases), kind
+
+
+@pytest.mark.heavy
+def test_bases_apply_without_a_warning_and_compute_what_the_payload_does():
+    for base in base_schedules():
+        trace = lhkit.trace(base.payload, base.schedule)
+        assert trace.outcome.status == "ok" and not warning_kinds(trace), base.name
+        kernel = lhkit.compile(base.payload, base.schedule)
+        assert lhkit.verify(kernel).ok, base.name
+        kernel.forget()
 
 
 def test_three_broken_schedules_are_measured(base, judge, tmp_path):
