@@ -56,6 +56,7 @@ class Measured:
         difference: What its payload has more and less of, where it applies.
         warnings: Kinds of warnings that the unbroken schedule does not have.
         repairs: The repairs offered, in order.
+        idle: Kinds of breakages that, made alone, change nothing; the others count.
         blind: What it comes to when the first repair is taken again and again.
         blind_rounds: How many repairs that takes.
         blind_difference: What that has more and less of than was meant.
@@ -73,12 +74,18 @@ class Measured:
     difference: str = ""
     warnings: tuple[str, ...] = ()
     repairs: list[Tried] = field(default_factory=list)
+    idle: tuple[str, ...] = ()
     blind: Verdict = "does-not-apply"
     blind_rounds: int = 0
     blind_difference: str = ""
     blind_titles: list[str] = field(default_factory=list)
     blind_one_undone: bool = False
     error: str = ""
+
+    @property
+    def real_kinds(self) -> tuple[str, ...]:
+        """The kinds of breakages that change something."""
+        return tuple(kind for kind in self.kinds if kind not in self.idle) or self.kinds
 
 
 class Measurer:
@@ -107,6 +114,8 @@ class Measurer:
         else:
             measured.message = self.judge.load_errors.get(broken.text, "")
         measured.difference = self._difference(broken.text)
+        alone = zip(broken.kinds, broken.singles, strict=False)
+        measured.idle = tuple(kind for kind, text in alone if self._verdict(text)[0] == "right")
         self._halves = [self._structure(text) for text in broken.singles] if len(broken.kinds) > 1 else []
         measured.repairs = [self._tried(repair) for repair in self._repairs_of(broken.text)]
         taken, text = self._follow(broken.text, while_failing=False)

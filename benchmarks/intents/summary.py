@@ -42,8 +42,8 @@ def summary(results: Sequence[Measured], alarms: dict[str, list[str]]) -> dict[s
         ("all", counted),
         ("loud", loud),
         ("fail when applied", failing),
-        ("fail when applied, one breakage", [m for m in failing if len(m.kinds) == 1]),
-        ("fail when applied, two breakages", [m for m in failing if len(m.kinds) == 2]),
+        ("fail when applied, one breakage", [m for m in failing if len(m.real_kinds) == 1]),
+        ("fail when applied, two breakages", [m for m in failing if len(m.real_kinds) == 2]),
     )
     for title, group in groups:
         for outcome in _OUTCOMES:
@@ -76,8 +76,8 @@ def table(results: Sequence[Measured], alarms: dict[str, list[str]]) -> str:
     width = max(map(len, figures))
     lines = [f"{name:{width}}  {value}" for name, value in figures.items()]
     lines += ["", f"{'first breakage':24} broken  silent  warned  1st right  of 3  blind right/wrong/fails"]
-    for kind in sorted({m.kinds[0] for m in results}):
-        lines.append(_line(kind, [m for m in results if m.kinds[0] == kind and m.status != "same"]))
+    for kind in sorted({m.real_kinds[0] for m in results}):
+        lines.append(_line(kind, [m for m in results if m.real_kinds[0] == kind and m.status != "same"]))
     return "\n".join(lines)
 
 
