@@ -23,5 +23,6 @@
 - ``call_costs``: ``python -m benchmarks.call_costs``: a call of a kernel through its worker's wall beside
   NumPy, as a table.
 - ``pass_logs``: ``python -m benchmarks.pass_logs``: how long logs of 18 MB take to read, show, walk.
+- ``intents``: ``python -m benchmarks.intents``: how far repairs and warnings can be trusted; a folder.
 - ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
 """
