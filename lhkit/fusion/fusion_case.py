@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lhkit.model.errors import usage_error
-from lhkit.model.trace_record import HandleChange, PayloadOp, Trace, TraceStep
+from lhkit.model.trace_record import PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.traces.record.placed_ops import PlacedOps, place_ops
 from lhkit.traces.record.placed_values import around, live_ops, loops_around, users_of
@@ -112,31 +112,9 @@ class FusionCase:
         """Return the number of an op, or of the first op that it is now."""
         return placed.ids.index(op) if op in placed.ids else self.instances(placed, op)[0]
 
-    @cached_property
-    def given(self) -> dict[tuple[int, str], HandleChange]:
-        """What each operand of a step was when the step began, by step and handle."""
-        found: dict[tuple[int, str], HandleChange] = {}
-        states: dict[str, HandleChange] = {}
-        ended, at = self.trace.steps_by_end(), 0
-        for step in self.trace.step_records:
-            while at < len(ended) and ended[at].index < step.index:
-                states.update((c.handle, c) for c in ended[at].changes)
-                at += 1
-            # The first step of a block also has the block's arguments, as they were when it began.
-            own = {c.handle: c for c in reversed(step.changes)}
-            known = {o.handle: states.get(o.handle) or own.get(o.handle) for o in step.operands}
-            found.update({(step.index, handle): state for handle, state in known.items() if state})
-        return found
-
-    def payload_of(self, step: TraceStep, operand: int) -> list[str]:
-        """Return the ops that an operand of a step pointed to; none for a dead handle or no such operand."""
-        handle = step.operands[operand].handle if operand < len(step.operands) else ""
-        state = self.given.get((step.index, handle))
-        return [r for r in state.payload if isinstance(r, str)] if state is not None else []
-
     def holds(self, step: TraceStep, op: str) -> bool:
         """Return whether the first operand of a step pointed to an op or to what was made from it."""
-        return not self.kin[op].isdisjoint(self.payload_of(step, 0))
+        return not self.kin[op].isdisjoint(self.history.ops_given(step, 0))
 
     def name(self, op: str) -> str:
         """Return the name of an op."""

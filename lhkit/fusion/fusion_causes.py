@@ -133,11 +133,9 @@ def way_between(case: FusionCase, placed: PlacedOps) -> list[int] | None:
 
 def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
     """Return what on the way from producer to consumer no fusion passes."""
-    for number in way:
-        name, words = (
-            case.first.ir.ops[number].name,
-            f"The {_listed(case, case.first, [number])} is between the two",
-        )
+    ops = case.first.ir.ops
+    for number in sorted(way, key=lambda n: ops[n].name not in LOOPS):
+        name, words = ops[number].name, f"The {_listed(case, case.first, [number])} is between the two"
         if name in LOOPS:
             return Finding("outside-the-loop", f"{words}: a value enters or leaves it once, not per iteration")
         if name.split(".")[-1] == "call":
@@ -212,7 +210,7 @@ def _empty(case: FusionCase) -> Finding | None:
     steps = [s for s in case.trace.step_records if s.op.startswith(_TILING) and s.status != "not-run"]
     for step in steps:
         for position, operand in enumerate(step.operands):
-            state = case.given.get((step.index, operand.handle))
+            state = case.history.given.get((step.index, operand.handle))
             wanted = case.producer if step.op == FUSE and position == 0 else case.consumer
             is_done = any(s.op == step.op and s.status == "ok" and case.holds(s, wanted) for s in steps)
             is_empty = state is not None and state.state == "empty" and not is_done
@@ -253,7 +251,7 @@ def _written(case: FusionCase, step: TraceStep) -> str:
 
 def _is_meant(case: FusionCase, step: TraceStep) -> bool:
     """Return whether a step without a producer was to fuse into a loop of the consumer, and no other was."""
-    loops = case.payload_of(step, 1) if step.op == FUSE and not _attempts(case) else []
+    loops = case.history.ops_given(step, 1) if step.op == FUSE and not _attempts(case) else []
     placed = case.before(step.index)
     inside = [n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)]
     return any(placed.ids[n] in loops for n in inside)
@@ -275,7 +273,7 @@ def _hoisted(case: FusionCase) -> Finding | None:
 def _order(case: FusionCase) -> Finding | None:
     for step in sorted(_attempts(case) + _greedy(case), key=lambda s: s.index):
         placed, head = case.before(step.index), f"Step {step.index} fuses the producer"
-        producers = [placed.ids.index(i) for i in case.payload_of(step, 0) if i in placed.ids]
+        producers = [placed.ids.index(i) for i in case.history.ops_given(step, 0) if i in placed.ids]
         if step.op == _GREEDY:
             producers = case.instances(placed, case.producer)
         consumers = case.instances(placed, case.consumer)
@@ -287,7 +285,7 @@ def _order(case: FusionCase) -> Finding | None:
             if (stop := _stop_of_tiling(case, step, placed)) is not None:
                 return stop
             continue
-        container = case.payload_of(step, 1)
+        container = case.history.ops_given(step, 1)
         held = {n for n in range(len(placed.ids)) if any(placed.ids[a] in container for a in around(placed, n))}
         inside = [c for c in consumers if c in held]
         if container and not inside:
@@ -327,7 +325,9 @@ def _stop_of_tiling(
 def _sizes(case: FusionCase) -> Finding | None:
     for step in (s for s in case.trace.step_records if s.op == _SIBLING and s.status not in ("ok", "not-run")):
         placed = case.before(step.index)
-        loops = [placed.ids.index(o) for at in (0, 1) for o in case.payload_of(step, at) if o in placed.ids]
+        loops = [
+            placed.ids.index(o) for at in (0, 1) for o in case.history.ops_given(step, at) if o in placed.ids
+        ]
         producing = [n for p in case.instances(placed, case.producer) for n in loops_around(placed, p)]
         first = [n for n in loops if n in producing]
         others = [n for n in loops if n not in first]
@@ -460,9 +460,24 @@ def _is_turned_round(case: FusionCase, step: int) -> bool:
     return all(made) and path_between(placed, made[1], made[0]) is not None
 
 
+def _folded_between(case: FusionCase) -> Finding | None:
+    """Return the step after which a transpose that was between the two is there no more."""
+    names = [case.first.ir.ops[n].name for n in way_between(case, case.first) or ()][1:-1]
+    for step in case.steps[1:] if "linalg.transpose" in names else ():
+        placed = case.after(step)
+        left = [placed.ir.ops[n].name for n in way_between(case, placed) or ()]
+        if left and "linalg.transpose" not in left and not {"linalg.generic", *_PACKS}.isdisjoint(left):
+            by = f"step {step} ({case.trace.step_records[step].op})"
+            sentence = f"The transpose between the two is folded: {by} leaves none, and later steps look for it"
+            return Finding("folded-transpose", sentence, step, "folds it")
+    return None
+
+
 def _not_asked(case: FusionCase) -> Finding | None:
     failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
     if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
+        if (found := _folded_between(case)) is not None:
+            return found
         said = next((d.message for d in failure.diagnostics if d.severity == "error"), failure.message)
         return Finding("failed-before", f"The schedule fails at step {at}: {said}", at, "fails")
     if attempts or _greedy(case):

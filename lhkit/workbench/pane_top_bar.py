@@ -8,6 +8,7 @@ from typing import Any
 from lhkit.draw.viewer import view_content
 from lhkit.model.printable import counted
 from lhkit.show.trace_view import trace_view
+from lhkit.traces.warnings.lost_work import suppressed_failures
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
 from lhkit.workbench.workbench_exports import EXPORTS
 from lhkit.worker.cancellation import was_stopped
@@ -52,7 +53,9 @@ def _outcome_words(workbench: WorkbenchCore) -> str:
     if outcome.failed_step is not None:
         return f"{_WORDS[outcome.status]} at step {outcome.failed_step}"
     ran = sum(s.status != "not-run" for s in trace.step_records)
-    return f"{_WORDS[outcome.status]} in {counted(ran, 'step')}"
+    failures = len(suppressed_failures(trace))
+    also = f", {counted(failures, 'failure')} suppressed" if failures else ""
+    return f"{_WORDS[outcome.status]} in {counted(ran, 'step')}{also}"
 
 
 def _stale_words(workbench: WorkbenchCore) -> str:

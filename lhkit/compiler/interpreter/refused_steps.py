@@ -157,11 +157,22 @@ def _too_large(rows: Sequence[_Row]) -> Iterator[TraceWarning]:
     for op, sizes in rows:
         extents = extents_of(op) or ()
         for dimension, (size, extent) in enumerate(zip(sizes, extents, strict=False)):
-            if size is not None and extent is not None and size > extent:
+            if size is None or extent is None or size < extent or size < 2:
+                continue
+            fits = [d for d, e in enumerate(extents) if e is not None and e > size and e % size == 0]
+            free = [d for d in fits if d >= len(sizes) or sizes[d] == 0]
+            hint = f"; it fits dimension {free[0]}, of extent {extents[free[0]]}" if free else ""
+            if size > extent:
                 yield TraceWarning(
                     "tile-size-too-large",
                     f"tile size {size} is larger than dimension {dimension} of the {op.name},"
-                    f" which has extent {extent}: that loop runs once, over all of it",
+                    f" which has extent {extent}: that loop runs once, over all of it{hint}",
+                )
+            else:
+                yield TraceWarning(
+                    "tile-size-whole",
+                    f"tile size {size} is all of dimension {dimension} of the {op.name}:"
+                    f" that loop runs once{hint}",
                 )
 
 

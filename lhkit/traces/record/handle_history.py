@@ -240,6 +240,28 @@ class PayloadHistory:
                 made[origin].append(op)
         return made
 
+    @functools.cached_property
+    def given(self) -> Mapping[tuple[int, str], HandleChange]:
+        """What each operand of a step was when the step began, by step and handle."""
+        found: dict[tuple[int, str], HandleChange] = {}
+        states: dict[str, HandleChange] = {}
+        ended, at = self.trace.steps_by_end(), 0
+        for step in self.trace.step_records:
+            while at < len(ended) and ended[at].index < step.index:
+                states.update((c.handle, c) for c in ended[at].changes)
+                at += 1
+            # The first step of a block also has the block's arguments, as they were when it began.
+            own = {c.handle: c for c in reversed(step.changes)}
+            known = {o.handle: states.get(o.handle) or own.get(o.handle) for o in step.operands}
+            found.update({(step.index, handle): state for handle, state in known.items() if state})
+        return found
+
+    def ops_given(self, step: TraceStep, operand: int) -> list[str]:
+        """Return the ops that an operand of a step pointed to; none for a dead handle or no such operand."""
+        handle = step.operands[operand].handle if operand < len(step.operands) else ""
+        state = self.given.get((step.index, handle))
+        return [r for r in state.payload if isinstance(r, str)] if state is not None else []
+
     def alive_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that existed when a step began (the number of steps: at the end)."""
         now = self._ended.get(step, len(self._ended))

@@ -14,6 +14,7 @@ from lhkit.model import trace_record as record
 from lhkit.model.printable import counted
 from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record import handle_history
+from lhkit.traces.warnings.lost_work import suppressed_failures
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
@@ -182,7 +183,9 @@ def _ending(trace: record.Trace, names: dict[str, str], *, most: int = 12) -> li
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
     if outcome.status == "ok":
-        lines: list[Line] = [(Piece(f"ok: {counted(ran, 'step')}", "title"),)]
+        failures = len(suppressed_failures(trace))
+        also = f", {counted(failures, 'failure')} suppressed" if failures else ""
+        lines: list[Line] = [(Piece(f"ok: {counted(ran, 'step')}{also}", "title"),)]
     else:
         at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"

@@ -23,6 +23,12 @@ from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace, TraceStep, 
 from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.record.handle_history import PayloadHistory, display_names
 from lhkit.traces.record.placed_ops import op_in_words
+from lhkit.traces.warnings.lost_work import (
+    find_computed_twice,
+    find_leftovers,
+    find_recomputed,
+    find_suppressed_failures,
+)
 from lhkit.traces.warnings.zero_match import with_near_misses
 
 VECTORIZE = "transform.structured.vectorize"
@@ -234,6 +240,26 @@ _KINDS: tuple[WarningKind, ...] = (
         "scalar-code-left",
         "Beside vectorized ops, structured ops are left that will run element by element.",
         _find_scalar_code,
+    ),
+    WarningKind(
+        "suppressed-failure",
+        "A step fails each time, and a step around it goes on as if nothing had happened.",
+        find_suppressed_failures,
+    ),
+    WarningKind(
+        "recomputed",
+        "Each iteration of a loop computes the whole of an op, and reads a slice of it.",
+        find_recomputed,
+    ),
+    WarningKind(
+        "computed-twice",
+        "An op is computed in a loop and again outside of it, for another reader.",
+        find_computed_twice,
+    ),
+    WarningKind(
+        "leftover-matched",
+        "A match also finds originals that fusing left outside of the loop and nothing reads.",
+        find_leftovers,
     ),
 )
 WARNING_KINDS: Mapping[str, str] = {
