@@ -151,7 +151,7 @@ _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
     None: ("", ""),
     "ok": ("", ""),
     "failed": ("✕", "failed"),
-    "crashed": ("✕", "the compiler crashed here"),
+    "crashed": ("✕", "the compiler's process died here"),
     "suppressed": ("○", "failed, and a step around it swallowed the failure"),
     "not-run": ("·", "did not run"),
 }
