@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lhkit.model.trace_json import common_ends
-from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
+from lhkit.model.trace_record import HandleChange, ParamReference, PayloadDelta, PayloadOp, Trace
 from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words
 
@@ -71,15 +71,26 @@ class IrLine:
 
 @dataclass(frozen=True, slots=True)
 class IrDiff:
-    """A diff of two payloads; ``note`` says how ops were matched, if not by identity."""
+    """A diff of two payloads; ``note`` says how ops were matched, if not by identity.
+
+    Attributes:
+        delta: What the trace recorded of the one step that is shown, also of ops without a line of their own.
+    """
 
     title: str
     lines: tuple[IrLine, ...]
     note: str = ""
+    delta: PayloadDelta = field(default_factory=PayloadDelta)
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """The number of ops per sign; an op counts once."""
+        """The number of ops per sign: those of the step as recorded, else those with a line."""
+        own = self.delta
+        if own != PayloadDelta():
+            recorded: tuple[tuple[Sign, tuple[str, ...]], ...] = (
+                ("+", own.created), ("−", own.erased), ("~", own.changed), ("»", own.moved)
+            )  # fmt: skip
+            return tuple((sign, len(those)) for sign, those in recorded if those)
         ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
         for line in self.lines:
             if line.sign and line.op is not None:

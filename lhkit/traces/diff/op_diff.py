@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_json import common_ends
-from lhkit.model.trace_record import Trace
+from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, remarks_at
 from lhkit.traces.record.placed_ops import (
     PlacedOps,
@@ -156,7 +156,9 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
     if new.ids and old.ids and new.ids[0] not in old.ids and old.ids[0] not in new.ids:
         old, note = named_as_copies(trace, old, new), OF_A_COPY
     known = _changes_between(trace, old_step, new_step)
-    return IrDiff(what, diff_lines(old, new, known, remarks_at(trace, step)), note)
+    is_own = against is None and new_step == step >= 0
+    delta = trace.step_records[step].payload_delta if is_own else PayloadDelta()
+    return IrDiff(what, diff_lines(old, new, known, remarks_at(trace, step)), note, delta)
 
 
 def text_diff(old: str, new: str, title: str = "") -> IrDiff:
