@@ -143,13 +143,14 @@ def remarks_at(trace: Trace, step: int) -> OpRemarks:
         record = trace.handle(handle)
         if state.state != "live" or not around.issuperset(record.path):
             continue
-        known = _ops_of(before[handle]) if handle in before else {}
-        for op in _ops_of(state):
+        known = ops_of(before[handle]) if handle in before else {}
+        for op in ops_of(state):
             found[op].append(HandleMark(handle, record.name, op not in known))
     return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
 
 
-def _ops_of(state: HandleChange) -> dict[str, None]:
+def ops_of(state: HandleChange) -> dict[str, None]:
+    """Return the payload ops that a handle points to, each once."""
     references = (r for r in state.payload if not isinstance(r, ParamReference))
     return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
 
