@@ -36,18 +36,24 @@ class Bar:
 
 
 def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
-    """Return what to draw: the speed of each entry, and its share of the limit that it is nearer to."""
+    """Return what to draw: the speed of each entry, and its share of the limit that it is nearer to.
+
+    The time beside a speed is the anchor's median divided by it: the median of an entry that sat out rounds
+    may order entries the other way when the clock drifts.
+    """
+    summaries = summarize(comparison)
+    anchor_ns = next(s.median_ns for s in summaries if s.name == comparison.anchor)
     return tuple(
         Bar(
             label=s.name,
             value=s.speed.middle,
             low=s.speed.low,
             high=s.speed.high,
-            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
+            text=f"{s.speed.middle:.3g}×  ({format_ns(anchor_ns / s.speed.middle)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
             is_disturbed=m.is_disturbed,
         )
-        for s, m in zip(summarize(comparison), comparison.measurements, strict=True)
+        for s, m in zip(summaries, comparison.measurements, strict=True)
     )
 
 

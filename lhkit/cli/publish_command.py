@@ -44,6 +44,10 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
         write_file(out / f"{published.name}.html", published.html.encode())
         links.append((f"{published.name}.html", published.title))
         say(f"{source} → {out / published.name}.html", err=True)
+        if published.cells_not_run:
+            said = f"{published.cells_not_run} of {published.cells} code cells were not run"
+            lacks = "their results and pictures are missing from the page; --execute runs them"
+            say(f"{source}: {said}: {lacks}", err=True)
     write_file(out / "index.html", links_page(title, links).encode())
     say(out / "index.html")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -106,7 +105,12 @@ def command(
     handle, or a value of the payload), or {tag} (an attribute that one op alone has).
     """
     repairs = not no_repairs and opt_host() is None
-    writers = ((json_file, _write), (html_file, _write_page))
+    found: tuple[Repair, ...] = ()
+
+    def write_page(path: str, trace: Trace) -> None:
+        write_text(path, trace_page(trace, known_help(), detail_panes(trace), repairs=found))
+
+    writers = ((json_file, _write), (html_file, write_page))
     check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
     try:
         loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
@@ -120,6 +124,9 @@ def command(
         raise
     if two_ops or not (json_file or html_file or markdown_file or diff or reproducer or explorer):
         _print(trace, two_ops, _MOST_REPAIRS if repairs else 0)
+    failure = failure_of(trace)
+    if failure is not None and repairs:
+        found = tuple(find_repairs(loaded, scheduled, trace, limit=_MOST_REPAIRS, seconds=_SECONDS))
     for file, write in writers:
         if file is not None:
             write(file, trace)
@@ -131,9 +138,8 @@ def command(
         say(f"saved {trace.save_reproducer(reproducer)}", err=True)
     if explorer:
         say(trace.compiler_explorer_url())
-    if (failure := failure_of(trace)) is not None:
-        search = functools.partial(find_repairs, limit=_MOST_REPAIRS, seconds=_SECONDS)
-        raise error_for(_with_repairs(failure, search(loaded, scheduled, trace) if repairs else ()))
+    if failure is not None:
+        raise error_for(_with_repairs(failure, found))
 
 
 def _print(trace: Trace, two_ops: tuple[str, str] | None, limit: int) -> None:
@@ -179,10 +185,6 @@ def _loaded(
 def _write(path: str, trace: Trace) -> None:
     # Without indentation: snapshots make it long.
     write_text(path, trace_json_text(trace))
-
-
-def _write_page(path: str, trace: Trace) -> None:
-    write_text(path, trace_page(trace, known_help(), detail_panes(trace)))
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

@@ -149,6 +149,13 @@ def _pane_html(pane: Pane, start: int) -> str:
     return element("section", heading, body, class_="lh-pane")
 
 
+def failure_html(said: str) -> str:
+    """Return a failure: its sentence, then source lines with carets, in a fixed pitch."""
+    sentence, _, rest = said.partition("\n")
+    places = element("pre", escaped(rest)) if rest else ""
+    return element("div", element("div", escaped(sentence)), places, class_="lh-failure")
+
+
 # A stand-in for the widget model on a page without a kernel.
 _STAND_IN = """
 const data = JSON.parse(document.getElementById("lh-data").textContent);

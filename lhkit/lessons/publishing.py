@@ -21,11 +21,18 @@ _LINK = re.compile(r'href="((?![a-z]+:)[^"#]+)\.ipynb"')
 
 @dataclass(frozen=True, slots=True)
 class PublishedNotebook:
-    """A notebook as a page: its name without suffix, its title, the page's text."""
+    """A notebook as a page: its name without suffix, its title, the page's text.
+
+    Attributes:
+        cells: Number of code cells.
+        cells_not_run: Number of those without a run, whose outputs the page lacks.
+    """
 
     name: str
     title: str
     html: str
+    cells: int
+    cells_not_run: int
 
 
 def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNotebook:
@@ -35,7 +42,9 @@ def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNote
         execute_notebook(notebook, path, run_in)
     without_widgets(notebook)
     title = _title(notebook) or path.stem
-    return PublishedNotebook(path.stem, title, _exported(notebook, title))
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    not_run = sum(cell.execution_count is None and not cell.outputs for cell in code)
+    return PublishedNotebook(path.stem, title, _exported(notebook, title), len(code), not_run)
 
 
 def read_notebook(path: Path) -> Any:

@@ -288,6 +288,7 @@ class TilePicture(Showable):
     caches: tuple[CacheLevel, ...] = ()
     first: int = 0  # The iteration that a still picture shows
     step: int | None = None
+    where: str = ""  # Which payload of a trace it is, in words
     op_ids: tuple[str, ...] = ()  # The payload op's id in the trace, where that is known
     handles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

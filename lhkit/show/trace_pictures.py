@@ -29,6 +29,7 @@ from lhkit.load.catalogue_cache import known_help
 from lhkit.memory.kernel_memory import footprint_text
 from lhkit.memory.live_buffers import draw_live_buffers
 from lhkit.model.errors import LhkitError, public, usage_error
+from lhkit.model.explanation import Repair
 from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
@@ -37,6 +38,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
 from lhkit.pipelines.pass_views import counts_svg, counts_table, step_diff
+from lhkit.repairs.repair_trials import find_repairs
 from lhkit.show.trace_view import (
     against_view,
     detail_panes,
@@ -282,9 +284,26 @@ def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None
     Raises:
         UsageError: It cannot be written there.
     """
-    text = trace_page(trace, known_help(), detail_panes(trace), command=command)
+    repairs = repairs_of(trace)
+    text = trace_page(trace, known_help(), detail_panes(trace), command=command, repairs=repairs)
     write_file(os.fspath(path), text.encode(errors="replace"))
     return Path(path)
+
+
+_MOST_REPAIRS = 2
+_REPAIR_SECONDS = 5.0
+
+
+def repairs_of(trace: Trace) -> tuple[Repair, ...]:
+    """Return repairs of a trace that failed; none if its texts are not known."""
+    given = trace.provenance
+    if given is None or trace.outcome.status != "failed":
+        return ()
+    try:
+        found = find_repairs(given.payload, given.schedule, trace, limit=_MOST_REPAIRS, seconds=_REPAIR_SECONDS)
+    except LhkitError:  # the page has the failure itself
+        return ()
+    return tuple(found)
 
 
 # Frames of a picture with knobs; each takes some milliseconds to draw.

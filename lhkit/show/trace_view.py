@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -11,9 +11,10 @@ from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped
-from lhkit.draw.viewer import Frame, Pane, View, ViewStep, page_html
+from lhkit.draw.viewer import Frame, Pane, View, ViewStep, failure_html, page_html
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.explanation import Repair, Repairs
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import ParamReference, PayloadDelta, Trace
 from lhkit.show.value_views import graph_pane, tiles_pane
@@ -21,6 +22,7 @@ from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.handle_history import display_names
@@ -109,7 +111,7 @@ def payload_pane(trace: Trace) -> Pane:
     """Return the payload diff of each step; of very many steps those with the largest change."""
     steps = _steps_with_frames(trace)
     frames = tuple(Frame(step, ir_html(ir_diff(trace, step))) for step in steps)
-    left = len(trace.snapshots) - len(steps)
+    left = len(_steps_to_frame(trace)) - len(steps)
     title = "Payload" if not left else f"Payload (without {counted(left, 'step')} that changed little)"
     return Pane("payload", title, "" if frames else "nothing ran", frames)
 
@@ -119,9 +121,16 @@ def against_view(trace: Trace, diff: IrDiff) -> View:
     return dataclasses.replace(trace_view(trace, (Pane("payload", "Payload", ir_html(diff)),)), steps=())
 
 
-def _steps_with_frames(trace: Trace) -> list[int]:
-    """Return the steps with a snapshot; of too many those with the largest change."""
+def _steps_to_frame(trace: Trace) -> list[int]:
+    """Return the steps with a snapshot, and the one that failed, which has none of its own."""
+    failed = trace.outcome.failed_step
     steps = [s.step for s in trace.snapshots]
+    return [*steps, failed] if steps and failed is not None and failed not in steps else steps
+
+
+def _steps_with_frames(trace: Trace) -> list[int]:
+    """Return the steps to show; of too many those with the largest change."""
+    steps = _steps_to_frame(trace)
     if len(steps) > _MOST_FRAMES:
         kept = {-1, trace.outcome.failed_step, steps[-1]}
 
@@ -134,13 +143,28 @@ def _steps_with_frames(trace: Trace) -> list[int]:
     return sorted(steps)
 
 
-def whole_trace_view(trace: Trace, help: Mapping[str, str], details: Iterable[Pane] = ()) -> View:
+def failure_panes(trace: Trace, repairs: Sequence[Repair] = ()) -> tuple[Pane, ...]:
+    """Return why a trace failed, as the command line says it, and the repairs that were tried."""
+    failure, outcome = failure_of(trace), trace.outcome
+    if failure is None and outcome.message is None:
+        return ()
+    if repairs:
+        failure = failure and dataclasses.replace(failure, advice=None)
+    said = failure_html(failure.describe() if failure else outcome.message or "")
+    if not repairs:
+        return (Pane("failure", outcome.status, said),)
+    listed = element("pre", escaped(Repairs(tuple(repairs)).describe()), class_="lh-repairs")
+    title = "Repairs that were tried on a copy of the schedule"
+    return Pane("failure", outcome.status, said), Pane("repairs", title, listed)
+
+
+def whole_trace_view(
+    trace: Trace, help: Mapping[str, str], details: Iterable[Pane] = (), repairs: Sequence[Repair] = ()
+) -> View:
     """Return all drawings of a trace as one view; ``help`` maps ops to sentences, see `detail_panes`."""
     schedule = schedule_panes(trace, help)
-    outcome = trace.outcome
-    failure = element("div", escaped(outcome.message or ""), class_="lh-failure")
     panes = (
-        *([] if outcome.message is None else [Pane("failure", outcome.status, failure)]),
+        *failure_panes(trace, repairs),
         timeline_pane(timeline_drawing(trace)),
         *schedule[:1],
         payload_pane(trace),
@@ -162,7 +186,12 @@ def _flow_said(trace: Trace, step: int) -> str:
 
 
 def trace_page(
-    trace: Trace, help: Mapping[str, str], details: Iterable[Pane] = (), *, command: str | None = None
+    trace: Trace,
+    help: Mapping[str, str],
+    details: Iterable[Pane] = (),
+    *,
+    command: str | None = None,
+    repairs: Sequence[Repair] = (),
 ) -> str:
     """Return a trace as one self-contained interactive HTML file; see `whole_trace_view`."""
     schedule = trace.schedule
@@ -174,7 +203,7 @@ def trace_page(
         " everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
     )
-    view = whole_trace_view(trace, help, details)
+    view = whole_trace_view(trace, help, details, repairs)
     return page_html(view, title=title, summary=summary, facts=_facts(trace, command))
 
 

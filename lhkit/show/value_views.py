@@ -14,7 +14,7 @@ from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
 from lhkit.draw.tables import comparison_lines, comparison_table, format_ns, table_html, table_text
 from lhkit.draw.theme import MONO
-from lhkit.draw.viewer import Frame, Pane, View
+from lhkit.draw.viewer import Frame, Pane, View, failure_html
 from lhkit.kernels.code_listing import hot_loops_table, hot_loops_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError
@@ -200,7 +200,7 @@ def passes_bundle(trace: PassTrace) -> dict[str, Any]:
     """Return passes as a MIME bundle: their op counts, and a table."""
     html, text = table_html(passes_table(trace)), passes_text(trace)
     if trace.failure is not None:
-        html = element("div", escaped(trace.failure.describe()), class_="lh-failure") + html
+        html = failure_html(trace.failure.describe()) + html
         text = f"{text}\n{trace.failure.describe()}"
     panes = (counts_pane(trace), Pane("passes", "", html))
     view = View(drawing_id("passes", trace.source, repr(trace.steps)), panes)

@@ -32,6 +32,11 @@ def iteration_text(picture: TilePicture, frame: TileFrame) -> str:
     return f"iteration {frame.number + 1:,} of {picture.iterations:,}: {values}"
 
 
+def title_text(picture: TilePicture) -> str:
+    """Return the op, and in which payload of a trace."""
+    return f"{picture.op}, {picture.where}" if picture.where else picture.op
+
+
 def loop_text(loop: PicturedLoop, value: int) -> str:
     """Return a loop with its progress: ``scf.for k = 64 (2/8 by 64)``."""
     run = (value - loop.first) // loop.step + 1
@@ -115,7 +120,7 @@ def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) ->
 def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
     """Return a tile picture as plain text at an iteration, from 0; default the one of the still picture."""
     frame = tile_frame(picture, iteration)
-    lines = [picture.op, *picture.notes, iteration_text(picture, frame)]
+    lines = [title_text(picture), *picture.notes, iteration_text(picture, frame)]
     for depth, (loop, value) in enumerate(zip(picture.loops, frame.values, strict=True)):
         lines.append(f"{'  ' * (depth + 1)}{loop_text(loop, value)}")
     for operand, tile in zip(picture.operands, frame.tiles, strict=True):

@@ -155,6 +155,7 @@ def tile_picture_of(
     source = _Source(shown, shapes, worker or shared_worker())
     at, chosen, op_id, notes = source.choose(op, step)
     tilings = source.read(at)
+    notes += _copies_note(tilings, chosen)
     function = next(f for f in tilings.functions if f.name == chosen.function)
     picture = tile_picture(
         tilings,
@@ -165,12 +166,35 @@ def tile_picture_of(
         first=iteration,
     )
     if not isinstance(shown, Trace):
-        return picture
+        return dataclasses.replace(picture, notes=notes)
+    picture = dataclasses.replace(picture, step=at, where=_where(shown, at), notes=notes)
     if op_id is None:
-        return dataclasses.replace(picture, step=at, notes=notes)
+        return picture
     states = shown.states_after(at).items()
     handles = tuple(h for h, c in states if c.state == "live" and op_id in c.payload)
-    return dataclasses.replace(picture, step=at, op_ids=(op_id,), handles=handles, notes=notes)
+    return dataclasses.replace(picture, op_ids=(op_id,), handles=handles)
+
+
+def _where(trace: Trace, step: int) -> str:
+    """Return which payload of a trace is shown, in words."""
+    if step < 0:
+        return "the payload as given"
+    said = f"after step {step} ({trace.step_records[step].op.removeprefix('transform.')})"
+    return f"at the end, {said}" if step == trace.snapshots[-1].step else said
+
+
+def _copies_note(tilings: Tilings, chosen: StructuredOp) -> tuple[str, ...]:
+    """Return a note if ops of the same name in the same loops read the same values, as after unrolling."""
+
+    def kind(op: StructuredOp) -> tuple[object, ...]:
+        read = tuple((o.base, o.base_op, o.base_shape) for o in op.operands if not o.is_output)
+        return op.function, op.name, op.loops, op.is_live, read
+
+    copies = [o.number for o in tilings.ops if kind(o) == kind(chosen)]
+    if len(copies) < 2:
+        return ()
+    which = f"{copies.index(chosen.number) + 1} of {len(copies)} {chosen.name}"
+    return (f"Shown is {which} in the same loops: the others are not in the picture.",)
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)

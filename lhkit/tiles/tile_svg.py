@@ -26,6 +26,7 @@ from lhkit.tiles.tile_layout import (
     pass_text,
     place_text,
     tiles_text,
+    title_text,
     working_sets_shown,
 )
 
@@ -117,7 +118,8 @@ def _hatch(name: str) -> str:
 def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
     y = FONT + LINE + 3
     where = fitted(iteration_text(picture, frame), WIDTH, FONT, mono=False)
-    title = _words(picture.op, None, FONT, font_size=15, font_weight=700, fill="ink")
+    heading = fitted(title_text(picture), WIDTH, 15, mono=False)
+    title = _words(heading, None, FONT, font_size=15, font_weight=700, fill="ink")
     lines = [title, _words(where, None, y, fill="ink")]
     for note in picture.notes:
         for line in _broken(note, WIDTH):

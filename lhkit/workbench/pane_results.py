@@ -12,7 +12,7 @@ from lhkit.workbench.runs import Result, ResultBar, knob_words, text_letters
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
-_Row = tuple[ResultBar, str, str | None]
+_Row = tuple[ResultBar, str, str | None, str]  # bar, label, command, text
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept", "propose": "proposed", "profile": "profiled"}
 
 
@@ -31,18 +31,21 @@ def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[s
     measured = [(r, r.own_bar) for r in results if r.own_bar is not None]
     for anchor in dict.fromkeys(r.anchor for r, _ in reversed(measured)):
         alike = [(r, own) for r, own in measured if r.anchor == anchor]
-        rows: list[_Row] = [(bar, bar.label, None) for bar in alike[-1][0].bars if bar.label]
-        rows += [(own, _name(r, letters), do("go_back", result=r.number)) for r, own in alike]
+        rows: list[_Row] = [(bar, bar.label, None, bar.text) for bar in alike[-1][0].bars if bar.label]
+        for r, own in alike:
+            # Ratios of several runs can be compared, their times cannot.
+            text = own.text if r is alike[-1][0] else f"{own.value:.3g}×"
+            rows.append((own, _name(r, letters), do("go_back", result=r.number), text))
         yield _chart(f"speed as a multiple of {anchor}, 95 % interval", rows)
 
 
 def _chart(title: str, rows: Sequence[_Row]) -> str:
-    most = max(bar.high for bar, _, _ in rows) or 1.0
+    most = max(bar.high for bar, *_ in rows) or 1.0
     made = [_row(*row, most) for row in rows]
     return element("figure", element("figcaption", escaped(title)), *made, class_="lhw-chart")
 
 
-def _row(bar: ResultBar, label: str, command: str | None, most: float) -> str:
+def _row(bar: ResultBar, label: str, command: str | None, text: str, most: float) -> str:
     shares = {"value": bar.value, "low": bar.low, "high": bar.high}
     style = ";".join(f"--{name}:{100 * value / most:.2f}%" for name, value in shares.items())
     fill = element("span", class_="lhw-fill", data_anchor="" if bar.is_anchor else None)
@@ -50,11 +53,11 @@ def _row(bar: ResultBar, label: str, command: str | None, most: float) -> str:
     parts = (
         element("span", escaped(label), class_="lhw-label"),
         element("span", fill, whisker, class_="lhw-track", style=style, aria_hidden="true"),
-        element("span", escaped(bar.text), class_="lhw-value"),
+        element("span", escaped(text), class_="lhw-value"),
     )
     if command is None:
         return element("div", *parts, class_="lhw-speed")
-    title = f"go back to this version: {label}"
+    title = f"go back to this version: {label}, {bar.text}"
     return element("button", *parts, type="button", class_="lhw-speed", data_do=command, title=title)
 
 
@@ -80,7 +83,9 @@ def _variants(result: Result) -> str:
     if result.kind != "sweep" or not result.bars:
         return ""
     numbered = enumerate(result.bars)
-    rows = [(bar, bar.label, do("go_back", result=result.number, bar=number)) for number, bar in numbered]
+    rows = [
+        (bar, bar.label, do("go_back", result=result.number, bar=number), bar.text) for number, bar in numbered
+    ]
     return _chart(f"speed as a multiple of {result.anchor}", rows)
 
 

@@ -18,7 +18,7 @@ from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import SEQUENCE, Script, is_terminator
 from lhkit.text.step_edits import DisabledStep, disabled_steps
 from lhkit.traces.report.schedule_html import schedule_lines
-from lhkit.traces.report.trace_text import delta_text
+from lhkit.traces.report.trace_text import DELTA_LEGEND, delta_text
 from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.runs import knob_values
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
@@ -145,13 +145,17 @@ def _short(name: str) -> str:
     return name.removeprefix("transform.")
 
 
+_LEGEND = (
+    f"payload ops, inner ones included: {DELTA_LEGEND} · ✕ handles that died · ×2: ran twice, with the changes"
+    " of the first time"
+)
 # Knobs with more values have a text field.
 _MOST_VALUES = 64
 _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
     None: ("", ""),
     "ok": ("", ""),
     "failed": ("✕", "failed"),
-    "crashed": ("✕", "the compiler crashed here"),
+    "crashed": ("✕", "the compiler's process died here"),
     "suppressed": ("○", "failed, and a step around it swallowed the failure"),
     "not-run": ("·", "did not run"),
 }
@@ -172,7 +176,8 @@ def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version
     """Return the rows as an HTML list; ``version`` is the id of their text."""
     given = element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1)
     first = element("li", given, class_="lhw-row lhw-given", data_step=-1)
-    return element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
+    listed = element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
+    return listed + element("p", _LEGEND, class_="lh-note lhw-legend")
 
 
 def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
+# A page without a beat for so long is lost; a browser delays those of hidden pages to one per minute.
+LOST_SECONDS = 300.0
 # Limit on the payload in the static picture, which every saved notebook contains.
 _STILL_LINES = 120
 PANE_FILES = (
@@ -74,7 +77,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
     ) -> None:
         """Show a session; its trace is taken if it is trusted."""
         self._is_closed = False
-        self._views: set[str] = set()
+        self._views: dict[str, float] = {}  # when each page was heard of last
+        self._expiry: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):  # no loop is running
@@ -197,9 +201,9 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if self._is_closed:
             return
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in filter(None, (self._timer, self._expiry)):
+            timer.cancel()
+        self._timer = self._expiry = None
         self.workbench.stop()
         # After the queued commands, so that the recovery data has all that was typed.
         self.jobs.run(self.workbench.close)
@@ -231,17 +235,38 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
         name, by = content.get("do"), str(content.get("by", ""))
         if name == "join":
-            self._views.add(by)
-            self._watch_file()
+            self._join(by)
+        elif name == "beat":  # a page that was taken for lost is back
+            self._join(by)
+            self.send({"done": content.get("id")})
         elif name == "leave":
-            self._views.discard(by)
-            if not self._views:
-                self.jobs.post(self.workbench.runs.rest)
+            self._leave(by)
         elif name == "stop" and self.workbench.stop():  # it does not wait for queued commands
             self.send({"done": content.get("id")})
         else:
             done = self.session.cancel_token.pending()  # a stop cancels queued commands too
             self.jobs.post(functools.partial(self._carry_out, content, done))
+
+    def _join(self, view: str) -> None:
+        self._views[view] = time.monotonic()
+        self._watch_file()
+        if self._loop is not None and self._expiry is None and not self._is_closed:
+            self._expiry = self._loop.call_later(LOST_SECONDS, self._expire)
+
+    def _leave(self, view: str) -> None:
+        self._views.pop(view, None)
+        if not self._views and not self._is_closed:
+            self.jobs.post(self.workbench.runs.rest)
+
+    def _expire(self) -> None:
+        """Let lost pages leave: those that closed without a word, as a browser that crashed."""
+        self._expiry = None
+        now = time.monotonic()
+        for view, heard in tuple(self._views.items()):
+            if now - heard >= LOST_SECONDS:
+                self._leave(view)
+        if self._views and self._loop is not None:
+            self._expiry = self._loop.call_later(LOST_SECONDS, self._expire)
 
     def _carry_out(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
         number = content.get("id")

@@ -174,7 +174,8 @@ def _markdown(workbench: WorkbenchCore) -> str:
 
 def _page(workbench: WorkbenchCore) -> str:
     trace = workbench.current_trace()
-    return trace_page(trace, known_help(), detail_panes(trace, worker=workbench.session.worker))
+    details = detail_panes(trace, worker=workbench.session.worker)
+    return trace_page(trace, known_help(), details, repairs=workbench.repairs.found)
 
 
 def _report(workbench: WorkbenchCore) -> bytes:

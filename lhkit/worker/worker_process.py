@@ -95,7 +95,10 @@ def _next_event(stream: framing.Readable) -> Event:
 
 
 _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
-_KILL = getattr(signal, "SIGKILL", 9)
+# A compiler that crashes does not end by these.
+_FROM_OUTSIDE = {
+    int(getattr(signal, name)) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)
+}
 _TIME_LIMIT_SIGNAL = getattr(signal, "SIGALRM", None)
 
 
@@ -121,7 +124,7 @@ def has_exited(code: int | None, stage: str | None) -> bool:
 
 def was_killed(failure: Failure) -> bool:
     """Return whether a worker was killed from outside: by a user, or by a system out of memory."""
-    return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
+    return failure.kind == "crash" and any(f"signal {n} " in failure.message for n in _FROM_OUTSIDE)
 
 
 def kind_of_death(code: int | None, last_words: str) -> FailureKind:
@@ -137,12 +140,18 @@ def advice_about(kind: FailureKind, stage: str | None, code: int | None) -> str:
     """Return what to do about a death with an exit code in a stage of a request."""
     if kind == "crash" and has_exited(code, stage):
         return _EXIT_ADVICE
+    if kind == "crash" and code is not None and -code in _FROM_OUTSIDE:
+        return _KILLED_ADVICE
     return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
 
 
 _EXIT_ADVICE = (
     "A payload that calls exit, _exit or the like takes the worker with it, and its results: return from the"
     " function instead. The next request works."
+)
+_KILLED_ADVICE = (
+    "It was killed from outside: by a user, by another program, or by a system that is out of memory. "
+    "The next request works."
 )
 _CALL_ADVICE = (
     "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"

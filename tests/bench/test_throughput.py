@@ -34,7 +34,7 @@ def test_bars_hold_speed_interval_and_share_of_the_limit():
     anchor, bar = speed_bars(comparison())
     assert (anchor.is_anchor, anchor.value, anchor.text) == (True, 1.0, "1×  (20.4 ns, 33 % of FMA peak)")
     assert bar.low <= bar.value <= bar.high
-    assert bar.text == "1.97×  (10.4 ns, 64 % of FMA peak)"
+    assert bar.text == "1.97×  (10.3 ns, 64 % of FMA peak)"
 
 
 def test_a_bar_names_the_limit_that_is_nearer():

@@ -43,6 +43,25 @@ def test_a_notebook_runs_where_it_is_asked_for(tmp_path, capsys):
     assert "a cell fails: ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
+def test_a_page_of_cells_that_were_not_run_says_that_its_pictures_are_missing(saved, tmp_path, capsys):
+    output = new_output("stream", text="2\n")
+    cells = [
+        new_code_cell("print(2)", execution_count=1, outputs=[output]),
+        new_code_cell("x = 1", execution_count=2),  # ran and said nothing
+        new_code_cell("print(3)"),
+        new_code_cell("print(4)"),
+        new_code_cell(""),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "partly.ipynb")
+    out = str(tmp_path / "site")
+    assert run_program(["publish", str(tmp_path / "partly.ipynb"), str(saved), "--out", out]) == 0
+    said = capsys.readouterr().err
+    assert "partly.ipynb: 2 of 4 code cells were not run" in said and "--execute" in said
+    assert "saved.ipynb:" not in said
+    assert run_program(["publish", str(tmp_path / "partly.ipynb"), "--execute", "--out", out]) == 0
+    assert "were not run" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", [None, "no JSON", "[]", "{}"])
 def test_what_is_no_notebook_is_said(text, tmp_path, capsys):
     path = tmp_path / "n.ipynb"

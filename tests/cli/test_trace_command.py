@@ -145,6 +145,14 @@ def test_a_failure_is_followed_by_repairs_that_were_tried(folder, lhkit_here):
     assert quiet.stdout.count("✗ FAILED") == done.stdout.count("✗ FAILED") == 1
 
 
+def test_the_page_of_a_failure_has_its_repairs(folder, lhkit_here):
+    done = lhkit_here("trace", "matmul", "dead.mlir", "--html", "dead.html", cwd=folder)
+    assert done.returncode == 1
+    page = (folder / "dead.html").read_text()
+    assert "Use %t, which step 1 returned, instead of %m." in page
+    assert "Use %t, which step 1 returned" in done.stderr
+
+
 def test_a_schedule_that_does_not_load_is_followed_by_repairs_too(folder, lhkit_here):
     text = FILES["dead.mlir"].replace("vectorize %m :", "vectorize %mm :").replace("consumed", "readonly")
     (folder / "text.mlir").write_text(text)

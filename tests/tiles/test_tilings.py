@@ -17,6 +17,7 @@ from lhkit.tiles.operand_region import LoopNest, RegionTracker
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
 from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import read_tilings, tile_picture_of
+from lhkit.tiles.tile_svg import tiles_svg
 from tests.index_interpreter import touched
 
 MATMUL = """
@@ -359,3 +360,34 @@ def test_a_trace_from_elsewhere_has_its_pictures(worker):
     picture = tile_picture_of(bare, worker=worker)
     assert picture.step == tile_picture_of(trace, worker=worker).step and picture.op_ids == ()
     assert [o.name for o in picture.operands][:2] == ["%arg0", "%arg1"]
+
+
+def test_copies_of_an_unrolled_loop_are_counted_and_the_moment_is_said(worker):
+    trace = lhkit.trace(lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule("fc_relu_handles.mlir"))
+    unrolled = trace.step_records[-1]
+    assert unrolled.op == "transform.loop.unroll"
+    made = [o for o in trace.op_records if o.name == "linalg.matmul" and o.born == unrolled.index]
+    written = 1 + sum(trace.op(o.parent).name == "scf.for" for o in made)  # the rest of the loop is apart
+    at_end = tile_picture_of(trace)
+    assert at_end.where == f"at the end, after step {unrolled.index} (loop.unroll)"
+    assert written > 1 and at_end.notes == (
+        f"Shown is 1 of {written} linalg.matmul in the same loops: the others are not in the picture.",
+    )
+    assert at_end.where in tiles_text(at_end) and at_end.notes[0] in tiles_text(at_end)
+    picture = tiles_svg(at_end)
+    assert at_end.where in picture and "Shown is 1 of" in picture
+    before = tile_picture_of(trace, step=unrolled.index - 1)
+    name = trace.step_records[unrolled.index - 1].op.removeprefix("transform.")
+    assert before.where == f"after step {unrolled.index - 1} ({name})" and before.notes == ()
+    assert tile_picture_of(trace, step=-1).where == "the payload as given"
+    assert tile_picture_of(lhkit.load_payload("fc_relu.mlir")).where == ""
+
+
+def test_every_copy_says_which_it_is(worker):
+    trace = lhkit.trace(lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule("fc_relu_handles.mlir"))
+    step = trace.step_records[-1].index
+    tilings = read_tilings("p", trace.snapshot_text(step).encode(), worker)
+    numbers = [o.number for o in tilings.ops if o.name == "linalg.matmul"]
+    notes = [note for n in numbers for note in tile_picture_of(trace, op=n, step=step).notes]
+    said = [note.split(" linalg")[0] for note in notes]
+    assert len(said) > 1 and said == [f"Shown is {i} of {len(said)}" for i in range(1, len(said) + 1)]

@@ -16,6 +16,7 @@ from fused_schedule import FUSED
 
 import lhkit
 from lhkit.compose.session import Session
+from lhkit.workbench import widget as widget_module
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.jobs import ThreadJobs
 from lhkit.workbench.widget import WorkbenchWidget
@@ -184,6 +185,46 @@ def test_a_file_is_followed_while_there_is_a_view(tmp_path):
         assert widget._timer is None
 
     asyncio.run(follow())
+
+
+def test_a_page_that_is_heard_of_no_more_has_left(tmp_path, monkeypatch):
+    path, now = tmp_path / "mine.mlir", [0.0]
+    path.write_text(FUSED)
+    monkeypatch.setattr(widget_module.time, "monotonic", lambda: now[0])
+
+    async def lose():
+        widget = lhkit.explore("fc_relu.mlir", path, trust=True)
+        sent = []
+        monkeypatch.setattr(widget, "send", sent.append)
+        hear(widget, do="join", by="v1")
+        hear(widget, do="join", by="v2")
+        now[0] = widget_module.LOST_SECONDS - 1
+        hear(widget, do="beat", by="v2", id="7")
+        assert sent == [{"done": "7"}], "a beat is answered at once"
+        now[0] += 1
+        expire(widget)
+        path.write_text(FUSED + "// seen\n")
+        await look(widget)
+        assert "// seen" in widget.session.text, "one page is left"
+        now[0] += widget_module.LOST_SECONDS
+        expire(widget)
+        assert widget._expiry is None
+        await look(widget)
+        assert widget._timer is None, "nobody looks"
+        path.write_text(FUSED + "// once more\n")
+        hear(widget, do="beat", by="v1", id="8")  # it was asleep
+        await look(widget)
+        assert "// once more" in widget.session.text
+        timer = widget._expiry
+        widget.close()
+        assert timer.cancelled() and widget._expiry is None
+
+    asyncio.run(lose())
+
+
+def expire(widget):
+    widget._expiry.cancel()
+    widget._expire()
 
 
 def test_the_page_may_close_a_workbench_and_what_was_typed_is_there(tmp_path):

@@ -2,8 +2,9 @@
 
 import dataclasses
 import itertools
+import re
 import threading
-from html import unescape
+from html import escape, unescape
 
 import pytest
 from fused_schedule import FUSE, FUSED
@@ -68,6 +69,41 @@ def test_measurements_of_a_session_stand_beside_each_other_and_lead_back(subject
     assert html.count("lhw-chart") == 1 and html.count("unscheduled") == 1
     assert "#1 A: tile = 8" in html and "#2 B: &lt;b&gt;rename" in html and "<b>rename" not in html
     assert '"result":2' in unescape(html).replace(" ", "")
+
+
+def drifting(own_share):
+    """A comparison on a clock that slows down, in which the slow entry sat out the later rounds."""
+    clock = [1.0] * 7 + [2.0] * 14
+    numpy = Measurement("NumPy", tuple((r, 100.0 * c) for r, c in enumerate(clock)))
+    plain = Measurement("unscheduled", tuple((r, 8_000.0 * c) for r, c in enumerate(clock[:9])))
+    own = Measurement("fused.mlir", tuple((r, 8_000.0 * own_share * c) for r, c in enumerate(clock)))
+    return Comparison("p", "0" * 64, (numpy, plain, own), "NumPy", 21, 0, (("cpu", "x"),))
+
+
+def test_the_faster_entry_has_the_shorter_time(subject):
+    _, plain, own = measured(drifting(0.9), "fused.mlir", subject).bars
+    assert own.value > plain.value
+    times = [float(bar.text.partition("(")[2].partition(" ")[0]) for bar in (plain, own)]
+    assert times[0] > times[1], (plain.text, own.text)
+    assert times[0] / times[1] == pytest.approx(own.value / plain.value, rel=0.01)
+
+
+def test_entries_that_cannot_be_told_apart_are_said_to_be(subject):
+    assert "no difference seen from unscheduled" in measured(drifting(1.01), "fused.mlir", subject).said
+    assert "no difference" not in measured(drifting(0.9), "fused.mlir", subject).said
+    assert "no difference" not in measured(drifting(1.1), "fused.mlir", subject).said
+
+
+def test_times_of_other_runs_are_not_beside_the_ratios_of_this_one(subject, schedule):
+    other = dataclasses.replace(subject, number=2, knobs=(("tile", 16),))
+    runs = [
+        measured(comparison(ns=2_000.0), "fused.mlir", subject),
+        measured(comparison(ns=1_000.0), "fused.mlir", other),
+    ]
+    chart = results_html(runs).partition("<ol")[0]
+    values = re.findall(r'lhw-value">([^<]*)<', chart)
+    assert values[-2:] == [f"{runs[0].own_bar.value:.3g}×", runs[1].own_bar.text]
+    assert escape(runs[0].own_bar.text) in chart.replace(values[-2] + "<", "")  # in its title
 
 
 def test_a_sweep_keeps_its_best_variants_and_the_one_that_stood(subject, schedule):

@@ -4,6 +4,7 @@ import ast
 import copy
 import io
 import json
+import re
 import zipfile
 from importlib.resources import files
 
@@ -15,6 +16,7 @@ from fused_schedule import FUSED, TILE
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.schedule import Schedule
+from lhkit.show.trace_view import trace_key
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.runs import Result, ResultBar
 from lhkit.workbench.workbench_exports import EXPORTS, WorkbenchState, export_kind, exported, read_state
@@ -179,3 +181,25 @@ def test_a_widget_is_saved_opened_and_exported(tmp_path):
     with pytest.raises(UsageError, match="has its schedule already"):
         lhkit.explore(path, "fc_relu_handles.mlir")
     again.close()
+
+
+def test_the_row_of_a_step_and_its_payload_say_the_same_counts(bench):
+    trace = bench.workbench.trace
+    counted = 0
+    for step in trace.step_records:
+        row = dict(zip("+−~↷", map(len, counts_of(step.payload_delta)), strict=True))
+        frame = bench.ask("frame", key=trace_key(trace), step=step.index, whole=False)
+        head = re.search(r"<p class=lh-irt>(.*?)</p>", frame)[1]
+        words = {"+": "created", "−": "erased", "~": "changed", "↷": "moved"}
+        said = {sign: int(n) for sign, word in words.items() for n in re.findall(rf"(\d+) {word}", head)}
+        assert said == {sign: n for sign, n in row.items() if n}, step
+        counted += len(said)
+    assert counted > 4
+    html = bench.part("steps")["html"]
+    legend = re.search(r'class="[^"]*lhw-legend[^"]*">(.*?)<', html)[1]
+    for words in ("+ created", "− erased", "~ changed", "↷ moved", "✕ handles", "×2"):
+        assert words in legend
+
+
+def counts_of(delta):
+    return delta.created, delta.erased, delta.changed, delta.moved

@@ -19,6 +19,7 @@ from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Application, CountWork, LoadPayload, Ping, Source
 from lhkit.worker.shared_arrays import ArrayPlace
+from lhkit.worker.worker_process import WorkerProcess, advice_about, was_killed
 
 DEEP = b"module {" * 8000 + b"}" * 8000
 SPIN = """
@@ -266,3 +267,34 @@ def test_numbers_of_more_than_64_bits_are_typed_failures(own_worker):
         own_worker.ask(CountWork(source, "f", ((1 << 70, 1),)))
     limits = Limits(seconds=float("inf"), bytes=1 << 80)
     assert own_worker.ask(Ping(), limits=limits) is not None and own_worker.generation == 1
+
+
+@pytest.mark.parametrize("stage", ["ping", "call"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_a_worker_that_was_killed_from_outside_is_no_defect_of_the_compiler(
+    own_worker, monkeypatch, name, stage
+):
+    number = getattr(signal, name)
+    own_worker.ask(Ping())
+    os.kill(own_worker.pid, signal.SIGSTOP)  # so that the request is not answered before
+
+    def kill(process, *_):
+        process.stage = stage
+        os.kill(process.pid, number)
+        os.kill(process.pid, signal.SIGCONT)
+
+    monkeypatch.setattr(WorkerProcess, "_enforce", kill)
+    with pytest.raises(CrashError, match=f"died of signal {int(number)} ") as raised:
+        own_worker.ask(Ping())
+    assert was_killed(raised.value.failure)
+    advice = raised.value.failure.advice
+    assert "killed from outside" in advice
+    assert "defect" not in advice and "outside its buffers" not in advice
+    monkeypatch.undo()
+    assert own_worker.ask(Ping()) is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
+def test_a_worker_that_crashed_by_itself_is_a_defect_of_the_compiler(number):
+    assert "a defect of the compiler" in advice_about("crash", "trace", -number)
+    assert "outside its buffers" in advice_about("crash", "call", -number)

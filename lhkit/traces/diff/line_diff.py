@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lhkit.model.trace_json import common_ends
-from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
+from lhkit.model.trace_record import HandleChange, ParamReference, PayloadDelta, PayloadOp, Trace
 from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words
 
@@ -71,15 +71,26 @@ class IrLine:
 
 @dataclass(frozen=True, slots=True)
 class IrDiff:
-    """A diff of two payloads; ``note`` says how ops were matched, if not by identity."""
+    """A diff of two payloads; ``note`` says how ops were matched, if not by identity.
+
+    Attributes:
+        delta: What the trace recorded of the one step that is shown, also of ops without a line of their own.
+    """
 
     title: str
     lines: tuple[IrLine, ...]
     note: str = ""
+    delta: PayloadDelta = field(default_factory=PayloadDelta)
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """The number of ops per sign; an op counts once."""
+        """The number of ops per sign: those of the step as recorded, else those with a line."""
+        own = self.delta
+        if own != PayloadDelta():
+            recorded: tuple[tuple[Sign, tuple[str, ...]], ...] = (
+                ("+", own.created), ("−", own.erased), ("~", own.changed), ("»", own.moved)
+            )  # fmt: skip
+            return tuple((sign, len(those)) for sign, those in recorded if those)
         ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
         for line in self.lines:
             if line.sign and line.op is not None:
@@ -132,13 +143,14 @@ def remarks_at(trace: Trace, step: int) -> OpRemarks:
         record = trace.handle(handle)
         if state.state != "live" or not around.issuperset(record.path):
             continue
-        known = _ops_of(before[handle]) if handle in before else {}
-        for op in _ops_of(state):
+        known = ops_of(before[handle]) if handle in before else {}
+        for op in ops_of(state):
             found[op].append(HandleMark(handle, record.name, op not in known))
     return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
 
 
-def _ops_of(state: HandleChange) -> dict[str, None]:
+def ops_of(state: HandleChange) -> dict[str, None]:
+    """Return the payload ops that a handle points to, each once."""
     references = (r for r in state.payload if not isinstance(r, ParamReference))
     return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
 

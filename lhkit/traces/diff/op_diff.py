@@ -6,6 +6,7 @@ one at another place is moved.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections import Counter, defaultdict
@@ -13,8 +14,9 @@ from collections.abc import Hashable, Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_json import common_ends
-from lhkit.model.trace_record import Trace
-from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, remarks_at
+from lhkit.model.trace_record import PayloadDelta, Trace
+from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, ops_of, remarks_at
+from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record.placed_ops import (
     PlacedOps,
     PrintedIr,
@@ -124,6 +126,7 @@ def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
     matches.update((right[look], left[look]) for look in right.keys() & left.keys())
 
 
+_MOST_OPERANDS = 40
 OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to the original."
 BY_STRUCTURE = "Ops were matched by the structure of the texts; their identity is not known."
 
@@ -156,7 +159,42 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
     if new.ids and old.ids and new.ids[0] not in old.ids and old.ids[0] not in new.ids:
         old, note = named_as_copies(trace, old, new), OF_A_COPY
     known = _changes_between(trace, old_step, new_step)
-    return IrDiff(what, diff_lines(old, new, known, remarks_at(trace, step)), note)
+    is_own = against is None and new_step == step >= 0
+    delta = trace.step_records[step].payload_delta if is_own else PayloadDelta()
+    lines = diff_lines(old, new, known, remarks_at(trace, step))
+    if against is None and step >= 0 and not any(line.is_shown for line in lines):
+        lines, note = _with_operands(trace, step, lines)
+    return IrDiff(what, lines, note, delta)
+
+
+def _with_operands(trace: Trace, step: int, lines: tuple[IrLine, ...]) -> tuple[tuple[IrLine, ...], str]:
+    """Return lines of which those of a step's operands are shown, and a note: the step changed nothing.
+
+    Of a handle that is dead the ops are shown to which it pointed last, as far as they are left.
+    """
+    record = trace.step_records[step]
+    operands = {operand.handle for operand in record.operands}
+    held: dict[str, dict[str, None]] = {}
+    for earlier in itertools.takewhile(lambda s: s.index != step, trace.steps_by_end()):
+        for change in earlier.changes:
+            if change.handle in operands and change.state == "live":
+                held[change.handle] = ops_of(change)
+    wanted = {op for ops in held.values() for op in ops}
+    numbers = [n for n, line in enumerate(lines) if wanted.intersection((line.op, *line.inside))]
+    shown = {n + by for n in numbers[:_MOST_OPERANDS] for by in (-1, 0, 1)}
+    made = tuple(
+        dataclasses.replace(line, is_context=True) if n in shown else line for n, line in enumerate(lines)
+    )
+    said = "nothing changed"
+    if step == trace.outcome.failed_step:
+        said = f"failed: {explain_failure(trace).sentence}"
+    elif record.status == "not-run":
+        said = "did not run"
+    if not numbers:
+        return made, said
+    more = len(numbers) - _MOST_OPERANDS
+    left = f", {more} more are folded" if more > 0 else ""
+    return made, f"{said} · shown are the ops of its operands{left}"
 
 
 def text_diff(old: str, new: str, title: str = "") -> IrDiff:

@@ -26,7 +26,8 @@ STATUS: dict[record.StepStatus, tuple[str, Role]] = {
     "not-run": ("– not run", "faint"),
     "crashed": ("✗ CRASHED", "failed"),
 }
-_LEGEND = "● live  ○ empty  ✗ invalid · in the payload: + created  − erased  ~ changed  ↷ moved"
+DELTA_LEGEND = "+ created  − erased  ~ changed  ↷ moved"
+_LEGEND = f"● live  ○ empty  ✗ invalid · in the payload: {DELTA_LEGEND}"
 _HEADER = ("step", "line", "op", "uses", "gives", "payload", "time")
 _WIDEST_CELL = 44
 

@@ -87,6 +87,16 @@ class StepsPane extends BenchPane {
     });
   }
 
+  // Every knob shows the value that Python gave last.
+  restoreKnobs() {
+    this.moving = null;
+    for (const input of this.frame.querySelectorAll("[data-knob]")) {
+      if (!input.dataset.values) input.value = input.defaultValue;
+      else if (input.matches("select")) showKnob(input, JSON.parse(input.dataset.values)[[...input.options].findIndex((each) => each.defaultSelected)]);
+      else showKnob(input, JSON.parse(input.dataset.values)[Number(input.getAttribute("value"))]);
+    }
+  }
+
   typed(input) {
     const number = Number(input.value);
     const value = input.value.trim() !== "" && Number.isFinite(number) ? number : input.value;

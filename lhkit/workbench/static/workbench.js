@@ -2,6 +2,8 @@
 // all panes show, and what a reader's clicks and keys mean. Nothing of the domain is here.
 
 const REST_MS = 120; // Python hears what was selected when the hand rests for so long, or before anything else is done
+// What needs the kernel.
+const EDITING = ".lhw-tools-bar, .lhw-knob, .lhw-tools, .lhw-foot, .lhw-adding, .lhw-run-line button, form, [data-do], :is([data-pane=text], [data-pane=tiles]) .lhw-bar";
 
 class Workbench {
   constructor(model, el) {
@@ -11,11 +13,12 @@ class Workbench {
     this.lit = [];
     this.removers = [];
     this.lookup = { names: {}, ends: {}, held: {} };
-    this.channel = new Channel(model, this.id, (command) => this.top.busy(Boolean(command)));
+    this.channel = new Channel(model, this.id, (command) => this.top.busy(Boolean(command)), (why) => this.disconnected(why));
     this.top = new TopBar(this);
     this.runLine = new RunLine(this);
     this.notice = new NoticeLine(this);
     this.banner = new TrustBanner(this);
+    this.lostLine = make("div", { class: "lhw-lost-line", role: "alert", hidden: true });
     this.areas = new Areas(this);
     this.panes = PANES.map((Pane) => new Pane(this));
     this.build();
@@ -51,9 +54,18 @@ class Workbench {
     this.notice.say(message);
   }
 
+  // The kernel is lost, or there again (an empty text): nothing is edited meanwhile, and knobs show what the panes do.
+  disconnected(why) {
+    this.lostLine.textContent = why;
+    this.lostLine.hidden = !why;
+    for (const node of this.el.querySelectorAll(EDITING)) node.inert = Boolean(why);
+    for (const text of this.el.querySelectorAll(".cm-content")) text.contentEditable = String(!why); // it can be copied
+    if (why) this.panes.find((pane) => pane instanceof StepsPane).restoreKnobs();
+  }
+
   // Nothing was asked for and is not answered yet.
   get isIdle() {
-    return !this.untold && !this.channel.waiting.size && !this.channel.queue.length;
+    return !this.untold && !this.channel.asked && !this.channel.queue.length;
   }
 
   build() {
@@ -63,7 +75,7 @@ class Workbench {
     keepKeys(el);
     el.setAttribute("role", "application");
     el.setAttribute("aria-label", "lhkit workbench");
-    el.replaceChildren(...styles, this.top.node, this.banner.node, this.runLine.node, this.notice.node, this.areas.node);
+    el.replaceChildren(...styles, this.lostLine, this.top.node, this.banner.node, this.runLine.node, this.notice.node, this.areas.node);
   }
 
   // What comes from Python.

@@ -1,0 +1,88 @@
+"""The page of a schedule that fails: carets under what they point at, repairs, and the payload at every step."""
+
+import pytest
+from conftest import SCHEDULE_HEAD, SCHEDULE_TAIL
+
+import lhkit
+
+DEATH = """    transform.debug.emit_remark_at %tiled, "seen" : !transform.any_op
+    %g = transform.structured.generalize %op : (!transform.any_op) -> !transform.any_op
+"""
+# The horizontal middle of each caret's character and of the one above it, and whether both are on the same text.
+CARETS = """() => {
+  const pre = document.querySelector('[data-pane="failure"] .lh-failure pre');
+  const text = pre.firstChild, lines = text.data.split("\\n"), made = [];
+  const middle = (at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    const box = range.getBoundingClientRect();
+    return (box.left + box.right) / 2;
+  };
+  let start = 0;
+  lines.forEach((line, n) => {
+    const column = line.indexOf("^");
+    const above = lines[n - 1];
+    if (column >= 0 && !line.replaceAll(/[ ^~|]/g, "")) {
+      made.push([middle(start + column), middle(start - above.length - 1 + column), above.slice(column)]);
+    }
+    start += line.length + 1;
+  });
+  return made;
+}"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    text = SCHEDULE_HEAD + DEATH + SCHEDULE_TAIL
+    trace = lhkit.trace(lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule(text, name="dead.mlir"))
+    assert trace.outcome.kind == "invalidated-handle"
+    return trace
+
+
+@pytest.fixture(scope="module")
+def page_file(trace, tmp_path_factory):
+    return trace.save_html(tmp_path_factory.mktemp("page") / "dead.html")
+
+
+def opened(watched, path):
+    page = watched()
+    page.page.goto(path.as_uri())
+    page.page.wait_for_selector(".lh-live .lh-frame")
+    return page.page
+
+
+def test_carets_are_under_what_they_point_at(watched, page_file):
+    page = opened(watched, page_file)
+    carets = page.evaluate(CARETS)
+    assert len(carets) >= 2
+    for caret, above, pointed in carets:
+        assert abs(caret - above) < 1 and pointed.strip()
+    said = page.locator('[data-pane="failure"]').inner_text()
+    assert "%op" in said and "consum" in said
+
+
+def test_repairs_are_on_the_page_as_on_the_command_line(watched, page_file, trace):
+    page = opened(watched, page_file)
+    (repair, *_) = trace.repairs()
+    said = page.locator('[data-pane="repairs"]').inner_text()
+    assert repair.title in said
+    for line in repair.diff.splitlines():
+        assert line.strip() in said
+
+
+def shown_lines(page):
+    return page.locator('[data-pane="payload"] .lh-ir > div > .l').all_inner_texts()
+
+
+def test_steps_that_change_nothing_show_the_ops_of_their_operands(watched, page_file, trace):
+    page = opened(watched, page_file)
+    payload = page.locator('[data-pane="payload"]')
+    failed = trace.outcome.failed_step
+    assert f"after step {failed}" in payload.inner_text()
+    assert "failed: " in payload.inner_text() and "%op" in payload.inner_text()
+    page.get_by_role("button", name="step: back").click()
+    quiet = failed - 1
+    assert trace.step_records[quiet].op == "transform.debug.emit_remark_at"
+    payload.get_by_text(f"after step {quiet}").wait_for()
+    assert any("linalg.matmul" in line for line in shown_lines(page))
