@@ -3,6 +3,8 @@
 - ``pipeline``: From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails.
 - ``pass_steps``: Pass pipelines run pass by pass, with a journal of what each did to which op.
 - ``destination_style``: Functions that return values become functions that write to destinations.
+- ``forall_slices``: Iterations of ``scf.forall`` that write what others write: values not inserted get
+  tensors of their own.
 - ``partial_evaluation``: Partial evaluation: bound arguments become constants, and what depends on constants
   alone is split off.
 - ``microkernel_calls``: Microkernels: functions of a payload that C source or a Python function stands in

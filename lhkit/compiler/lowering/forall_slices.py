@@ -1,0 +1,58 @@
+"""Iterations of ``scf.forall`` that write what others write: values not inserted get tensors of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.parsing import walk
+
+_PLACE = ("static_offsets", "static_sizes", "static_strides")
+_MOVES = ("linalg.pack", "linalg.unpack")
+
+
+def keep_iterations_apart(module: Any) -> None:
+    """Have what an iteration computes beside its result written beside the shared tensor, in place.
+
+    Fusing gives an op a slice of the loop's shared tensor as its destination. Where that slice is not the one
+    that the iteration inserts, bufferization still writes there in place, over results of other iterations:
+    of a softmax in tiles of columns, each recomputes whole rows of exponentials.
+    """
+    for loop in [o for o in walk(module.operation) if o.name == "scf.forall"]:
+        block = loop.regions[0].blocks[0]
+        inserts = [o.operation for o in list(block.operations)[-1].operation.regions[0].blocks[0].operations]
+        for shared in list(block.arguments)[len(block.arguments) - len(loop.results) :]:
+            places = [_place(o, 2) for o in inserts if o.operands[1] == shared]
+            slices = [use.owner.operation for use in shared.uses]
+            for each in (o for o in slices if o.name == "tensor.extract_slice" and _place(o, 1) not in places):
+                for op, operand in list(_destinations(each.results[0])):
+                    with ir.InsertionPoint(op), op.location:
+                        op.operands[operand] = _empty_like(each)
+
+
+def _place(op: Any, first: int) -> tuple[list[str], list[Any]]:
+    """Return offsets, sizes and strides of a slice; the dynamic ones are operands from ``first`` on."""
+    return [str(op.attributes[name]) for name in _PLACE], list(op.operands)[first:]
+
+
+def _destinations(value: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the ops that write over a value without reading it, and which operand it is."""
+    for use in value.uses:
+        op, operand = use.owner.operation, use.operand_number
+        if op.name in _MOVES and operand == 1:
+            yield op, operand
+        if not op.name.startswith("linalg.") or not op.regions or operand < len(op.operands) - len(op.results):
+            continue
+        argument = op.regions[0].blocks[0].arguments[operand]
+        if not list(argument.uses):
+            yield op, operand
+
+
+def _empty_like(slice_: Any) -> Any:
+    """Return a tensor without contents of the type of a slice."""
+    type_ = ir.RankedTensorType(slice_.results[0].type)
+    _, offsets, sizes, _ = ir.DenseI32ArrayAttr(slice_.attributes["operandSegmentSizes"])
+    dynamic = list(slice_.operands)[1 + offsets : 1 + offsets + sizes]
+    plain = ir.RankedTensorType.get(type_.shape, type_.element_type)
+    return ir.Operation.create("tensor.empty", [plain], dynamic).results[0]
