@@ -81,6 +81,46 @@ def knob(name, options):
     return f'%{name} = transform.tune.knob<"{name}"> = {options[0]} : i64 from options = {options} -> !transform.param<i64>'
 
 
+def suppressed(*lines):
+    """Return a sequence that goes on when a step in it fails."""
+    head = [
+        f"transform.sequence %root : {ANY} failures(suppress) {{",
+        f"^bb0(%arg: {ANY}):",
+        match("inner", "linalg.add", "%arg"),
+    ]
+    return [*head, *lines, "}"]
+
+
+def producer(name, of, operand):
+    return f"%{name} = transform.get_producer_of_operand %{of}[{operand}] : {TO_ANY}"
+
+
+def fuse(name, loop):
+    both = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
+    return f"%{name}_tile, %{name}_loop = transform.structured.fuse_into_containing_op %{name} into %{loop} : {both}"
+
+
+def fused_rows(sizes):
+    """Return steps that tile an addition and fuse the sums of rows into its loop."""
+    tiles = TILE_ADD.replace("[4]", sizes)
+    return [
+        producer("wide", "add", 1),
+        producer("row", "wide", 0),
+        tiles,
+        fuse("wide", "loop"),
+        fuse("row", "wide_loop"),
+    ]
+
+
+ROWS = f"""
+func.func @f(%a: {C}, %r: tensor<8xf32>, %c: {C}) -> {C} {{
+  %row = linalg.reduce {{ arith.addf }} ins(%a : {C}) outs(%r : tensor<8xf32>) dimensions = [1]
+  %wide = linalg.broadcast ins(%row : tensor<8xf32>) outs(%c : {C}) dimensions = [1]
+  %sum = linalg.add ins(%a, %wide : {C}, {C}) outs(%c : {C}) -> {C}
+  return %sum : {C}
+}}
+"""
+UNROLL = f"transform.loop.unroll %inner {{factor = 2}} : {ANY}"
 PARAM = ", !transform.param<i64>"
 CASES = {
     # kind: (schedule with the mistake, what is said, twin without it, payload)
@@ -144,6 +184,43 @@ CASES = {
         [MATMUL, tile("m", "8, 64, 64", loops=3), vectorize("t", "{create_named_contraction}")],
         LARGE,
     ),
+    "tile-size-whole": (
+        [MATMUL, tile("m", "8")],
+        "tile size 8 is all of dimension 0 of the linalg.matmul: that loop runs once; it fits dimension 1, of extent 16",
+        [MATMUL, tile("m", "4")],
+        PAYLOAD,
+    ),
+    "suppressed-failure": (
+        [MATMUL, USE.replace("%x", "%m"), *suppressed(UNROLL)],
+        "failed, and step 2 (transform.sequence) went on as if nothing had happened",
+        [MATMUL, USE.replace("%x", "%m"), *suppressed(USE.replace("%x", "%inner"))],
+        PAYLOAD,
+    ),
+    "recomputed": (
+        [ADD, *fused_rows("[4, 8]")],
+        "computes the same of the linalg.reduce of p.mlir:3:10 2 times over, in iterations of the scf.forall of step 3",
+        [ADD, *fused_rows("[4]")],
+        ROWS,
+    ),
+    "computed-twice": (
+        [ADD, producer("e", "add", 0), producer("p", "e", 0), TILE_ADD, fuse("e", "loop"), fuse("p", "e_loop")],
+        "the linalg.matmul of p.mlir:3:14 is computed in the loop and again outside of it, for linalg.exp of p.mlir:5:13",
+        [ADD, producer("e", "add", 0), TILE_ADD, fuse("e", "loop")],
+        PAYLOAD,
+    ),
+    "leftover-matched": (
+        [ADD, producer("e", "add", 0), TILE_ADD, fuse("e", "loop"), EXPS, USE_EXPS],
+        "finds also what fusing left outside of the loop and nothing reads (linalg.exp of p.mlir:4:12)",
+        [
+            ADD,
+            producer("e", "add", 0),
+            TILE_ADD,
+            fuse("e", "loop"),
+            match("exps", "linalg.exp", "%e_loop"),
+            USE_EXPS,
+        ],
+        PAYLOAD,
+    ),
     "knob-without-effect": (
         [knob("size", [2, 4]), MATMUL, tile("m", "4")],
         "each of its options 2, 4 gives the same payload",
@@ -202,7 +279,7 @@ NO_TROUBLE = {
     ],
     "interchange is for loops": [
         MATMUL,
-        f"%t, %l:3 = transform.structured.tile_using_for %m tile_sizes [8, 16, 32] interchange = [2, 0, 1] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})",
+        f"%t, %l:3 = transform.structured.tile_using_for %m tile_sizes [4, 8, 16] interchange = [2, 0, 1] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})",
     ],
     "loops that tiling returns may go unused": [MATMUL, tile("m", "4")],
     "everything in the loop is vectorized": [

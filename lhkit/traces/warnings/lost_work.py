@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.traces.record.handle_history import ALTERNATIVES, PayloadHistory
-from lhkit.traces.record.placed_ops import PlacedOps, op_in_words, place_ops
+from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp, Value, op_in_words, place_ops
 from lhkit.traces.record.placed_values import around, live_ops, loops_around, readers, users_of
 
 FUSE, GREEDY = "transform.structured.fuse_into_containing_op", "transform.structured.fuse"
@@ -60,46 +62,68 @@ def _fusions(trace: Trace) -> list[TraceStep]:
 
 
 def find_recomputed(history: PayloadHistory) -> Messages:
-    """Yield the steps that put the whole of an op into a loop, of which each iteration reads a slice."""
+    """Yield the steps that fused a reduction into a loop whose iterations all compute the same of it."""
     trace = history.trace
     if not (fusions := _fusions(trace)) or (placed := place_ops(trace, fusions[-1].index)) is None:
         return
-    live = live_ops(placed)
-    for number in sorted(live):
+    tiled = {root for s in fusions if s.op == GREEDY for root in history.ops_given(s, 0)}
+    made = {s.index for s in fusions}
+    for number in sorted(live_ops(placed)):
         op, id_ = placed.ir.ops[number], placed.ids[number]
-        if not op.name.startswith("linalg.") or id_ is None or not (loops := loops_around(placed, number)):
+        if id_ is None or trace.op(id_).born not in made or not _is_reduction(op):
             continue
-        born = trace.op(id_).born
-        if born not in {s.index for s in fusions} or _varies(placed, number, loops[-1]):
-            continue
-        slices = [n for n in users_of(placed, number) if placed.ir.ops[n].name == "tensor.extract_slice"]
-        if any(_varies(placed, n, loops[-1], without=number) for n in slices):
-            loop = placed.ir.ops[loops[0]].name
-            what = op_in_words(trace, id_)
-            yield (
-                born,
-                f"each iteration of the {loop} computes the whole {what} anew, and reads a slice of it",
-            )
+        if not tiled.isdisjoint(trace.op(id_).derived_from):
+            continue  # it is what was tiled, not a producer
+        inputs = _inputs(placed, number)
+        for loop in loops_around(placed, number):
+            counts = _counts(placed.ir.ops[loop])
+            same = [n for n, count in enumerate(counts) if count != 1 and (loop, -1 - n) not in inputs]
+            if same and not any(_reads(placed, number, loop)):
+                times = math.prod(counts[n] or 0 for n in same)
+                what, often = op_in_words(trace, id_), f" {times} times" if times else ""
+                of = f"the {placed.ir.ops[loop].name} of step {_born(trace, placed, loop)}"
+                yield trace.op(id_).born, f"computes the same of the {what}{often} over, in iterations of {of}"
+                break
 
 
-def _varies(placed: PlacedOps, number: int, loop: int, without: int = -1) -> bool:
-    """Return whether an op in a loop depends on what changes from iteration to iteration."""
-    waiting, seen = [number], {number, without}
+def _born(trace: Trace, placed: PlacedOps, number: int) -> int:
+    id_ = placed.ids[number]
+    return trace.op(id_).born if id_ else -1
+
+
+def _is_reduction(op: PrintedOp) -> bool:
+    is_named = op.name.startswith(("linalg.reduce", "linalg.conv", "linalg.pool")) or "mat" in op.name
+    return op.name.startswith("linalg.") and (is_named or '"reduction"' in op.shapes[0])
+
+
+def _counts(loop: PrintedOp) -> list[int | None]:
+    """Return how often each variable of a loop takes another value, None where that is not known."""
+    if loop.name == "scf.forall" and (found := re.search(r" in \(([^)]*)\)", loop.shapes[0])):
+        return [int(n) if n.strip().isdigit() else None for n in found[1].split(",")]
+    return [None]
+
+
+def _inputs(placed: PlacedOps, number: int) -> set[Value]:
+    """Return the block arguments and values from outside of all loops that an op is computed from."""
+    loops = set(loops_around(placed, number))
+    found, waiting, seen = set[Value](), [number], {number}
     while waiting:
         at = waiting.pop()
-        for source, index in {value for line in placed.ir.ops[at].values for value in line}:
-            inside = loop == source or loop in around(placed, source)
-            if (
-                index < 0
-                and inside
-                and source not in (at, without)
-                and placed.ir.ops[source].name[:4] in ("scf.", "affi")
-            ):
-                return True
-            if inside and source not in seen and source != loop:
-                seen.add(source)
-                waiting.append(source)
-    return False
+        for value in {value for line in placed.ir.ops[at].values for value in line}:
+            if value[1] < 0 and value[0] != at:
+                found.add(value)
+            elif value[0] not in seen and loops.intersection(around(placed, value[0])):
+                seen.add(value[0])
+                waiting.append(value[0])
+    return found
+
+
+def _reads(placed: PlacedOps, number: int, loop: int) -> Iterator[Value]:
+    """Yield what an op is computed from that a loop carries from iteration to iteration."""
+    counts = len(_counts(placed.ir.ops[loop]))
+    for source, index in _inputs(placed, number):
+        if source == loop and index < -counts and placed.ir.ops[loop].name == "scf.for":
+            yield source, index
 
 
 def find_computed_twice(history: PayloadHistory) -> Messages:

@@ -248,7 +248,7 @@ _KINDS: tuple[WarningKind, ...] = (
     ),
     WarningKind(
         "recomputed",
-        "Each iteration of a loop computes the whole of an op, and reads a slice of it.",
+        "Iterations of a loop compute the same of a fused reduction again and again.",
         find_recomputed,
     ),
     WarningKind(

@@ -1,6 +1,6 @@
 // producer: linalg.matvec
 // consumer: linalg.abs
-// cause: not-tileable
+// cause: outside-the-loop
 // repair: no
 // Some steps of a power iteration, then absolute values.
 func.func @power(%a: tensor<?x?xf32>, %v: tensor<?xf32>) -> tensor<?xf32> {
