@@ -5,6 +5,8 @@
   instead, another match, another order.
 - ``wrong_kinds``: Repairs of a match that found nothing, and of a step that was given too many or too few
   sizes, handles or payload ops, or ops of the wrong kind.
+- ``wrong_arguments``: Repairs of a step that asks for the wrong operand's producer, or takes a generic op and
+  is given a named one.
 - ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
 - ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.

@@ -29,25 +29,27 @@ from lhkit.repairs.repair_context import (
     unified_diff,
 )
 from lhkit.repairs.unloadable_text import propose_for_text
+from lhkit.repairs.wrong_arguments import propose_generic, propose_operand_numbers
 from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
 from lhkit.text.script import Script
-from lhkit.traces.record.handle_history import states_before
+from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.markdown_report import provenance_of
+from lhkit.traces.warnings.lost_work import FUSE
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 Proposal = Callable[[RepairContext], Iterator[Candidate]]
 
 # To add a repair, write a module with a function that yields candidates, and list the function here.
-_FOR_HANDLES: tuple[Proposal, ...] = (propose_live_handles, propose_deduplication)
+_FOR_HANDLES: tuple[Proposal, ...] = (propose_operand_numbers, propose_live_handles, propose_deduplication)
 # For failures that are not about invalid or repeated handles.
-_FOR_ARGUMENTS: tuple[Proposal, ...] = (propose_counts, propose_kinds, propose_fusion_order)
+_FOR_ARGUMENTS: tuple[Proposal, ...] = (propose_generic, propose_counts, propose_kinds, propose_fusion_order)
 
 
 def candidates_for(context: RepairContext) -> list[Candidate]:
     """Return the candidates for a step, in the order in which they are tried."""
-    if any(w.kind == "zero-match" for w in context.step.warnings):
+    if _is_zero_match(context.step):
         return distinct(propose_for_empty_match(context))
     proposals = _FOR_HANDLES
     if context.trace.outcome.kind not in ("invalidated-handle", "repeated-payload"):
@@ -56,17 +58,28 @@ def candidates_for(context: RepairContext) -> list[Candidate]:
 
 
 def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
-    """Yield the steps to repair: the failed one after its empty matches, or all empty matches."""
+    """Yield the steps to repair: empty matches, and the failed one or those whose failure was suppressed."""
     failed = trace.outcome.failed_step
     steps: list[TraceStep] = []
     if failed is not None and trace.outcome.status == "failed":
-        steps = [*empty_origins(trace, trace.step_records[failed]), trace.step_records[failed]]
+        origins = empty_origins(trace, trace.step_records[failed])
+        # A match that found nothing may be the cause where no handle leads from it to the failure.
+        others = [s for s in reversed(trace.step_records[:failed]) if _is_zero_match(s) and s not in origins]
+        steps = [*origins, *others, trace.step_records[failed]]
     elif trace.outcome.status == "ok":
-        steps = [s for s in trace.step_records if any(w.kind == "zero-match" for w in s.warnings)]
+        steps = [s for s in trace.step_records if _is_zero_match(s) or _is_suppressed(s)]
     for step in steps:
         op = op_at(script, step)
         if op is not None:
             yield RepairContext(trace, script, step, op)
+
+
+def _is_zero_match(step: TraceStep) -> bool:
+    return any(w.kind == "zero-match" for w in step.warnings)
+
+
+def _is_suppressed(step: TraceStep) -> bool:
+    return any(w.kind == "suppressed-failure" for w in step.warnings)
 
 
 def empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
@@ -81,7 +94,7 @@ def empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
         if handle in seen or maker is None or maker.index >= step.index:
             continue
         seen.add(handle)
-        if any(w.kind == "zero-match" for w in maker.warnings):
+        if _is_zero_match(maker):
             found[maker.index] = maker
         elif any(c.handle == handle and c.state == "empty" for c in maker.changes):
             waiting += [o.handle for o in maker.operands]
@@ -107,11 +120,20 @@ def judge_repair(
     added = [step for start in new.keys() - set(ops.values()) for step in new[start]]
     if not _passes(own, old[context.op.start]) or any(map(_is_silent, added)):
         return None
+    if own and _fuses_what_is_inside(repaired, own[-1]):
+        return None
     if any(_passed(new.get(ops[at], [])) < _passed(steps) for at, steps in old.items() if at in ops):
         return None
     more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
     doubt = sum(more for more in more_silent if more > 0)
     return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
+
+
+def _fuses_what_is_inside(trace: Trace, step: TraceStep) -> bool:
+    """Return whether a step fuses an op into a loop that has the op already."""
+    history = PayloadHistory(trace)
+    loops = set(history.ops_given(step, 1)) if step.op == FUSE else set[str]()
+    return any(history.lies_in(trace.op(o), loops) for o in history.ops_given(step, 0)) if loops else False
 
 
 def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
@@ -135,7 +157,10 @@ def _passed(steps: list[TraceStep]) -> int:
 
 
 def _is_silent(step: TraceStep) -> bool:
-    return any(w.kind == "zero-match" or w.message.startswith("does nothing") for w in step.warnings)
+    return any(
+        w.kind in ("zero-match", "tile-size-zero") or w.message.startswith("does nothing")
+        for w in step.warnings
+    )
 
 
 def _silences(steps: list[TraceStep]) -> int:

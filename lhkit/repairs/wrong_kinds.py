@@ -162,6 +162,16 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         gone = [text[a:b] for a, b in elements[most:]]
         if not gone or most == 0 or any("%" in size for size in gone):
             continue
+        sizes = [text[a:b] for a, b in elements]
+        zeros = [i for i, size in enumerate(sizes) if size == "0"][: len(gone)]
+        if len(zeros) == len(gone):  # as many loops as before
+            left = ", ".join(size for i, size in enumerate(sizes) if i not in zeros)
+            title = f"Leave out zeros of {argument.name}, [{left}]: there are {most} loops"
+            yield candidate(
+                "sizes", title, context.script, [Replacement(elements[0][0], elements[-1][1], left)]
+            )
+        if all(size == "0" for size in sizes[:most]):
+            continue
         loops = sum(size != "0" for size in gone) if op.name.endswith("tile_using_for") else 0
         fewer = without_last_results(context.script, op, loops)
         if fewer is None:
@@ -169,7 +179,7 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         edits = [Replacement(elements[most - 1][1], elements[-1][1], ""), *fewer]
         kept = ", ".join(text[a:b] for a, b in elements[:most])
         title = f"Shorten {argument.name} to [{kept}]: there are {most} loops"
-        yield candidate("sizes", title, context.script, edits)
+        yield candidate("sizes", title, context.script, edits, 1 if len(zeros) == len(gone) else 0)
 
 
 def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:

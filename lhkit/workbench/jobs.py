@@ -151,7 +151,7 @@ def _close_all() -> None:
 
 Subject = tuple[Schedule, str, Failure | None, Trace | None]
 _REPAIR_SECONDS = 20.0
-_REPAIRED_WARNINGS = ("zero-match",)
+_REPAIRED_WARNINGS = ("zero-match", "suppressed-failure")
 # Redrawing at each result would take longer than the trials.
 _SHOW_S = 0.2
 

@@ -22,7 +22,8 @@ from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace, TraceStep, TraceWarning
 from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.record.handle_history import PayloadHistory, display_names
-from lhkit.traces.record.placed_ops import op_in_words
+from lhkit.traces.record.placed_ops import op_in_words, place_ops
+from lhkit.traces.record.placed_values import live_ops
 from lhkit.traces.warnings.lost_work import (
     find_computed_twice,
     find_leftovers,
@@ -135,6 +136,9 @@ def _find_scalar_code(history: PayloadHistory) -> Messages:
         return
     alive = history.alive_before(len(trace.step_records))
     left = [o for o in alive if o.name.startswith("linalg.") and o.name not in _WITHOUT_LOOPS]
+    if left and (placed := place_ops(trace, trace.snapshots[-1].step)) is not None:
+        live = {placed.ids[n] for n in live_ops(placed)}  # dead code will not run at all
+        left = [o for o in left if o.id in live]
     reported: set[str] = set()
     for step in steps if left else ():
         if step.op == VECTORIZE_CHILDREN:

@@ -1,0 +1,84 @@
+"""Repairs of a step that asks for the wrong operand's producer, or is given a named op where it takes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.script import Replacement
+
+_PRODUCER = "transform.get_producer_of_operand"
+_GENERALIZE = "transform.structured.generalize"
+_NUMBER = re.compile(r"\[\s*([0-9]+)\s*\]")
+_MOST_OPERANDS = 4
+# The ops that take linalg.generic alone.
+_TAKE_GENERIC = ("transform.structured.interchange",)
+
+
+def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that ask for the producer of another operand, in this step or one that it depends on.
+
+    Two handles that ask for the same operand point to one op: what is fused or tiled through the first is dead
+    for the second. Numbers that nothing asks for come first.
+    """
+    if context.op.name == _PRODUCER:
+        yield from _other_numbers(context, context.op, 0)
+        return
+    for operand in context.step.operands:
+        located = context.locate(operand.handle)
+        op = None if located is None or located.definition.is_argument else located.definition.op
+        if located is None or op is None or op.name != _PRODUCER:
+            continue
+        same = [
+            o
+            for o in _asking(context, op)
+            if o.start != op.start and _number(context, o) == _number(context, op)
+        ]
+        for each in (op, *same) if same else ():
+            yield from _other_numbers(context, each, 0)
+
+
+def _asking(context: RepairContext, op: OpSyntax) -> list[OpSyntax]:
+    """Return the steps that ask for a producer of the same handle."""
+    steps = (o for o in context.script.steps if o.name == _PRODUCER and o.operands)
+    return [o for o in steps if o.operands[0].text == op.operands[0].text]
+
+
+def _number(context: RepairContext, op: OpSyntax) -> str:
+    found = _NUMBER.search(context.script.text, op.start, op.end)
+    return found[1] if found else ""
+
+
+def _other_numbers(context: RepairContext, op: OpSyntax, doubt: int) -> Iterator[Candidate]:
+    found = _NUMBER.search(context.script.text, op.start, op.end)
+    if found is None:
+        return
+    where = context.script.describe(op)
+    asked = {_number(context, o) for o in _asking(context, op)}
+    for number in map(str, range(_MOST_OPERANDS)):
+        if number != found[1]:
+            title = f"Ask for the producer of operand {number} instead of {found[1]} in {where}"
+            edit = Replacement(found.start(1), found.end(1), number)
+            more = 2 if number in asked else 0
+            yield candidate("operand-number", title, context.script, [edit], doubt + more)
+
+
+def propose_generic(context: RepairContext) -> Iterator[Candidate]:
+    """Yield the candidate that makes a linalg.generic of a named op before a step that takes no other."""
+    if context.op.name not in _TAKE_GENERIC or not context.step.operands:
+        return
+    given = context.locate(context.step.operands[0].handle)
+    if given is not None and given.payload and _are_named(given):
+        new = context.fresh(given.value, "_generic")
+        line = f"{new} = {_GENERALIZE} {given.value} : ({given.type}) -> {ANY_OP}"
+        edits = context.replaced_uses(context.uses(given), new, given.type, ANY_OP)
+        if edits:
+            names = ", ".join(dict.fromkeys(given.payload))
+            title = f"Make a linalg.generic of the {names} first: {context.op.name} takes no other"
+            yield candidate("generalize", title, context.script, [context.inserted(line), *edits])
+
+
+def _are_named(given: Located) -> bool:
+    return all(name.startswith("linalg.") and name != "linalg.generic" for name in given.payload)

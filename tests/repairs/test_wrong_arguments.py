@@ -1,0 +1,91 @@
+"""Repairs of wrong operand numbers, sizes, names and kinds: what was meant is the first that is offered."""
+
+import pytest
+
+import lhkit
+
+ANY = "!transform.any_op"
+ONE = f"({ANY}) -> {ANY}"
+TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
+PAYLOAD = lhkit.payloads.fc_relu(32, 32, 32).text
+FUSED = [
+    f'%relu = transform.structured.match ops{{["linalg.max"]}} in %root : {ONE}',
+    f"%sum = transform.get_producer_of_operand %relu[0] : {ONE}",
+    f"%zeros = transform.get_producer_of_operand %relu[1] : {ONE}",
+    f"%tile, %l0 = transform.structured.tile_using_forall %relu tile_sizes [8, 16] : ({ANY}) -> ({ANY}, {ANY})",
+    f"%sum_t, %l1 = transform.structured.fuse_into_containing_op %sum into %l0 : {TWO}",
+    f"%zeros_t, %l2 = transform.structured.fuse_into_containing_op %zeros into %l1 : {TWO}",
+]
+MATMUL = f'%m = transform.structured.match ops{{["linalg.matmul"]}} in %root : {ONE}'
+TILED = f"%t, %k:3 = transform.structured.tile_using_for %m tile_sizes [8, 16, 8] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})"
+INTERCHANGED = [
+    MATMUL,
+    f"%g = transform.structured.generalize %m : {ONE}",
+    f"%i = transform.structured.interchange %g iterator_interchange = [2, 0, 1] : {ONE}",
+    f'transform.annotate %i "seen" : {ANY}',
+]
+SUPPRESSED = [
+    MATMUL,
+    TILED.replace("%k:3", "%k1, %k2, %k3"),
+    f"transform.sequence %root : {ANY} failures(suppress) {{",
+    f"^bb0(%arg: {ANY}):",
+    f"transform.loop.unroll %k3 {{factor = 2}} : {ANY}",
+    "}",
+]
+# The right schedule, and what is replaced in it by a mistake.
+MISTAKES = {
+    "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
+    "an operand that has no producer": (FUSED, "%relu[1]", "%relu[3]"),
+    "sizes from the second loop on": ([MATMUL, TILED], "[8, 16, 8]", "[0, 8, 16, 8]"),
+    "a named op where a generic one is taken": (INTERCHANGED, INTERCHANGED[1] + "\n", ""),
+    "a name that is misspelled, far above the failure": (FUSED, '"linalg.max"', '"linalg.maxx"'),
+    "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
+}
+
+
+def module(lines):
+    body = "\n".join(lines)
+    head = f"module attributes {{transform.with_named_sequence}} {{\ntransform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{\n"
+    return f"{head}{body}\ntransform.yield\n}}\n}}\n"
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_first_repair_is_what_was_meant(name, worker):
+    lines, right, wrong = MISTAKES[name]
+    text = module(lines)
+    broken = text.replace(right, wrong) if wrong else text.replace(right, wrong).replace("%g ", "%m ")
+    assert broken != text
+    payload = lhkit.load_payload(PAYLOAD, worker=worker)
+
+    def traced(text):
+        return lhkit.trace(payload, lhkit.load_schedule(text, worker=worker), worker=worker)
+
+    meant, repairs = traced(text), traced(broken).repairs()
+    assert repairs, traced(broken).why()
+    repaired = traced(repairs[0].text)
+    assert repaired.outcome.status == "ok", repairs[0]
+    assert repaired.last_snapshot_text() == meant.last_snapshot_text(), repairs[0]
+
+
+def test_what_is_in_the_loop_already_is_not_fused_into_it_again(worker):
+    text = module(FUSED).replace("%zeros into %l1", "%sum into %l1")
+    payload = lhkit.load_payload(PAYLOAD, worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(text, worker=worker), worker=worker)
+    assert trace.outcome.status == "failed"
+    assert not any("%sum_t, which" in repair.title for repair in trace.repairs(limit=10))
+
+
+def test_sizes_are_not_shortened_until_nothing_is_tiled(worker):
+    add = f'%a = transform.structured.match ops{{["linalg.add"]}} in %root : {ONE}'
+    text = module(
+        [
+            add,
+            TILED.replace("%m", "%a")
+            .replace("[8, 16, 8]", "[0, 0, 8]")
+            .replace("%k:3", "%k")
+            .replace(f"-> ({ANY}, {ANY}, {ANY}, {ANY})", f"-> ({ANY}, {ANY})"),
+        ]
+    )
+    payload = lhkit.load_payload(PAYLOAD, worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(text, worker=worker), worker=worker)
+    assert trace.outcome.status == "failed" and not any("[0, 0]" in r.title for r in trace.repairs(limit=10))
