@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import lhkit
 from benchmarks.intents.breakages import Broken
 from benchmarks.intents.judge import Found, Judge, Verdict
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, ScheduleError
 from lhkit.model.explanation import Repair
 from lhkit.model.trace_record import Trace
+from lhkit.repairs.repair_trials import find_text_repairs
 
 Status = Literal["does not load", "fails", "silent", "same"]
 MOST_ROUNDS = 8
@@ -161,11 +164,20 @@ class Measurer:
         if text not in self._repairs:
             trace = self._verdict(text)[1]
             try:
-                self._repairs[text] = [] if trace is None else list(trace.repairs(seconds=_REPAIR_SECONDS))
+                offered = self._of_text(text) if trace is None else trace.repairs(seconds=_REPAIR_SECONDS)
+                self._repairs[text] = list(offered)
             except LhkitError as error:
                 self._note(error)
                 self._repairs[text] = []
         return self._repairs[text]
+
+    def _of_text(self, text: str) -> Sequence[Repair]:
+        """Return the repairs of a text that does not load, as the command line offers them."""
+        try:
+            lhkit.load_schedule(text)
+        except ScheduleError as error:
+            return find_text_repairs(self.judge.payload, error, seconds=_REPAIR_SECONDS)
+        return ()
 
     def _structure(self, text: str) -> Counter[Found] | None:
         verdict, trace = self._verdict(text)

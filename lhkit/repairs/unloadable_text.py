@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from lhkit.model.errors import Diagnostic
@@ -14,6 +15,8 @@ from lhkit.repairs.repair_context import (
     Candidate,
     candidate,
     distinct,
+    edit_candidate,
+    moved_before,
     type_span,
     with_more_results,
     without_last_results,
@@ -21,6 +24,7 @@ from lhkit.repairs.repair_context import (
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
 from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
+from lhkit.text.step_edits import move_step
 
 _MARK = "transform.with_named_sequence"
 
@@ -61,6 +65,20 @@ def _undeclared(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
     for i, value in enumerate(dict.fromkeys(near)):
         title = f"Write {value}: nothing defines {use.text}"
         yield candidate("spelling", title, script, [Replacement(use.start, use.end, value)], min(i, 1))
+
+
+def _used_too_early(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a step that is written before the one which defines its operand."""
+    script, _, op, _ = error
+    for use in op.operands[int(match[1]) :][:1]:
+        for defined in script.handles.definitions:
+            if use.text not in defined.name.values or defined.is_argument or defined.op.start < op.start:
+                continue
+            what, it = script.describe(defined.op), script.describe(op)
+            behind = partial(move_step, script, script.number_of(op), after=script.number_of(defined.op))
+            yield from edit_candidate("order", f"Move {it} behind {what}, which defines {use.text}", behind)
+            if (edits := moved_before(script, defined.op, op)) is not None:
+                yield candidate("order", f"Move {what} before {it}, which uses {use.text}", script, edits)
 
 
 def _unknown_sequence(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
@@ -220,6 +238,7 @@ def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]
 
 _RULES: Mapping[str, Callable[[TextError, re.Match[str]], Iterator[Candidate]]] = {
     r"use of undeclared SSA value name": _undeclared,
+    r"operand #(\d+) does not dominate this use": _used_too_early,
     r"does not reference a named transform sequence": _unknown_sequence,
     r"operand #(\d+) must be Transform IR handle to (\S+) operations, but got '([^']+)'": _wrong_type,
     r"expects different type than prior uses: '([^']+)' vs '([^']+)'": _other_type,

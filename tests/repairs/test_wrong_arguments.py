@@ -3,6 +3,8 @@
 import pytest
 
 import lhkit
+from lhkit.model.errors import ScheduleError
+from lhkit.repairs.repair_trials import find_text_repairs
 
 ANY = "!transform.any_op"
 ONE = f"({ANY}) -> {ANY}"
@@ -65,6 +67,20 @@ def test_the_first_repair_is_what_was_meant(name, worker):
     repaired = traced(repairs[0].text)
     assert repaired.outcome.status == "ok", repairs[0]
     assert repaired.last_snapshot_text() == meant.last_snapshot_text(), repairs[0]
+
+
+def test_a_step_that_is_written_too_early_is_moved(worker):
+    tile = TILED.replace("%k:3", "%k1, %k2, %k3")
+    unroll = f"transform.loop.unroll %k3 {{factor = 2}} : {ANY}"
+    payload = lhkit.load_payload(PAYLOAD, worker=worker)
+    with pytest.raises(ScheduleError) as refused:
+        lhkit.load_schedule(module([MATMUL, unroll, tile]), worker=worker)
+    first, *_ = find_text_repairs(payload, refused.value, worker=worker)
+    texts = [
+        lhkit.trace(payload, lhkit.load_schedule(text, worker=worker), worker=worker).last_snapshot_text()
+        for text in (first.text, module([MATMUL, tile, unroll]))
+    ]
+    assert first.passes_whole and texts[0] == texts[1]
 
 
 def test_what_is_in_the_loop_already_is_not_fused_into_it_again(worker):
