@@ -29,7 +29,7 @@ from lhkit.repairs.repair_context import (
     unified_diff,
 )
 from lhkit.repairs.unloadable_text import propose_for_text
-from lhkit.repairs.wrong_arguments import propose_generic, propose_operand_numbers
+from lhkit.repairs.wrong_arguments import propose_generic, propose_merged, propose_operand_numbers
 from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
@@ -44,7 +44,13 @@ Proposal = Callable[[RepairContext], Iterator[Candidate]]
 # To add a repair, write a module with a function that yields candidates, and list the function here.
 _FOR_HANDLES: tuple[Proposal, ...] = (propose_operand_numbers, propose_live_handles, propose_deduplication)
 # For failures that are not about invalid or repeated handles.
-_FOR_ARGUMENTS: tuple[Proposal, ...] = (propose_generic, propose_counts, propose_kinds, propose_fusion_order)
+_FOR_ARGUMENTS: tuple[Proposal, ...] = (
+    propose_generic,
+    propose_merged,
+    propose_counts,
+    propose_kinds,
+    propose_fusion_order,
+)
 
 
 def candidates_for(context: RepairContext) -> list[Candidate]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate
+from lhkit.repairs.other_handles import wanted_by
+from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, type_span
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement
 
 _PRODUCER = "transform.get_producer_of_operand"
+_MERGE = "transform.merge_handles"
 _GENERALIZE = "transform.structured.generalize"
 _NUMBER = re.compile(r"\[\s*([0-9]+)\s*\]")
 _MOST_OPERANDS = 4
@@ -78,6 +80,37 @@ def propose_generic(context: RepairContext) -> Iterator[Candidate]:
             names = ", ".join(dict.fromkeys(given.payload))
             title = f"Make a linalg.generic of the {names} first: {context.op.name} takes no other"
             yield candidate("generalize", title, context.script, [context.inserted(line), *edits])
+
+
+def propose_merged(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for a handle that merges ops of a kind that the step does not take with others."""
+    for position, operand in enumerate(context.step.operands):
+        given, wanted = context.locate(operand.handle), wanted_by(context, position)
+        if (
+            given is None
+            or wanted is None
+            or given.definition.op.name != _MERGE
+            or given.definition.is_argument
+        ):
+            continue
+        merge = context.trace.step_records[given.record.defined_by]
+        merging = RepairContext(context.trace, context.script, merge, given.definition.op)
+        for use, each in zip(given.definition.op.operands, merge.operands, strict=False):
+            merged = merging.locate(each.handle)
+            if merged is None or wanted(merged.payload):
+                continue
+            for other in merging.live_in_sight():
+                is_sibling = other.record.defined_by == merged.record.defined_by and wanted(other.payload)
+                span = type_span(context.script, given.definition.op, use)
+                if is_sibling and (other.type == merged.type or span is not None):
+                    edits = [Replacement(use.start, use.end, other.value)]
+                    if span is not None and other.type != merged.type:
+                        edits.append(Replacement(*span, other.type))
+                    instead = f"instead of {merged.value} in step {merge.index}"
+                    title = f"Merge {other.value}, the other result of its step, {instead}"
+                    yield candidate(
+                        "other-handle", title, context.script, edits, 0 if merging.is_unused(other) else 1
+                    )
 
 
 def _are_named(given: Located) -> bool:

@@ -34,6 +34,11 @@ SUPPRESSED = [
     f"transform.loop.unroll %k3 {{factor = 2}} : {ANY}",
     "}",
 ]
+MERGED = [
+    *FUSED,
+    f"%both = transform.merge_handles %sum_t, %zeros_t : {ANY}",
+    f"transform.structured.vectorize %both : {ANY}",
+]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
@@ -41,6 +46,7 @@ MISTAKES = {
     "sizes from the second loop on": ([MATMUL, TILED], "[8, 16, 8]", "[0, 8, 16, 8]"),
     "a named op where a generic one is taken": (INTERCHANGED, INTERCHANGED[1] + "\n", ""),
     "a name that is misspelled, far above the failure": (FUSED, '"linalg.max"', '"linalg.maxx"'),
+    "a loop among what is merged": (MERGED, "%sum_t, %zeros_t :", "%sum_t, %l2 :"),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 

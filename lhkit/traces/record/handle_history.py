@@ -53,13 +53,17 @@ class ScheduleText:
         head = itertools.takewhile(lambda x: not x.strip() or x.lstrip().startswith("//"), self._lines)
         return frozenset[str]().union(*map(_allowed_by, head))
 
-    def matched_names(self, span: Span) -> tuple[tuple[str, ...], bool] | None:
-        """Return the op names that a match at a place searches for, and whether it has other conditions."""
+    def clauses_of(self, span: Span) -> str:
+        """Return what a match at a place asks for, as written; empty if there is no such line."""
         if not 1 <= span.line <= len(self._lines):
-            return None
+            return ""
         before = self.text.splitlines(keepends=True)[: span.line - 1]
         start = sum(map(len, before)) + span.column - 1
-        clauses = re.split(r"\sin\s+%", self._code[start : start + 2000], maxsplit=1)[0]
+        return re.split(r"\sin\s+%", self._code[start : start + 2000], maxsplit=1)[0]
+
+    def matched_names(self, span: Span) -> tuple[tuple[str, ...], bool] | None:
+        """Return the op names that a match at a place searches for, and whether it has other conditions."""
+        clauses = self.clauses_of(span)
         match = _NAMES.search(clauses)
         names = tuple(re.findall(r'"([^"]+)"', match[1])) if match else ()
         return (names, bool(_FILTER.search(clauses))) if names else None
