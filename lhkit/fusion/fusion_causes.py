@@ -6,38 +6,37 @@ To add a cause, write a check and list it in ``_CHECKS``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
 
-from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, oldest_of, result_maps, result_type
+from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, oldest_of, result_type
+from lhkit.fusion.fusion_queries import (
+    FUSE,
+    GREEDY,
+    SIBLING,
+    TILED,
+    Finding,
+    attempts,
+    greedy_steps,
+    listed_ops,
+    way_between,
+    written,
+)
+from lhkit.fusion.payload_causes import find_map, find_unrelated
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
 from lhkit.repairs.repair_trials import empty_origins
 from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
-from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
+from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, loops_around, path_between, users_of
 from lhkit.traces.warnings.zero_match import near_misses
 
-FUSE = "transform.structured.fuse_into_containing_op"
-_GREEDY, _SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
 _PEEL, _GENERALIZE = "transform.loop.peel", "transform.structured.generalize"
-_TILING = ("transform.structured.tile_using_", _GREEDY, _SIBLING)
+_TILING = ("transform.structured.tile_using_", GREEDY, SIBLING)
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
-_TILED = ("linalg.", "tensor.pad")
 _PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
-_MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A cause in words, with the step that is responsible and what it does."""
-
-    cause: FusionCause
-    sentence: str
-    step: int | None = None
-    does: str = "takes the opportunity away"
+_MOST_COPIES = 3
 
 
 def _swallowed(case: FusionCase) -> Finding | None:
@@ -67,111 +66,9 @@ def _fused(case: FusionCase) -> Finding | None:
     return Finding("fused", f"They are fused: both are in {where}", step, "makes the loop")
 
 
-def _unrelated(case: FusionCase) -> Finding | None:
-    placed, names = case.first, [case.name(case.producer), case.name(case.consumer)]
-    numbers = [case.number(placed, op) for op in (case.producer, case.consumer)]
-    functions = [[n for n in around(placed, at) if placed.ir.ops[n].name == "func.func"] for at in numbers]
-    if functions[0] != functions[1]:
-        return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
-    values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
-    if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
-        return _on_buffers(case, values[0] & values[1])
-    if (way := way_between(case, placed)) is not None:
-        return _barrier(case, way)
-    both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
-    if path_between(placed, numbers[1:], numbers[:1], both):
-        return Finding("reversed", f"It is the other way round: the {names[0]} reads from the {names[1]}")
-    if any(s.op == _SIBLING for s in case.trace.step_records):
-        return None
-    reads = _listed(case, placed, {v[0] for v in values[1]} - {numbers[1]})
-    used = _listed(case, placed, users_of(placed, numbers[0]))
-    sentence = f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}"
-    if way := _way_through_memory(placed, numbers):
-        meet = (
-            f"between them the values are in memory ({_listed(case, placed, way)}), where other ops may write"
-        )
-        return Finding("side-effects", f"{sentence}; {meet}")
-    return Finding("no-dependence", f"{sentence}: no value leads to the other")
-
-
-def _way_through_memory(placed: PlacedOps, two: list[int]) -> list[int] | None:
-    """Return what puts values of the first op into a buffer, and what reads the buffer for the second."""
-    ops = placed.ir.ops
-    memory = [n for n, op in enumerate(ops) if op.name.startswith(("memref.", "bufferization."))]
-    ins = [n for n in memory if path_between(placed, [two[0]], [n], around(placed, two[0]))]
-    outs = [n for n in memory if path_between(placed, [n], [two[1]], around(placed, two[1])) and n not in ins]
-    return [min(ins), max(outs)] if ins and outs else None
-
-
-def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
-    """Return what is between two ops that share buffers, or the loop into which a pass fused them."""
-    last = case.after(case.trace.snapshots[-1].step)
-    made = [[n for n, i in enumerate(last.ids) if i in case.kin[op]] for op in (case.producer, case.consumer)]
-    loops = [{n for each in numbers for n in around(last, each)[:1]} for numbers in made]
-    if common := [n for n in loops[0] & loops[1] if last.ir.ops[n].name in LOOPS]:
-        loop, step = last.ir.ops[common[0]], case.born(last, common[0])
-        where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload"
-        return Finding("fused", f"They are fused: what was made of both is in {where}", step, "makes the loop")
-    placed = case.first
-    at = [case.number(placed, op) for op in (case.producer, case.consumer)]
-    calls = [n for n in range(min(at) + 1, max(at)) if placed.ir.ops[n].name.endswith("call")]
-    touching = [
-        n for n in range(min(at) + 1, max(at)) if shared & {v for line in placed.ir.ops[n].values for v in line}
-    ]
-    words = f"The {case.name(case.producer)} has no result: the two meet in a buffer, not in a tensor"
-    between = sorted({*calls, *touching})
-    also = f"; between them: {_listed(case, placed, between)}" if between else ""
-    return Finding("side-effects", words + also)
-
-
-def way_between(case: FusionCase, placed: PlacedOps) -> list[int] | None:
-    """Return the ops from the producer to the consumer, both included; what is around both is left out."""
-    producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
-    both = {n for p in producers for n in around(placed, p)} & {n for c in consumers for n in around(placed, c)}
-    return path_between(placed, producers, consumers, both)
-
-
-def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
-    """Return what on the way from producer to consumer no fusion passes."""
-    ops = case.first.ir.ops
-    for number in sorted(way, key=lambda n: ops[n].name not in LOOPS):
-        name, words = ops[number].name, f"The {_listed(case, case.first, [number])} is between the two"
-        if name in LOOPS:
-            return Finding("outside-the-loop", f"{words}: a value enters or leaves it once, not per iteration")
-        if name.split(".")[-1] == "call":
-            return Finding("side-effects", f"{words}, and what it does is not known")
-        if not name.startswith(_TILED) and not _attempts(case):
-            words = words if number in way[1:-1] else words.replace("is between", "is one of")
-            return Finding("not-tileable", f"{words}, and no step can compute a tile of it")
-    return None
-
-
-def _mapped(case: FusionCase) -> Finding | None:
-    for dims, results in result_maps(case.first, case.number(case.first, case.producer)):
-        if any(r not in dims for r in results) or len({*results}) < len(results):
-            written = f"The {case.name(case.producer)} writes its result at ({', '.join(results)})"
-            return Finding("map", f"{written}, no permutation of its loops: their tiles give no tiles of it")
-    return None
-
-
-def _attempts(case: FusionCase) -> list[TraceStep]:
-    """Return the steps that were to fuse the producer, in order."""
-    ran = [s for s in case.trace.step_records if s.op == FUSE and s.status != "not-run"]
-    return [s for s in ran if case.holds(s, case.producer)]
-
-
-def _greedy(case: FusionCase) -> list[TraceStep]:
-    """Return the steps that tiled the consumer, or an op after it with it, and fused what they could."""
-    ran = [s for s in case.trace.step_records if s.op == _GREEDY and s.status != "not-run"]
-    placed = case.last
-    loops = [n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)]
-    made = {case.born(placed, n) for n in loops}
-    return [s for s in ran if s.index in made or case.holds(s, case.consumer)]
-
-
 def _dead(case: FusionCase) -> Finding | None:
     outcome = case.trace.outcome
-    if outcome.kind != "invalidated-handle" or any(s.status == "ok" for s in _attempts(case)):
+    if outcome.kind != "invalidated-handle" or any(s.status == "ok" for s in attempts(case)):
         return None
     why = explain(case.trace)
     sentence = f"Step {outcome.failed_step} does not run: {why.sentence.removesuffix('.')}"
@@ -198,7 +95,7 @@ def _taken(case: FusionCase) -> Finding | None:
         return Finding(
             "fused", f"They were fused until step {index}, which made one of them", index, "simplifies"
         )
-    if "bufferiz" in _written(case, case.trace.step_records[index]):
+    if "bufferiz" in written(case, case.trace.step_records[index]):
         sentence = (
             f"Step {index} bufferizes: since then the {names[1]} reads memory, not what the {names[0]} gives"
         )
@@ -243,15 +140,9 @@ def _why_empty(case: FusionCase, step: TraceStep) -> Finding | None:
     return None
 
 
-def _written(case: FusionCase, step: TraceStep) -> str:
-    """Return the name of a step, and its line, which names the pass that it runs."""
-    text = case.history.texts.get(step.source.file) if step.source else None
-    return f"{step.op} {text.text.splitlines()[step.source.line - 1]}" if text and step.source else step.op
-
-
 def _is_meant(case: FusionCase, step: TraceStep) -> bool:
     """Return whether a step without a producer was to fuse into a loop of the consumer, and no other was."""
-    loops = case.history.ops_given(step, 1) if step.op == FUSE and not _attempts(case) else []
+    loops = case.history.ops_given(step, 1) if step.op == FUSE and not attempts(case) else []
     placed = case.before(step.index)
     inside = [n for c in case.instances(placed, case.consumer) for n in loops_around(placed, c)]
     return any(placed.ids[n] in loops for n in inside)
@@ -271,17 +162,17 @@ def _hoisted(case: FusionCase) -> Finding | None:
 
 
 def _order(case: FusionCase) -> Finding | None:
-    for step in sorted(_attempts(case) + _greedy(case), key=lambda s: s.index):
+    for step in sorted(attempts(case) + greedy_steps(case), key=lambda s: s.index):
         placed, head = case.before(step.index), f"Step {step.index} fuses the producer"
         producers = [placed.ids.index(i) for i in case.history.ops_given(step, 0) if i in placed.ids]
-        if step.op == _GREEDY:
+        if step.op == GREEDY:
             producers = case.instances(placed, case.producer)
         consumers = case.instances(placed, case.consumer)
         for loop in (n for p in producers for n in loops_around(placed, p)[:1]):
             born = case.born(placed, loop)
             if born >= 0 and not any(loop in around(placed, c) for c in consumers):
                 return Finding("wrong-order", f"{head}, which step {born} had tiled by itself", born)
-        if step.op == _GREEDY:
+        if step.op == GREEDY:
             if (stop := _stop_of_tiling(case, step, placed)) is not None:
                 return stop
             continue
@@ -296,9 +187,9 @@ def _order(case: FusionCase) -> Finding | None:
             return Finding("outside-the-loop", sentence, step.index)
         if step.status != "ok" and (stop := _stop_of_tiling(case, step, placed, held)) is not None:
             return stop
-        between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(_TILED) and n not in held]
+        between = [n for n in way[1:-1] if placed.ir.ops[n].name.startswith(TILED) and n not in held]
         if step.status != "ok" and between:
-            sentence = f"{head} too early: {_listed(case, placed, between)} between them is not in the loop"
+            sentence = f"{head} too early: {listed_ops(case, placed, between)} between them is not in the loop"
             return Finding("wrong-order", sentence, step.index)
     return None
 
@@ -311,7 +202,7 @@ def _stop_of_tiling(
     for number in (n for n in way[1:-1] if n not in held):
         name, id_ = placed.ir.ops[number].name, placed.ids[number]
         born = oldest_of(case.trace, case.trace.op(id_)).born if id_ else -1
-        if born < 0 or (name.startswith(_TILED) and step.op == _GREEDY) or name in LOOPS:
+        if born < 0 or (name.startswith(TILED) and step.op == GREEDY) or name in LOOPS:
             continue
         maker = case.trace.step_records[born].op
         is_padded = "pad" in maker
@@ -323,7 +214,7 @@ def _stop_of_tiling(
 
 
 def _sizes(case: FusionCase) -> Finding | None:
-    for step in (s for s in case.trace.step_records if s.op == _SIBLING and s.status not in ("ok", "not-run")):
+    for step in (s for s in case.trace.step_records if s.op == SIBLING and s.status not in ("ok", "not-run")):
         placed = case.before(step.index)
         loops = [
             placed.ids.index(o) for at in (0, 1) for o in case.history.ops_given(step, at) if o in placed.ids
@@ -346,7 +237,7 @@ def _sizes(case: FusionCase) -> Finding | None:
     shapes = [placed.ir.ops[n].shapes[0] for n in case.instances(placed, case.producer)]
     inner = next((i for shape in shapes if (i := re.search(r"inner_tiles = (\[.*?\])", shape))), None)
     tiles = [(c, loops_around(placed, c)) for c in case.instances(placed, case.consumer)]
-    for consumer, loops in tiles if inner and (_attempts(case) or _greedy(case)) else ():
+    for consumer, loops in tiles if inner and (attempts(case) or greedy_steps(case)) else ():
         if loops and (tile := result_type(placed, consumer)) != whole and inner:
             sentence = (
                 f"Tiles of {tile} cut the producer's inner tiles {inner[1]}: no tile of it can be computed"
@@ -375,13 +266,13 @@ def _peeled(case: FusionCase) -> Finding | None:
 
 def _several(case: FusionCase) -> Finding | None:
     at, found = case.trace.outcome.failed_step, fused_loop(case, case.last)
-    if case.trace.outcome.status == "crashed" and at in [s.index for s in _attempts(case)]:
-        used = _listed(case, case.last, users_of(case.last, case.instances(case.last, case.producer)[0]))
+    if case.trace.outcome.status == "crashed" and at in [s.index for s in attempts(case)]:
+        used = listed_ops(case, case.last, users_of(case.last, case.instances(case.last, case.producer)[0]))
         sentence = f"An scf.for takes no linalg.generic with other users, the compiler aborts; read by {used}"
         return Finding("several-uses", sentence, at, "aborts")
     for copy, users in copies_outside(case, case.last) if found else ():
         computed = f"The {case.last.ir.ops[copy].name} is computed in the loop and once more outside of it"
-        sentence = f"{computed}, for {_listed(case, case.last, users)}"
+        sentence = f"{computed}, for {listed_ops(case, case.last, users)}"
         return Finding(
             "several-uses", sentence, case.born(case.last, found[0] if found else 0), "makes the loop"
         )
@@ -392,7 +283,7 @@ def _elementwise(case: FusionCase) -> Finding | None:
     tiled = [s for s in case.trace.step_records if s.op.startswith(_TILING)]
     tiled = [s for s in tiled if any(case.holds(s, op) for op in case.kin)]
     for step in case.trace.step_records[: tiled[0].index if tiled else None]:
-        if step.status != "ok" or _ELEMENTWISE not in _written(case, step):
+        if step.status != "ok" or _ELEMENTWISE not in written(case, step):
             continue
         placed, head = case.before(step.index), f"Step {step.index} fuses linalg.generic of parallel loops"
         two = [n for op in (case.producer, case.consumer) for n in case.instances(placed, op)[:1]]
@@ -410,7 +301,7 @@ def _elementwise(case: FusionCase) -> Finding | None:
         if '"reduction"' in placed.ir.ops[two[0]].shapes[0]:
             return Finding("reduction", f"{head}; the producer is a reduction", step.index, "leaves it")
         if len(users := users_of(placed, two[0])) > 1:
-            sentence = f"{head} with one user; the producer has {_listed(case, placed, users)}"
+            sentence = f"{head} with one user; the producer has {listed_ops(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")
     return None
 
@@ -418,7 +309,7 @@ def _elementwise(case: FusionCase) -> Finding | None:
 def _apart(case: FusionCase, placed: PlacedOps, step: TraceStep, between: list[int]) -> Finding:
     """Return that a pass fuses ops that read one another, and what is between the two."""
     names = [placed.ir.ops[n].name for n in between]
-    listed = _listed(case, placed, between)
+    listed = listed_ops(case, placed, between)
     head = f"Step {step.index} fuses an op into one that reads it; between the two: {listed}"
     shapes = [placed.ir.ops[n].shapes[0] for n in between if placed.ir.ops[n].name in _PACKS]
     tiles = dict.fromkeys(m[1] for shape in shapes if (m := re.search(r"inner_tiles = (\[.*?\])", shape)))
@@ -474,13 +365,13 @@ def _folded_between(case: FusionCase) -> Finding | None:
 
 
 def _not_asked(case: FusionCase) -> Finding | None:
-    failure, at, attempts = failure_of(case.trace), case.trace.outcome.failed_step, _attempts(case)
-    if failure is not None and not any(s.status == "ok" or s.index == at for s in attempts):
+    failure, at, tried = failure_of(case.trace), case.trace.outcome.failed_step, attempts(case)
+    if failure is not None and not any(s.status == "ok" or s.index == at for s in tried):
         if (found := _folded_between(case)) is not None:
             return found
         said = next((d.message for d in failure.diagnostics if d.severity == "error"), failure.message)
         return Finding("failed-before", f"The schedule fails at step {at}: {said}", at, "fails")
-    if attempts or _greedy(case):
+    if tried or greedy_steps(case):
         return None
     loops = [loops_around(case.last, p)[-1:] for p in case.instances(case.last, case.producer)]
     born = min((case.born(case.last, n) for each in loops for n in each), default=-1)
@@ -495,8 +386,8 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _swallowed, _fused, _unrelated, _mapped, _dead, _taken, _empty, _hoisted, _order, _sizes, _peeled, _several,
-    _elementwise, _lost, _not_asked,
+    _swallowed, _fused, find_unrelated, find_map, _dead, _taken, _empty, _hoisted, _order, _sizes, _peeled,
+    _several, _elementwise, _lost, _not_asked,
 )  # fmt: skip
 
 
@@ -515,13 +406,15 @@ def facts_of(case: FusionCase) -> Iterator[str]:
             died = max((d for o in case.kin[op] if (d := case.trace.op(o).died) is not None), default=None)
             yield f"{what}: {case.name(op)}, not an op any more: step {died} replaced it"
             continue
-        for number in case.instances(placed, op)[:_MOST_NAMED]:
+        for number in case.instances(placed, op)[:_MOST_COPIES]:
             loops = [f"{ops[n].name} (line {ops[n].lines[0] + 1})" for n in loops_around(placed, number)]
             where = f"in {', in '.join(loops) or 'no loop'}"
-            used = f", read by {_listed(case, placed, users_of(placed, number))}" if op == case.producer else ""
+            used = (
+                f", read by {listed_ops(case, placed, users_of(placed, number))}" if op == case.producer else ""
+            )
             yield f"{what}: {ops[number].name} at line {ops[number].lines[0] + 1}, {where}{used}"
     if (way := way_between(case, placed)) and way[2:]:
-        yield f"between the two: {_listed(case, placed, way[1:-1])}"
+        yield f"between the two: {listed_ops(case, placed, way[1:-1])}"
 
 
 def places_of(case: FusionCase, finding: Finding) -> tuple[Diagnostic, ...]:
@@ -532,8 +425,3 @@ def places_of(case: FusionCase, finding: Finding) -> tuple[Diagnostic, ...]:
     if finding.step is not None and finding.step >= 0:
         places.append(at_step(case.trace.step_records[finding.step], finding.does, severity))
     return tuple(places)
-
-
-def _listed(case: FusionCase, placed: PlacedOps, numbers: Iterable[int]) -> str:
-    ids = [(placed.ids[n], placed.ir.ops[n].name) for n in list(numbers)[:_MOST_NAMED]]
-    return ", ".join(dict.fromkeys(op_in_words(case.trace, i) if i else name for i, name in ids)) or "nothing"

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lhkit.fusion.fusion_case import FusionCase, find_op
-from lhkit.fusion.fusion_causes import Finding, facts_of, find_cause, places_of, way_between
+from lhkit.fusion.fusion_causes import facts_of, find_cause, places_of
+from lhkit.fusion.fusion_queries import Finding, way_between
 from lhkit.fusion.fusion_repairs import LAST_RESORT, changes_for
 from lhkit.load.loader import as_payload, load_schedule, parse_text
 from lhkit.load.verified_edits import read_script

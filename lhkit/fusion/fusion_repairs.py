@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.fusion.fusion_case import FusionCase, result_type
-from lhkit.fusion.fusion_causes import FUSE, Finding
+from lhkit.fusion.fusion_queries import FUSE, Finding
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.repair_context import (

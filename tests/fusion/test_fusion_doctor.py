@@ -12,7 +12,8 @@ import pytest
 
 import lhkit
 from lhkit.fusion.fusion_case import FusionCase, find_op
-from lhkit.fusion.fusion_causes import find_cause, way_between
+from lhkit.fusion.fusion_causes import find_cause
+from lhkit.fusion.fusion_queries import way_between
 from lhkit.model.errors import UsageError
 from lhkit.traces.record.placed_values import users_of
 

@@ -1,0 +1,96 @@
+"""Causes in the payload why two ops are not fused: what is between them, buffers, functions, result maps."""
+
+from __future__ import annotations
+
+from lhkit.fusion.fusion_case import FusionCase, result_maps
+from lhkit.fusion.fusion_queries import (
+    SIBLING,
+    TILED,
+    Finding,
+    attempts,
+    listed_ops,
+    way_between,
+)
+from lhkit.traces.record.placed_ops import PlacedOps
+from lhkit.traces.record.placed_values import LOOPS, around, path_between, users_of
+
+
+def find_unrelated(case: FusionCase) -> Finding | None:
+    """Return why no value leads from the producer to the consumer, or what on the way no fusion passes."""
+    placed, names = case.first, [case.name(case.producer), case.name(case.consumer)]
+    numbers = [case.number(placed, op) for op in (case.producer, case.consumer)]
+    functions = [[n for n in around(placed, at) if placed.ir.ops[n].name == "func.func"] for at in numbers]
+    if functions[0] != functions[1]:
+        return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
+    values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
+    if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
+        return _on_buffers(case, values[0] & values[1])
+    if (way := way_between(case, placed)) is not None:
+        return _barrier(case, way)
+    both = {n for n in around(placed, numbers[0]) if n in around(placed, numbers[1])}
+    if path_between(placed, numbers[1:], numbers[:1], both):
+        return Finding("reversed", f"It is the other way round: the {names[0]} reads from the {names[1]}")
+    if any(s.op == SIBLING for s in case.trace.step_records):
+        return None
+    reads = listed_ops(case, placed, {v[0] for v in values[1]} - {numbers[1]})
+    used = listed_ops(case, placed, users_of(placed, numbers[0]))
+    sentence = f"The {names[1]} reads {reads}, and the {names[0]} is read by {used}"
+    if way := _way_through_memory(placed, numbers):
+        where = f"between them the values are in memory ({listed_ops(case, placed, way)})"
+        meet = f"{where}, where other ops may write"
+        return Finding("side-effects", f"{sentence}; {meet}")
+    return Finding("no-dependence", f"{sentence}: no value leads to the other")
+
+
+def _way_through_memory(placed: PlacedOps, two: list[int]) -> list[int] | None:
+    """Return what puts values of the first op into a buffer, and what reads the buffer for the second."""
+    ops = placed.ir.ops
+    memory = [n for n, op in enumerate(ops) if op.name.startswith(("memref.", "bufferization."))]
+    ins = [n for n in memory if path_between(placed, [two[0]], [n], around(placed, two[0]))]
+    outs = [n for n in memory if path_between(placed, [n], [two[1]], around(placed, two[1])) and n not in ins]
+    return [min(ins), max(outs)] if ins and outs else None
+
+
+def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
+    """Return what is between two ops that share buffers, or the loop into which a pass fused them."""
+    last = case.after(case.trace.snapshots[-1].step)
+    made = [[n for n, i in enumerate(last.ids) if i in case.kin[op]] for op in (case.producer, case.consumer)]
+    loops = [{n for each in numbers for n in around(last, each)[:1]} for numbers in made]
+    if common := [n for n in loops[0] & loops[1] if last.ir.ops[n].name in LOOPS]:
+        loop, step = last.ir.ops[common[0]], case.born(last, common[0])
+        where = f"the {loop.name} at line {loop.lines[0] + 1} of the payload"
+        return Finding("fused", f"They are fused: what was made of both is in {where}", step, "makes the loop")
+    placed = case.first
+    at = [case.number(placed, op) for op in (case.producer, case.consumer)]
+    calls = [n for n in range(min(at) + 1, max(at)) if placed.ir.ops[n].name.endswith("call")]
+    touching = [
+        n for n in range(min(at) + 1, max(at)) if shared & {v for line in placed.ir.ops[n].values for v in line}
+    ]
+    words = f"The {case.name(case.producer)} has no result: the two meet in a buffer, not in a tensor"
+    between = sorted({*calls, *touching})
+    also = f"; between them: {listed_ops(case, placed, between)}" if between else ""
+    return Finding("side-effects", words + also)
+
+
+def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
+    """Return what on the way from producer to consumer no fusion passes."""
+    ops = case.first.ir.ops
+    for number in sorted(way, key=lambda n: ops[n].name not in LOOPS):
+        name, words = ops[number].name, f"The {listed_ops(case, case.first, [number])} is between the two"
+        if name in LOOPS:
+            return Finding("outside-the-loop", f"{words}: a value enters or leaves it once, not per iteration")
+        if name.split(".")[-1] == "call":
+            return Finding("side-effects", f"{words}, and what it does is not known")
+        if not name.startswith(TILED) and not attempts(case):
+            words = words if number in way[1:-1] else words.replace("is between", "is one of")
+            return Finding("not-tileable", f"{words}, and no step can compute a tile of it")
+    return None
+
+
+def find_map(case: FusionCase) -> Finding | None:
+    """Return that the producer's result map is no permutation of its loops."""
+    for dims, results in result_maps(case.first, case.number(case.first, case.producer)):
+        if any(r not in dims for r in results) or len({*results}) < len(results):
+            written = f"The {case.name(case.producer)} writes its result at ({', '.join(results)})"
+            return Finding("map", f"{written}, no permutation of its loops: their tiles give no tiles of it")
+    return None
