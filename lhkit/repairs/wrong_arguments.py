@@ -27,6 +27,9 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
     """
     if context.op.name == _PRODUCER:
         yield from _other_numbers(context, context.op, 0)
+        of = context.locate(context.step.operands[0].handle) if context.step.operands else None
+        if of is not None and not of.definition.is_argument and of.definition.op.name == _PRODUCER:
+            yield from _other_numbers(context, of.definition.op, 1)
         return
     for operand in context.step.operands:
         located = context.locate(operand.handle)

@@ -20,6 +20,13 @@ FUSED = [
 ]
 MATMUL = f'%m = transform.structured.match ops{{["linalg.matmul"]}} in %root : {ONE}'
 TILED = f"%t, %k:3 = transform.structured.tile_using_for %m tile_sizes [8, 16, 8] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})"
+CHAIN = [
+    FUSED[0],
+    f"%sum = transform.get_producer_of_operand %relu[0] : {ONE}",
+    f"%product = transform.get_producer_of_operand %sum[0] : {ONE}",
+    f"%init = transform.get_producer_of_operand %product[2] : {ONE}",
+    f"%tile, %loop = transform.structured.tile_using_for %init tile_sizes [8] : ({ANY}) -> ({ANY}, {ANY})",
+]
 INTERCHANGED = [
     MATMUL,
     f"%g = transform.structured.generalize %m : {ONE}",
@@ -42,6 +49,7 @@ MERGED = [
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
+    "a producer of the wrong operand, whose producer is asked for": (CHAIN, "%sum[0]", "%sum[2]"),
     "an operand that has no producer": (FUSED, "%relu[1]", "%relu[3]"),
     "sizes from the second loop on": ([MATMUL, TILED], "[8, 16, 8]", "[0, 8, 16, 8]"),
     "a named op where a generic one is taken": (INTERCHANGED, INTERCHANGED[1] + "\n", ""),
