@@ -48,6 +48,12 @@ def test_rows_that_each_tile_of_columns_computes_are_kept_out_of_the_result(rows
     assert lhkit.verify(lhkit.compile(payload, schedule, worker=worker)).ok
 
 
+def test_a_place_that_is_computed_twice_is_one_place(worker):
+    payload = lhkit.load_payload("matmul.mlir", worker=worker)
+    kernel = lhkit.compile(payload, lhkit.load_schedule("matmul_tile_fuse.mlir", worker=worker), worker=worker)
+    assert "memref.alloc" not in kernel.ir("bufferized")
+
+
 def test_what_is_inserted_is_still_computed_in_place(worker):
     chain = """func.func @chain(%x: tensor<32x64xf32>) -> tensor<32x64xf32> {
   %e = tensor.empty() : tensor<32x64xf32>

@@ -10,6 +10,8 @@ from lhkit.compiler.ir.parsing import walk
 
 _PLACE = ("static_offsets", "static_sizes", "static_strides")
 _MOVES = ("linalg.pack", "linalg.unpack")
+# Static offsets, sizes and strides, and the dynamic ones.
+_Place = tuple[list[str], list[Any]]
 
 
 def keep_iterations_apart(module: Any) -> None:
@@ -25,15 +27,39 @@ def keep_iterations_apart(module: Any) -> None:
         for shared in list(block.arguments)[len(block.arguments) - len(loop.results) :]:
             places = [_place(o, 2) for o in inserts if o.operands[1] == shared]
             slices = [use.owner.operation for use in shared.uses]
-            for each in (o for o in slices if o.name == "tensor.extract_slice" and _place(o, 1) not in places):
+            for each in (o for o in slices if o.name == "tensor.extract_slice"):
+                mine = _place(each, 1)
+                if any(_are_same(mine, other) for other in places):
+                    continue
                 for op, operand in list(_destinations(each.results[0])):
                     with ir.InsertionPoint(op), op.location:
                         op.operands[operand] = _empty_like(each)
 
 
-def _place(op: Any, first: int) -> tuple[list[str], list[Any]]:
+def _place(op: Any, first: int) -> _Place:
     """Return offsets, sizes and strides of a slice; the dynamic ones are operands from ``first`` on."""
     return [str(op.attributes[name]) for name in _PLACE], list(op.operands)[first:]
+
+
+def _are_same(one: _Place, other: _Place) -> bool:
+    """Return whether two places are equal, which is not known of all that are."""
+    pairs = zip(one[1], other[1], strict=False)
+    return one[0] == other[0] and len(one[1]) == len(other[1]) and all(_is_equal(a, b) for a, b in pairs)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two indices are one value, or computed in the same way, as tiling leaves them."""
+    if one == other:
+        return True
+    if isinstance(one, ir.BlockArgument) or isinstance(other, ir.BlockArgument):
+        return False
+    ops = one.owner, other.owner
+    is_index = ops[0].name == ops[1].name and ops[0].name.startswith(("affine.", "arith.", "index."))
+    if not is_index or len(ops[0].operands) != len(ops[1].operands):
+        return False
+    attributes = [{name: op.attributes[name] for name in op.attributes} for op in ops]
+    operands = zip(ops[0].operands, ops[1].operands, strict=True)
+    return attributes[0] == attributes[1] and all(_is_equal(a, b) for a, b in operands)
 
 
 def _destinations(value: Any) -> Iterator[tuple[Any, int]]:
