@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lhkit.bench.side_by_side import measure
 from lhkit.compose.session import Session
+from lhkit.compose.trial_steps import trying_worker
 from lhkit.draw.tables import format_ns
 from lhkit.load.loader import load_schedule
 from lhkit.model.errors import LhkitError, usage_error
@@ -79,8 +80,8 @@ class ModelParts:
         self._is_asked = True
 
         def work(_: Stopped) -> None:
-            try:
-                parts = parts_of(self._whole.payload, worker=self._whole.worker)
+            try:  # not in the worker of the session, which commands would wait for
+                parts = parts_of(self._whole.payload, worker=trying_worker())
             except LhkitError:  # it has branches, several functions, no ops on tensors: no model
                 return
 

@@ -86,7 +86,9 @@ def tuned_for(payload, worker, /, **changes):
 
 
 @settings(max_examples=20)
-@given(names=st.lists(NAMES, min_size=3, max_size=3, unique=True), comment=NAMES)
+@given(
+    names=st.lists(NAMES.filter(lambda name: name != "r"), min_size=3, max_size=3, unique=True), comment=NAMES
+)
 def test_names_and_comments_are_no_part_of_the_key(worker, names, comment):
     function, a, b = names
     changed = layer(worker, function=function, a=a, b="e" + b, comment=comment)
