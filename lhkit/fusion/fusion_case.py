@@ -9,7 +9,7 @@ from functools import cached_property
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import PayloadOp, Trace, TraceStep
-from lhkit.traces.record.handle_history import PayloadHistory
+from lhkit.traces.record.handle_history import PayloadHistory, oldest_of
 from lhkit.traces.record.placed_ops import PlacedOps, place_ops
 from lhkit.traces.record.placed_values import around, live_ops, loops_around, users_of
 
@@ -200,12 +200,6 @@ def find_op(trace: Trace, asked: str) -> str:
     raise usage_error(
         what, "\n".join(["By name and number, line, handle, value or {attribute}:", *lines, *more])
     )
-
-
-def oldest_of(trace: Trace, op: PayloadOp) -> PayloadOp:
-    """Return the first op of the same name that an op was made from: later ones say what they are made from."""
-    same = [o for o in map(trace.op, op.derived_from) if o.name == op.name]
-    return oldest_of(trace, same[0]) if same else op
 
 
 def _of_handle(trace: Trace, asked: str) -> list[PayloadOp]:

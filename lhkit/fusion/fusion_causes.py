@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, oldest_of, result_type
+from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, result_type
 from lhkit.fusion.fusion_queries import (
-    FUSE,
-    GREEDY,
     SIBLING,
     TILED,
     Finding,
@@ -28,8 +26,10 @@ from lhkit.model.trace_record import TraceStep
 from lhkit.repairs.repair_trials import empty_origins
 from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
+from lhkit.traces.record.handle_history import oldest_of
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, loops_around, path_between, users_of
+from lhkit.traces.warnings.lost_work import FUSE, GREEDY
 from lhkit.traces.warnings.zero_match import near_misses
 
 _PEEL, _GENERALIZE = "transform.loop.peel", "transform.structured.generalize"

@@ -10,9 +10,9 @@ from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words
 from lhkit.traces.record.placed_values import around, loops_around, path_between
+from lhkit.traces.warnings.lost_work import FUSE, GREEDY
 
-FUSE = "transform.structured.fuse_into_containing_op"
-GREEDY, SIBLING = "transform.structured.fuse", "transform.loop.fuse_sibling"
+SIBLING = "transform.loop.fuse_sibling"
 TILED = ("linalg.", "tensor.pad")
 _MOST_NAMED = 3
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.fusion.fusion_case import FusionCase, result_type
-from lhkit.fusion.fusion_queries import FUSE, Finding
+from lhkit.fusion.fusion_queries import Finding
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.repair_context import (
@@ -36,6 +36,7 @@ from lhkit.text.step_arguments import arguments_of, result_types_of, set_argumen
 from lhkit.text.step_edits import move_step, remove_step
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import loops_around, path_between, users_of
+from lhkit.traces.warnings.lost_work import FUSE
 
 _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
 _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"

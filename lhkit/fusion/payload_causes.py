@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from lhkit.fusion.fusion_case import FusionCase, result_maps
-from lhkit.fusion.fusion_queries import (
-    SIBLING,
-    TILED,
-    Finding,
-    attempts,
-    listed_ops,
-    way_between,
-)
+from lhkit.fusion.fusion_queries import SIBLING, TILED, Finding, attempts, listed_ops, way_between
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, path_between, users_of
 

@@ -17,7 +17,7 @@ from lhkit.checks.schedule_check import check_schedule
 from lhkit.compose.session import Session
 from lhkit.compose.trial_steps import try_ops, trying_worker
 from lhkit.draw.svg import drawing_id
-from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of, oldest_of
+from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of
 from lhkit.fusion.fusion_doctor import why_not_fused
 from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
@@ -29,6 +29,7 @@ from lhkit.model.trace_record import Trace
 from lhkit.pipelines.pass_run import run_passes
 from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
 from lhkit.text.script import SEQUENCE, Script
+from lhkit.traces.record.handle_history import oldest_of
 from lhkit.workbench.form_fields import StepPlace
 from lhkit.worker.cancellation import was_stopped
 from lhkit.worker.limits import Limits

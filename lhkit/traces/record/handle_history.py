@@ -82,6 +82,12 @@ def _allowed_by(line: str) -> set[str]:
     return {kind for match in _ALLOW.finditer(line) for kind in re.split(r"\s*,\s*", match[1])}
 
 
+def oldest_of(trace: Trace, op: PayloadOp) -> PayloadOp:
+    """Return the first op of the same name that an op was made from: later ones say what they are made from."""
+    same = [o for o in map(trace.op, op.derived_from) if o.name == op.name]
+    return oldest_of(trace, same[0]) if same else op
+
+
 ALTERNATIVES = "transform.alternatives"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.traces.record.handle_history import ALTERNATIVES, PayloadHistory
+from lhkit.traces.record.handle_history import ALTERNATIVES, PayloadHistory, oldest_of
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp, Value, op_in_words, place_ops
 from lhkit.traces.record.placed_values import around, live_ops, loops_around, readers, users_of
 
@@ -134,7 +134,7 @@ def find_computed_twice(history: PayloadHistory) -> Messages:
     copies: dict[str, list[int]] = defaultdict(list)
     for number, id_ in enumerate(placed.ids):
         if id_ is not None and placed.ir.ops[number].name.startswith("linalg."):
-            copies[_root(trace, id_)].append(number)
+            copies[oldest_of(trace, trace.op(id_)).id].append(number)
     live = live_ops(placed) if any(len(c) > 1 for c in copies.values()) else set[int]()
     for root, numbers in copies.items():
         inside = [n for n in numbers if loops_around(placed, n) and n in live]
@@ -149,14 +149,6 @@ def find_computed_twice(history: PayloadHistory) -> Messages:
                 born,
                 f"the {op_in_words(trace, root)} is computed in the loop and again outside of it, for {names}",
             )
-
-
-def _root(trace: Trace, id_: str) -> str:
-    """Return the op of the payload as given, or of the first step, that an op is a copy of."""
-    op = trace.op(id_)
-    while same := [o for o in map(trace.op, op.derived_from) if o.name == op.name]:
-        op = same[0]
-    return op.id
 
 
 def find_leftovers(history: PayloadHistory) -> Messages:
