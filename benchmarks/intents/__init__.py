@@ -15,6 +15,6 @@ nothing of the code that explains, warns and repairs.
 - ``order_breakages``: A step in another place, or forgotten.
 - ``breakages``: The kinds of breakages, and broken schedules drawn from them by a seed.
 - ``judge``: Whether two final payloads mean the same: loops around ops, and numbers.
-- ``measuring``: What becomes of one broken schedule: failure, warnings, repairs, and blind repair.
+- ``measuring``: The outcome of one broken schedule: failure, warnings, repairs, and blind repair.
 - ``summary``: Shares over all of them, as a table and as JSON.
 """

@@ -1,4 +1,4 @@
-"""What becomes of one broken schedule: failure or not, warnings, each repair alone, and blind repair."""
+"""The outcome of one broken schedule: failure or not, warnings, each repair alone, and blind repair."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Tried:
 
 @dataclass(slots=True)
 class Measured:
-    """A broken schedule, and what became of it.
+    """A broken schedule and its outcome.
 
     Attributes:
         base: What was broken.
@@ -103,7 +103,7 @@ class Measurer:
         self._halves: list[Counter[Found] | None] = []
 
     def measure(self, broken: Broken) -> Measured:
-        """Return what becomes of a broken schedule."""
+        """Return the outcome of a broken schedule."""
         changes = tuple((change.line, change.what) for change in broken.changes)
         measured = Measured(broken.base.name, broken.kinds, changes, broken.text)
         self.errors = []
