@@ -93,7 +93,7 @@ func.func @f(%x: f32) {
         (CALLS.replace("f32", "f8E5M2"), "no function of MLIR's runner libraries prints tensor<2xf8E5M2>"),
         (
             f"func.func private @printMemrefF32(memref<*xf32>)\n{CALLS}",
-            "@printMemrefF32 is declared here, and not for tensor",
+            "@printMemrefF32 is declared here, and not as (tensor",
         ),
     ],
     ids=["element type", "declared"],
@@ -120,3 +120,26 @@ func.func private @g(%v: vector<2xf32>) -> f32 {
     kernel = compiled(text, TRACE, worker, function="f")
     kernel(np.float32(1.5))
     assert in_lines(kernel.printed) == ["g: argument 0", "( 1.5, 1.5 )", "g: result 0", "3"]
+
+
+TIMES = match("func.call", f'"lhkit.trace_dispatches"(%op) {{times}} : ({ANY}) -> ()')
+
+
+def test_calls_print_their_seconds_and_no_values(worker):
+    kernel = compiled(CALLS, TIMES, worker, function="f")
+    result, number = kernel(np.array([1.0, 2.0], np.float32), 3)
+    np.testing.assert_array_equal(result, [4.0, 8.0])
+    assert number == 12
+    names, seconds = in_lines(kernel.printed)[::2], in_lines(kernel.printed)[1::2]
+    assert names == ["g: seconds", "g: seconds"]
+    assert all(0 <= float(s) < kernel.last_call_ns * 1e-9 for s in seconds)
+
+
+def test_stripping_takes_out_the_clocks(worker):
+    left = after(CALLS, f"{TIMES}\n    {STRIP}", worker)
+    assert "call @rtclock" not in left and "subf" not in left and left.count("call @g") == 2
+
+
+def test_a_clock_of_ones_own_is_refused(worker):
+    own = CALLS + "\nfunc.func private @rtclock() -> i64"
+    assert "@rtclock is declared here, and not as () -> f64" in refusal(own, TIMES, worker)

@@ -145,3 +145,17 @@ def test_times_of_dispatches_sum_up_to_the_whole(name, batch):
         profile = lhkit.profile(kernel)
         shares.append(profile.parts_ns / profile.kernel_ns)
     assert abs(sorted(shares)[2] - 1) < 0.05, shares
+
+
+def test_dispatches_print_their_times_by_the_clock_of_the_profile():
+    times = """module attributes {transform.with_named_sequence} {
+      transform.named_sequence @__transform_main(%root: !transform.any_op) {
+        %calls = transform.structured.match ops{["func.call"]} in %root : (!transform.any_op) -> !transform.any_op
+        "lhkit.trace_dispatches"(%calls) {times} : (!transform.any_op) -> ()
+        transform.yield
+      }
+    }"""
+    dispatches = lhkit.load_payload("flow/outline_dispatches.mlir").apply(PIPELINE)
+    kernel = lhkit.compile(dispatches, times)
+    assert lhkit.verify(kernel).ok
+    assert kernel.printed.splitlines()[::2] == ["dispatch_0: seconds"] * 2

@@ -1,6 +1,7 @@
-"""Ops that are there for debugging: assertions and prints taken out, and prints put around calls.
+"""Ops that are there for debugging: assertions and prints taken out, and prints or clocks put around calls.
 
-``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``. What the second puts in, the first takes out.
+``lhkit.strip_debug_ops`` and ``lhkit.trace_dispatches``. What the second puts in, the first takes out. The
+clock of the second is also what `lhkit.profile` reads between the parts of a kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from lhkit.compiler.lowering.runtime_calls import SIGNATURES
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _DEBUG_OPS = ("cf.assert", "vector.print")
+_CLOCK = "rtclock"  # Of MLIR's runner libraries: seconds as f64
 
 
 @transform_op("lhkit.strip_debug_ops")
@@ -40,8 +42,23 @@ def strip_debug_ops(target: Ops, *, rewriter: Rewriter) -> None:
     """
     # An op may be inside of two targets, and what was erased may not be looked at.
     found = {op: None for root in target for op in walk(root.operation) if _is_debug_op(op)}
+    computed = {
+        v.owner: None for op in found for v in op.operands if isinstance(v.owner, ir.Operation | ir.OpView)
+    }
     for op in found:
         rewriter.erase(op)
+    _erase_clocks(list(computed), rewriter)
+
+
+def _erase_clocks(printed: list[Any], rewriter: Rewriter) -> None:
+    """Erase differences of the clock that nothing reads, and the readings, which are calls and never dead."""
+    for difference in printed:
+        readings = [v.owner for v in difference.operands]
+        if difference.name != "arith.subf" or any(called_by(r) != _CLOCK for r in readings):
+            continue
+        for op in (difference, *readings):
+            if not any(list(result.uses) for result in op.results):
+                rewriter.erase(op)
 
 
 def _is_debug_op(op: Any) -> bool:
@@ -60,8 +77,8 @@ def _functions_beside(op: Any) -> list[Any]:
 
 
 @transform_op("lhkit.trace_dispatches")
-def trace_dispatches(target: Ops, *, rewriter: Rewriter) -> None:
-    """Print what calls are given and what they return, when the kernel runs.
+def trace_dispatches(target: Ops, *, times: bool = False, rewriter: Rewriter) -> None:
+    """Print what calls are given and what they return, or how long they take, when the kernel runs.
 
     ::
 
@@ -73,12 +90,22 @@ def trace_dispatches(target: Ops, *, rewriter: Rewriter) -> None:
         vector.print str "layer: result 0"
         call @printMemrefF32(%y_unranked) : (tensor<*xf32>) -> ()
 
+        // or, with {times}, becomes
+        %start = call @rtclock() : () -> f64
+        %y = call @layer(%x) : (tensor<4xf32>) -> tensor<4xf32>
+        %end = call @rtclock() : () -> f64
+        %seconds = arith.subf %end, %start : f64
+        vector.print str "layer: seconds"
+        vector.print %seconds : f64
+
     The print functions are those of MLIR's runner libraries, declared where they are not yet; what they print
     is ``kernel.printed``. Numbers stay; a value that was computed in place may be copied for the print. After
     ``InjectDispatchTracing`` of IREE. ``lhkit.strip_debug_ops`` takes the prints out again.
 
     Args:
         target: ``func.call`` ops; they stay as they are.
+        times: Print the seconds that a call takes in place of its values. `lhkit.profile` reads this clock
+            between the parts of a kernel, over many calls and without prints.
         rewriter: How the payload is changed.
 
     Raises:
@@ -88,16 +115,45 @@ def trace_dispatches(target: Ops, *, rewriter: Rewriter) -> None:
     for op in target:
         if called_by(op.operation) is None:
             raise SilenceableError("this is no func.call, and only calls are traced", at=op)
-        for value in (*op.operation.operands, *op.operation.results):
+        for value in () if times else (*op.operation.operands, *op.operation.results):
             _check_printed(op.operation, value.type)
+        if times:
+            _check_declared(op.operation, _CLOCK, [], [ir.F64Type.get()])
     for op in target:
         call = op.operation
         block = call.block.operations
         following = next(o.operation for i, o in enumerate(block) if i and block[i - 1].operation == call)
+        start = None
         with rewriter.before(call):
-            _print_all(call, "argument", call.operands)
+            if times:
+                start = read_clock(call)
+            else:
+                _print_all(call, "argument", call.operands)
         with rewriter.before(following):
-            _print_all(call, "result", call.results)
+            if times:
+                _print_seconds(call, start)
+            else:
+                _print_all(call, "result", call.results)
+
+
+def _print_seconds(call: Any, start: Any) -> None:
+    readings = [read_clock(call), start]
+    seconds = ir.Operation.create("arith.subf", operands=readings, results=[start.type]).result
+    _print_line(f"{called_by(call)}: seconds")
+    ir.Operation.create("vector.print", operands=[seconds])
+
+
+def read_clock(call: Any) -> Any:
+    """Read the clock at the insertion point; return the seconds, an f64 value.
+
+    Args:
+        call: An op of the module, at whose top the clock is declared where it is not yet.
+    """
+    f64 = ir.F64Type.get()
+    if not any(symbol_name(f) == _CLOCK for f in _functions_beside(call)):
+        _declare(call, _CLOCK, [], [f64])
+    callee = {"callee": ir.FlatSymbolRefAttr.get(_CLOCK)}
+    return ir.Operation.create("func.call", results=[f64], attributes=callee).result
 
 
 def _is_array(type_: Any) -> bool:
@@ -113,9 +169,24 @@ def _check_printed(call: Any, type_: Any) -> None:
     name, unranked = _print_function(type_)
     if name is None:
         raise SilenceableError(f"no function of MLIR's runner libraries prints {type_}", at=call)
+    _check_declared(call, name, [unranked], [])
+
+
+def _check_declared(call: Any, name: str, inputs: list[Any], results: list[Any]) -> None:
+    wanted = ir.FunctionType.get(inputs, results)
     for function in _functions_beside(call):
-        if symbol_name(function) == name and list(function_type(function).inputs) != [unranked]:
-            raise SilenceableError(f"@{name} is declared here, and not for {unranked}", at=function)
+        if symbol_name(function) == name and function_type(function) != wanted:
+            raise SilenceableError(f"@{name} is declared here, and not as {wanted}", at=function)
+
+
+def _declare(call: Any, name: str, inputs: list[Any], results: list[Any]) -> Any:
+    with ir.InsertionPoint.at_block_begin(module_around(call).regions[0].blocks[0]):
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, results)),
+        }
+        return ir.Operation.create("func.func", attributes=attributes, regions=1)
 
 
 def _print_function(type_: Any) -> tuple[str | None, Any]:
@@ -129,12 +200,15 @@ def _print_function(type_: Any) -> tuple[str | None, Any]:
 
 def _print_all(call: Any, what: str, values: Any) -> None:
     for number, value in enumerate(values):
-        text = ir.StringAttr.get(f"{called_by(call)}: {what} {number}\n")
-        ir.Operation.create("vector.print", attributes={"stringLiteral": text})
+        _print_line(f"{called_by(call)}: {what} {number}")
         if _is_array(value.type):
             _print_array(call, value)
         else:
             ir.Operation.create("vector.print", operands=[value])
+
+
+def _print_line(text: str) -> None:
+    ir.Operation.create("vector.print", attributes={"stringLiteral": ir.StringAttr.get(f"{text}\n")})
 
 
 def _print_array(call: Any, value: Any) -> None:
@@ -142,13 +216,7 @@ def _print_array(call: Any, value: Any) -> None:
     assert name is not None
     function = next((f for f in _functions_beside(call) if symbol_name(f) == name), None)
     if function is None:
-        with ir.InsertionPoint.at_block_begin(module_around(call).regions[0].blocks[0]):
-            attributes = {
-                "sym_name": ir.StringAttr.get(name),
-                "sym_visibility": ir.StringAttr.get("private"),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get([unranked], [])),
-            }
-            function = ir.Operation.create("func.func", attributes=attributes, regions=1)
+        function = _declare(call, name, [unranked], [])
     # Bufferization takes what is declared to write its arguments, and cannot copy one without a rank.
     reads = ir.DictAttr.get({"bufferization.access": ir.StringAttr.get("read")})
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([reads])

@@ -10,10 +10,10 @@ from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context, passmanager
 from lhkit.compiler.ir.functions import called_by, function_ops, function_type, functions_of, symbol_name
 from lhkit.compiler.ir.resource_constants import resource_uses
+from lhkit.compiler.ops.debug_ops import read_clock
 from lhkit.worker.requests import AppliedPayload, AssembleParts
 
 _func: Any = host_module("dialects.func")
-_CLOCK = "rtclock"  # Of the MLIR runtime: seconds as f64
 
 
 def assemble_parts(request: AssembleParts) -> AppliedPayload:
@@ -30,7 +30,7 @@ def assemble_parts(request: AssembleParts) -> AppliedPayload:
             o.operation for o in function.regions[0].blocks[0].operations if called_by(o.operation) in names
         ]
         if request.added == "clocks":
-            _return_too(function, [_seconds(module, calls, function)])
+            _return_too(function, [_seconds(calls, function)])
         elif request.added == "operands":
             first = {called_by(call): call for call in reversed(calls)}
             _return_too(function, [v for part in request.parts for v in first[part.name].operands])
@@ -58,19 +58,15 @@ def _take(module: Any, name: str, scheduled: Any) -> None:
         module.body.append(op)
 
 
-def _seconds(module: Any, calls: Sequence[Any], function: Any) -> Any:
-    """Read the clock before each call and at the end; return the readings as a tensor."""
-    f64 = ir.F64Type.get()
-    with ir.InsertionPoint.at_block_begin(module.body), function.location:
-        if not any(symbol_name(f) == _CLOCK for f in function_ops(module)):
-            _func.FuncOp(_CLOCK, ([], [f64]), visibility="private")
+def _seconds(calls: Sequence[Any], function: Any) -> Any:
+    """Read the clock of dispatch tracing before each call and at the end; return the readings as a tensor."""
     end = function.regions[0].blocks[0].operations[len(function.regions[0].blocks[0].operations) - 1]
     readings = []
     for call in (*calls, end.operation):
         with ir.InsertionPoint(call), call.location:
-            readings.append(_func.CallOp([f64], _CLOCK, []).results[0])
+            readings.append(read_clock(call))
     with ir.InsertionPoint(end), function.location:
-        type_ = ir.RankedTensorType.get([len(readings)], f64)
+        type_ = ir.RankedTensorType.get([len(readings)], ir.F64Type.get())
         return ir.Operation.create("tensor.from_elements", [type_], readings).results[0]
 
 
