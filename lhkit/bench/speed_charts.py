@@ -1,4 +1,4 @@
-"""Charts of measurements: speed bars, GFLOP/s against size, rooflines."""
+"""Charts of measurements: speeds beside an anchor, GFLOP/s against size, rooflines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.figures import new_axes, spaced
 from lhkit.draw.tables import Table, format_ns, format_share
-from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.draw.theme import FAINT, GREY
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
-from lhkit.model.sample_statistics import Summary, median_interval, summarize, values_ns
+from lhkit.model.sample_statistics import MARGIN, Summary, median_interval, rank_entries, summarize, values_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,10 @@ _LABEL_WIDTH = 28
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, length, interval, and the text at its end; all in multiples of the anchor's speed."""
+    """One entry: its label, speed, interval, and the text beside it; all in multiples of the anchor's speed.
+
+    ``rank`` is its place, ``2=`` where it is shared: these were not told apart.
+    """
 
     label: str
     value: float
@@ -33,6 +37,7 @@ class Bar:
     text: str
     is_anchor: bool
     is_disturbed: bool = False
+    rank: str = ""
 
 
 def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
@@ -42,6 +47,7 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
     may order entries the other way when the clock drifts.
     """
     summaries = summarize(comparison)
+    places = {r.name: r.text for r in rank_entries(comparison)}
     anchor_ns = next(s.median_ns for s in summaries if s.name == comparison.anchor)
     return tuple(
         Bar(
@@ -52,6 +58,7 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
             text=f"{s.speed.middle:.3g}×  ({format_ns(anchor_ns / s.speed.middle)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
             is_disturbed=m.is_disturbed,
+            rank=places[s.name],
         )
         for s, m in zip(summaries, comparison.measurements, strict=True)
     )
@@ -65,22 +72,48 @@ def _share_of_limit(summary: Summary) -> str:
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
-    """Return a figure of speeds with 95 % intervals; the anchor is hatched and marked by a line."""
+    """Return a figure of speeds as dots with 95 % intervals on a logarithmic axis, a line at the anchor's."""
     bars = speed_bars(comparison)
-    figure, axes = new_axes(7.2, 0.9 + 0.5 * len(bars))
+    looks = entry_looks(b.label for b in bars)
+    figure, axes = new_axes(7.2, 1.15 + 0.36 * len(bars))
+    axes.set_xscale("log")
     for row, bar in enumerate(bars):
-        hatch = "//" if bar.is_anchor else None
-        color = GREY if bar.is_anchor else BLUE
-        axes.barh(row, bar.value, height=0.62, color="none" if hatch else color, edgecolor=color, hatch=hatch)
         spread = [[bar.value - bar.low], [bar.high - bar.value]]
-        axes.errorbar(bar.value, row, xerr=spread, color="black", capsize=4, linewidth=1.2)
+        axes.errorbar(
+            bar.value, row, xerr=spread, markersize=7, capsize=4, linewidth=1.6, **looks[bar.label].style
+        )
     axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
     axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH) for b in bars])
-    axes.set_xlim(0, max(b.high for b in bars) * 1.05)
+    low, high = min(b.low for b in bars), max(b.high for b in bars)
+    axes.set_xlim(low / _MARGIN_RATIO, high * _MARGIN_RATIO)
+    axes.set_xticks([], minor=True)
+    ticks = ratio_ticks(low / _MARGIN_RATIO, high * _MARGIN_RATIO)
+    axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
+    axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
-    disturbed = "\n≈ disturbed: other timings ran on this machine" if any(b.is_disturbed for b in bars) else ""
-    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval){disturbed}")
+    notes = [f"median of the rounds' ratios to {comparison.anchor}, with 95 % interval"]
+    if any(b.rank.endswith("=") for b in bars):
+        notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
+    if any(b.is_disturbed for b in bars):
+        notes.append("≈  disturbed: other timings ran on this machine")
+    axes.set_xlabel(f"speed as a multiple of {comparison.anchor}")
+    figure.supxlabel("\n".join(notes), fontsize=8, color=FAINT)
     return figure
+
+
+# The ends of the axis of speeds lie so much beyond the intervals.
+_MARGIN_RATIO = 1.15
+_MOST_TICKS = 6
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """Return round multiples between two ends, as many as can be read: 1-2-5, or only powers of ten."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
+        found = [float(f"{s * 10.0**p:.3g}") for p in powers for s in steps if low <= s * 10.0**p <= high]
+        if len(found) <= _MOST_TICKS:
+            return found
+    return found[:: -(-len(found) // _MOST_TICKS)]
 
 
 def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
@@ -88,7 +121,8 @@ def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     beside = axes.twinx()
     for each in (axes, beside):
         each.set_ylim(len(bars) - 0.5, -0.5)
-    beside.set_yticks(range(len(bars)), [f"≈ {b.text}" if b.is_disturbed else b.text for b in bars], fontsize=9)
+    said = [f"{b.rank or ' ':<3} {'≈ ' if b.is_disturbed else ''}{b.text}" for b in bars]
+    beside.set_yticks(range(len(bars)), said, fontsize=9)
     beside.tick_params(axis="y", length=0)
     beside.patch.set_alpha(0)
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
@@ -149,14 +183,20 @@ def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
 def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:
     """Return a figure of GFLOP/s against size, the peak dashed."""
     plot = throughput_plot(comparisons)
+    looks = entry_looks(plot.lines)
     figure, axes = new_axes(7.2, 4.2)
-    for i, (label, points) in enumerate(plot.lines.items()):
+    for label, points in plot.lines.items():
         sizes, rates = [p.size for p in points], [p.gflops for p in points]
         spread = [[p.gflops - p.low for p in points], [p.high - p.gflops for p in points]]
-        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **_look(i))
+        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **looks[label].style)
     if plot.peak:
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)
+    sizes = sorted(comparisons)
+    if sizes[0] > 0:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks([], minor=True)
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes], rotation=0 if len(sizes) <= _MOST_TICKS else 90)
     axes.set_xlabel(size_label)
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.
@@ -164,27 +204,22 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     return figure
 
 
-_COLORS = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE)
-_MARKERS = "osD^vP"
-
-
-def _look(number: int) -> dict[str, Any]:
-    """Return the colour and the marker of an entry."""
-    return {"color": _COLORS[number % len(_COLORS)], "marker": _MARKERS[number % len(_MARKERS)]}
-
-
 # In inches: the figure, the axes in it, the height of a label.
 _WIDTH, _HEIGHT = 7.6, 4.7
-_LEFT, _RIGHT, _BOTTOM, _TOP = 0.8, 2.9, 0.85, 0.15
+_LEFT, _RIGHT, _BOTTOM, _TOP = 0.8, 2.9, 0.95, 0.15
 _LABEL_HEIGHT = 0.29
 _LONGEST_LABEL = 34
 
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
-    """An entry: operations for each byte of compulsory traffic, speed, and its share of the roof."""
+    """An entry: operations for each byte of compulsory traffic, speed, and its share of the roof of its run.
+
+    ``label`` says payload and entry where there are several payloads; an ``entry`` looks the same in all.
+    """
 
     label: str
+    entry: str
     intensity: float
     gflops: float
     low: float
@@ -194,7 +229,10 @@ class RooflinePoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The plot: the flat roof is the FMA peak in registers, the slope a copy (read and written bytes)."""
+    """The plot: the flat roof is the FMA peak in registers, the slope a copy (read and written bytes).
+
+    Of several runs the highest roofs are drawn, and each point has its share of those of its own run.
+    """
 
     points: tuple[RooflinePoint, ...]
     peak_gflops: float
@@ -208,10 +246,7 @@ class Roofline:
         return self.peak_gflops / self.copy_gbytes
 
 
-_NOTE = (
-    "Intensity from compulsory traffic: every argument read once, every result written once."
-    " Roofs measured on this core in the same run."
-)
+_NOTE = "Intensity from compulsory traffic: every argument read once, every result written once."
 
 
 def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Roofline:
@@ -220,14 +255,26 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Roofline:
     if not named:
         raise usage_error("there is no comparison to draw")
     first = next(iter(named.values()))
-    peak, copy = _limits(first)
+    limits = [_limits(each) for each in named.values()]
     points: list[RooflinePoint] = []
-    for name, each in named.items():
+    for (name, each), (peak, copy) in zip(named.items(), limits, strict=True):
         if (each.element_type, each.environment_sha256) != (first.element_type, first.environment_sha256):
             message = f"{each.payload} was measured on another machine or element type than {first.payload}"
             raise usage_error(message, "A roofline has one set of roofs: draw them apart.")
         points += _points(each, name, peak, copy)
-    return Roofline(tuple(points), peak, copy, first.element_type or "", _NOTE)
+    peaks, copies = zip(*limits, strict=True)
+    note = f"{_NOTE}\n{_roofs_note(peaks, copies)}"
+    return Roofline(tuple(points), max(peaks), max(copies), first.element_type or "", note)
+
+
+def _roofs_note(peaks: Sequence[float], copies: Sequence[float]) -> str:
+    """Say in which run the roofs were measured, and how far those of several runs lie apart."""
+    if len(peaks) == 1:
+        return "Roofs measured on this core in the same run."
+    spans = [f"{min(own):.3g} – {max(own):.3g} {unit}" for own, unit in ((peaks, "GFLOP/s"), (copies, "GB/s"))]
+    return (
+        f"Roofs: the highest of {len(peaks)} runs ({spans[0]}, {spans[1]}); shares are of each run's own roof."
+    )
 
 
 def _limits(comparison: Comparison) -> tuple[float, float]:
@@ -252,7 +299,9 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
     for m in comparison.measurements:
         rate = median_interval([comparison.flops / value for value in values_ns(m)])
         label = f"{name}: {m.name}" if name else m.name
-        found.append(RooflinePoint(label, intensity, rate.middle, rate.low, rate.high, rate.middle / roof))
+        found.append(
+            RooflinePoint(label, m.name, intensity, rate.middle, rate.low, rate.high, rate.middle / roof)
+        )
     return found
 
 
@@ -303,7 +352,7 @@ def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.text(0.1 / _WIDTH, 0.1 / _HEIGHT, plot.note, fontsize=7.5, color=GREY)
+    figure.text(0.1 / _WIDTH, 0.1 / _HEIGHT, plot.note, fontsize=7.5, color=FAINT)
     return figure
 
 
@@ -314,7 +363,7 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     # Left of the ridge there is never a point above the slope: the label of the flat roof is there.
     axes.plot([left, ridge], [plot.peak_gflops] * 2, color=GREY, linewidth=0.8, linestyle=":")
     peak = f"FMA peak, {plot.element_type}: {plot.peak_gflops:.3g} GFLOP/s"
-    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": GREY}
+    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": FAINT}
     axes.annotate(peak, (left, plot.peak_gflops), xytext=(4, 4), **above)
     # In the middle of what is seen of the slope, above it and as steep.
     start = max(left, low / plot.copy_gbytes)
@@ -327,15 +376,17 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
 
 
 def _draw_points(axes: Axes, plot: Roofline) -> None:
-    _, right = intensity_range(plot)
-    for i, (point, height) in enumerate(zip(plot.points, label_places(plot), strict=True)):
-        look, x, y = _look(i), point.intensity, point.gflops
+    left, right = intensity_range(plot)
+    looks = entry_looks(p.entry for p in plot.points)
+    beyond = right * (right / left) ** 0.025  # right of the axes: in them a marker is a measurement
+    for point, height in zip(plot.points, label_places(plot), strict=True):
+        look, x, y = looks[point.entry], point.intensity, point.gflops
         spread = [[y - point.low], [point.high - y]]
-        axes.errorbar(x, y, yerr=spread, markersize=7, capsize=4, zorder=3, **look)
-        lead = [x * 1.1, right, right * 1.02], [y, height, height]
-        axes.plot(*lead, color=look["color"], linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
+        axes.errorbar(x, y, yerr=spread, markersize=7, capsize=4, zorder=3, **look.style)
+        lead = [x * 1.1, right, beyond], [y, height, height]
+        axes.plot(*lead, color=look.color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
         name = textwrap.shorten(point.label, _LONGEST_LABEL, placeholder="…")
         said = f"{name}\n{y:.3g} GFLOP/s, {format_share(point.of_roof)} of the roof"
-        beside: dict[str, Any] = {"xytext": (14, 0), "textcoords": "offset points", "annotation_clip": False}
-        axes.annotate(said, (right, height), va="center", fontsize=8, linespacing=1.15, **beside)
-        axes.plot([right], [height], markersize=5, clip_on=False, **look)
+        beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "annotation_clip": False}
+        axes.annotate(said, (beyond, height), va="center", fontsize=8, linespacing=1.15, **beside)
+        axes.plot([beyond], [height], markersize=5, clip_on=False, **look.style)

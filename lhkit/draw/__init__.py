@@ -2,6 +2,7 @@
 
 - ``svg``: Elements of SVG and HTML: escaped text, colours by role, selection marks, reproducible ids.
 - ``theme``: The colours of all drawings, light and dark: the Okabe–Ito palette, safe for colour blindness.
+- ``entry_looks``: One colour and one marker for each entry of a comparison, the same in every chart.
 - ``graph_svg``: SVG and text of a laid-out graph.
 - ``layered_layout``: Layered (Sugiyama) layout of compound graphs, from the inside out.
 - ``layered_ranks``: Layers of a graph: ranks, bends of long arcs, crossing reduction and horizontal

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.theme import DARK_FIGURES, figure_role
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def figure_svg(figure: Figure) -> str:
-    """Return a figure as an SVG element: its text in the page's colour."""
+    """Return a figure as an SVG element: text in the page's colour, the palette in that of the theme around."""
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
@@ -39,6 +40,9 @@ def figure_svg(figure: Figure) -> str:
     svg = svg[svg.index("<svg") :]
     # matplotlib draws black by default; a dark page needs the ink of the theme.
     svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
+    for color in DARK_FIGURES:
+        themed = rf"\1: var(--lh-{figure_role(color)}, {color.lower()})"
+        svg = re.sub(rf"(stroke|fill): ?{color}\b", themed, svg, flags=re.IGNORECASE)
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
 
 

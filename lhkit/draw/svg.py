@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lhkit.draw.theme import ROLES, SANS, static_text, theme_style
+from lhkit.draw.theme import ROLES, SANS, TEXT_ROLES, static_text, theme_style
 from lhkit.model.printable import printable
 
 # Upper estimates of character widths in units of the font size.
@@ -27,7 +27,8 @@ def element(tag: str, *children: str, **attributes: object) -> str:
             continue
         if name in {"fill", "stroke"} and value in ROLES:
             classes.append(f"lh-{name[0]}-{value}")
-            value = ROLES[str(value)][0]  # noqa: PLW2901
+            is_text = name == "fill" and tag in {"text", "tspan"}
+            value = (TEXT_ROLES if is_text and value in TEXT_ROLES else ROLES)[str(value)][0]  # noqa: PLW2901
         if isinstance(value, float):
             text = _number(value)
         else:  # numbers need no escaping

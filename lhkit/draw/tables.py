@@ -78,6 +78,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     if (limits := comparison.limits) is not None:
         fma = f"FMA {limits.fma_gflops:.4g} GFLOP/s in float32, {limits.fma_f64_gflops:.4g} in float64"
         lines.append(f"limits of the core: {fma}; copy {limits.copy_gbytes:.3g} GB/s (read and written)")
+    lines.append(
+        f"speed: the median of the rounds' ratios to {comparison.anchor}, not the ratio of the medians"
+    )
     where = f"core {comparison.core}" if comparison.core is not None else "no fixed core"
     state = f"{comparison.cache} caches, buffers at odd multiples of {comparison.alignment_bytes} bytes"
     lines.append(f"how: {comparison.rounds} rounds, {where}, {state}")

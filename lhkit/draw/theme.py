@@ -18,6 +18,20 @@ VERMILION = "#D55E00"
 SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 GREY = "#7F7F7F"
+FAINT = "#5c5f66"  # small text beside a drawing
+
+# The same on dark paper, for figures that matplotlib draws.
+DARK_FIGURES = {
+    BLUE: "#4aa3e0",
+    ORANGE: "#f2b53a",
+    GREEN: "#2fc79a",
+    VERMILION: "#ff8a4a",
+    SKY: "#9bd8ff",
+    PURPLE: "#e3a3c8",
+    GREY: "#9aa0a9",
+    FAINT: "#a2a6ae",
+    "#ffffff": "#16181d",
+}
 
 _PACKAGE = Path(__file__).parents[1]
 # JupyterLab's name of the role, so that drawings follow its theme.
@@ -26,7 +40,7 @@ _JUPYTER = {"ink": "--jp-content-font-color1", "paper": "--jp-layout-color0", "p
 # role: (light, dark)
 ROLES: dict[str, tuple[str, str]] = {
     "ink": ("#1b1b1f", "#e4e5e9"),
-    "faint": ("#5c5f66", "#a2a6ae"),
+    "faint": (FAINT, "#a2a6ae"),
     "paper": ("#ffffff", "#16181d"),
     "panel": ("#f6f7f9", "#1f2228"),
     "line": ("#d5d8de", "#3a3e46"),
@@ -48,14 +62,31 @@ ROLES: dict[str, tuple[str, str]] = {
     "selected-paper": ("#f7e9f1", "#3c2733"),
 }
 
+# Roles whose light colour is too pale for letters (below 4.5:1 on some paper) have another one in text.
+TEXT_ROLES: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("live", "read"), ("#0068a3", SKY)),
+    **dict.fromkeys(("made", "created"), ("#00724f", "#2fc79a")),
+    **dict.fromkeys(("dead", "erased"), ("#a84900", "#ff8a4a")),
+    **dict.fromkeys(("consumed", "changed"), ("#7d5600", "#f2b53a")),
+    **dict.fromkeys(("moved", "selected"), ("#9c3d74", "#e3a3c8")),
+    **dict.fromkeys(("empty", "invalid"), ("#646a73", "#9aa0a9")),
+}
+
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
 def _variables(dark: bool) -> str:
     colors = {role: pair[dark] for role, pair in ROLES.items()}
+    colors |= {f"{role}-text": pair[dark] for role, pair in TEXT_ROLES.items()}
+    colors |= {figure_role(light): dark_one if dark else light for light, dark_one in DARK_FIGURES.items()}
     colors |= {role: f"var({name}, {colors[role]})" for role, name in _JUPYTER.items()}
     return " ".join(f"--lh-{role}: {color};" for role, color in colors.items())
+
+
+def figure_role(color: str) -> str:
+    """Return the name of the variable that holds a colour of figures in the theme around them."""
+    return f"figure-{color[1:].lower()}"
 
 
 def theme_style() -> str:
@@ -65,6 +96,7 @@ def theme_style() -> str:
     ``data-theme`` of the element or of one around it (``light`` or ``dark``) decides first.
     """
     fills = "".join(f".lh-f-{r}{{fill:var(--lh-{r})}}.lh-s-{r}{{stroke:var(--lh-{r})}}" for r in ROLES)
+    fills += "".join(f":is(text,tspan).lh-f-{r}{{fill:var(--lh-{r}-text)}}" for r in TEXT_ROLES)
     light, dark = _variables(False), _variables(True)
     return (
         f".lh {{ {light} }}\n"

@@ -94,3 +94,27 @@ def test_labels_with_room_stay_where_they_are():
 def test_the_same_roofline_gives_the_same_svg():
     first, second = (figure_svg(draw_roofline(comparison(a=20_000.0, b=30_000.0))) for _ in range(2))
     assert first == second and "FMA peak, float32: 100 GFLOP/s" in first and "copy: 10 GB/s" in first
+
+
+def test_an_entry_looks_the_same_in_all_payloads_and_markers_in_the_axes_are_measurements():
+    one = comparison(numpy=20_000.0, mine=30_000.0)
+    other = dataclasses.replace(comparison(mine=20_000.0), bytes=500_000)
+    figure = draw_roofline({"first": one, "second": other})
+    (axes,) = figure.axes
+    right = axes.get_xlim()[1]
+    points = [line for line in axes.lines if line.get_marker() not in (None, "None", "", "_", "|")]
+    inside = [line for line in points if line.get_xdata()[0] <= right]
+    assert [line.get_xdata()[0] for line in inside] == [20, 20, 2]
+    assert all(line.get_xdata()[0] > right for line in points if line not in inside)
+    looks = [(line.get_color(), line.get_marker()) for line in inside]
+    assert looks[1] == looks[2] != looks[0]
+
+
+def test_roofs_of_several_runs_are_said_to_be_and_shares_are_of_the_own_one():
+    one = comparison(a=20_000.0)
+    other = dataclasses.replace(one, limits=CoreLimits(fma_gflops=80, fma_f64_gflops=40, copy_gbytes=9))
+    plot = roofline({"first": one, "second": other})
+    assert (plot.peak_gflops, plot.copy_gbytes) == (100, 10)
+    assert [p.of_roof for p in plot.points] == [0.5, 0.625]
+    assert "highest of 2 runs (80 – 100 GFLOP/s, 9 – 10 GB/s)" in plot.note and "same run" not in plot.note
+    assert "in the same run" in roofline(one).note

@@ -1,8 +1,16 @@
 """Plots: what they draw is in a record, and files of one figure are the same bytes."""
 
+import dataclasses
+
 import pytest
 
-from lhkit.bench.speed_charts import draw_speed_bars, draw_throughput, speed_bars, throughput_plot
+from lhkit.bench.speed_charts import (
+    draw_speed_bars,
+    draw_throughput,
+    ratio_ticks,
+    speed_bars,
+    throughput_plot,
+)
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, format_share
 from lhkit.model.errors import UsageError
@@ -90,3 +98,25 @@ def test_the_lines_under_the_table_say_order_noise_limits_and_how():
 )
 def test_shares_are_in_per_cent(share, text):
     assert format_share(share) == text
+
+
+def test_speeds_are_dots_on_a_logarithmic_axis_and_ties_are_seen():
+    tied = dataclasses.replace(comparison().measurements[1], name="also k")
+    both = dataclasses.replace(comparison(), measurements=(*comparison().measurements, tied))
+    assert [b.rank for b in speed_bars(both)] == ["3", "1=", "1="]
+    figure = draw_speed_bars(both)
+    axes, beside = figure.axes
+    assert axes.get_xscale() == "log" and not axes.patches
+    assert [label.get_text().split()[0] for label in beside.get_yticklabels()] == ["3", "1=", "1="]
+    assert "=  tied" in figure.get_supxlabel() and "tied" not in draw_speed_bars(comparison()).get_supxlabel()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.9, 1.1), (0.01, 1.3), (0.5, 40), (1e-6, 1e6)])
+def test_ticks_of_ratios_are_few_round_and_within(low, high):
+    ticks = ratio_ticks(low, high)
+    assert 1 <= len(ticks) <= 6 and all(low <= t <= high for t in ticks) and 1.0 in ticks
+
+
+def test_sizes_are_on_a_logarithmic_axis_with_ticks_where_something_was_measured():
+    (axes,) = draw_throughput({512: comparison(512, 8000, 4.0), 256: comparison(256, 1000)}).axes
+    assert axes.get_xscale() == "log" and list(axes.get_xticks()) == [256, 512]

@@ -1,0 +1,54 @@
+"""One colour and one marker for each entry of a comparison: the same in every chart, size and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+
+# What kernels are compared with looks the same whether the others are in the chart or not; a variant
+# ("torch, Linear") looks like what it is a variant of, with another marker.
+_KNOWN = {
+    "unscheduled": (GREY, "o"),
+    "NumPy": (ORANGE, "s"),
+    "torch": (VERMILION, "D"),
+    "PyTorch": (VERMILION, "D"),
+    "torch.compile": (PURPLE, "^"),
+    "IREE": (SKY, "v"),
+}
+_OTHERS = ((BLUE, "o"), (GREEN, "P"), (BLUE, "X"), (GREEN, "h"), (BLUE, "<"), (GREEN, ">"))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLook:
+    """How an entry is drawn: its colour, matplotlib's letter of its marker, and whether that is hollow."""
+
+    color: str
+    marker: str
+    is_hollow: bool = False
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """The arguments of matplotlib's line for it."""
+        inside = "white" if self.is_hollow else self.color
+        return {"color": self.color, "marker": self.marker, "markerfacecolor": inside}
+
+
+def entry_looks(names: Iterable[str]) -> dict[str, EntryLook]:
+    """Return the look of each entry of a chart.
+
+    Args:
+        names: The entries, in their order; those that are not known rivals are told apart by it.
+    """
+    looks: dict[str, EntryLook] = {}
+    others = 0
+    for name in dict.fromkeys(names):
+        known = _KNOWN.get(name.partition(",")[0])
+        if known is None:
+            looks[name] = EntryLook(*_OTHERS[others % len(_OTHERS)], is_hollow=others >= len(_OTHERS))
+            others += 1
+        else:
+            looks[name] = EntryLook(*known, is_hollow="," in name)
+    return looks
