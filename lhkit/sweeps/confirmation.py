@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -276,6 +276,42 @@ class Confirmation(Printable):
 
     def _mime_bundle(self) -> dict[str, Any]:
         return {"text/plain": "\n".join(describe_confirmation(self))}
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Which variants a drawing or table shows as the best of a sweep, and the words for what that means."""
+
+    keys: frozenset[str]
+    words: str
+
+
+def ahead_of(confirmations: Sequence[Confirmation], fastest: Iterable[str]) -> Ahead:
+    """Return the variants that are ahead: the one rule for every drawing.
+
+    A winner stands alone, those that were not told apart stand together; one that is ahead while nothing is
+    decided is said to be, as is the fastest of timings that were not repeated.
+
+    Args:
+        confirmations: Of each payload, as far as they got.
+        fastest: The keys of the fastest of each payload when timed alone.
+    """
+    if not confirmations:
+        return Ahead(frozenset(fastest), "fastest when timed alone, not confirmed")
+    keys: set[str] = set()
+    words: dict[str, None] = {}
+    for found in confirmations:
+        known = dict(found.keys)
+        if found.winner_key is not None:
+            keys.add(found.winner_key)
+            words["winner when timed again"] = None
+        elif found.is_settled:
+            keys |= {known[name] for name in found.verdict.tied if name in known}
+            words["not told apart when timed again"] = None
+        else:
+            keys.add(found.leader_key)
+            words["ahead so far, undecided"] = None
+    return Ahead(frozenset(keys), "; ".join(words))
 
 
 def find_speed_ups(runs: Sequence[Comparison], leader: str, others: Sequence[str]) -> tuple[SpeedUp, ...]:

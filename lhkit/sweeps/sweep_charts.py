@@ -8,16 +8,18 @@ import math
 import statistics
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_summary
+from lhkit.sweeps.confirmation import Ahead, ahead_of
 from lhkit.sweeps.space import PAYLOAD_AXIS, Axis
 from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
@@ -67,7 +69,10 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """The plot of heat maps; ``best_ns`` is None if there is no best variant, or one of each payload."""
+    """The plot of heat maps.
+
+    ``best_ns`` is None if there is no best variant, or one of each payload; ``framed`` says what a frame means.
+    """
 
     x_name: str
     x_values: tuple[str, ...]
@@ -78,14 +83,14 @@ class HeatMap:
     worst: float
     legend: tuple[tuple[str, str], ...]
     is_timed: bool
-    is_confirmed: bool
+    framed: str
 
 
 def heat_map(
     records: Sequence[SweepRecord],
     *,
     values: Mapping[str, Sequence[KnobValue]] | None = None,
-    winners: Collection[str] = (),
+    ahead: Ahead | None = None,
 ) -> HeatMap:
     """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
     known = dict(values) if values is not None else sweep_summary.knob_values(records)
@@ -98,11 +103,11 @@ def heat_map(
     x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
     best, ratios = sweep_summary.best_by_payload(records), sweep_summary.relative_times(records, hopeless=True)
     worst = max(ratios.values(), default=1.0)
-    framed, tried = winners or {key for key, _ in best.values()}, originals(records)
+    ahead, tried = ahead or ahead_of((), (key for key, _ in best.values())), originals(records)
 
     def cell(record: SweepRecord) -> Cell:
         row, column = (list(known[name]).index(record.values[name]) if name else 0 for name in (y, x))
-        return Cell(row, column, *_shown(record, tried[record.key], ratios, worst), record.key in framed)
+        return Cell(row, column, *_shown(record, tried[record.key], ratios, worst), record.key in ahead.keys)
 
     facets = []
     for value in known[by] if by else (None,):
@@ -119,7 +124,7 @@ def heat_map(
         worst=worst,
         legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
         is_timed=bool(best),
-        is_confirmed=bool(winners),
+        framed=ahead.words,
     )
 
 
@@ -160,9 +165,8 @@ def draw_heat_map(heat: HeatMap) -> Figure:
     for axes in grid.flat[max(count - across, 0) : count]:
         axes.set_xlabel(heat.x_name)
         axes.tick_params(labelbottom=True)
-    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
-    framed = "ahead when timed again" if heat.is_confirmed else "the best"
-    title = f"time as a multiple of {best} (framed: {framed})"
+    best = "the least of each payload" if heat.best_ns is None else f"the least, {format_ns(heat.best_ns)}"
+    title = f"time as a multiple of {best}, each timed alone\nframed: {heat.framed}"
     figure.suptitle(title if heat.is_timed else "no variant was timed", fontsize=10)
     if heat.legend:
         figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
@@ -213,19 +217,21 @@ class ParallelLine:
 
 @dataclass(frozen=True, slots=True)
 class ParallelCoordinates:
-    """The plot: axes by importance; lines of failures first, then from the slowest to the best."""
+    """The plot: axes by importance; lines of failures first, then from the slowest to the best.
+
+    ``ahead`` says what a thick line means.
+    """
 
     axes: tuple[Axis, ...]
     lines: tuple[ParallelLine, ...]
     worst: float
     middle: float
     left_out: int
+    ahead: str
     importance: sweep_summary.KnobImportance
 
 
-def parallel_coordinates(
-    records: Sequence[SweepRecord], *, winners: Collection[str] = ()
-) -> ParallelCoordinates:
+def parallel_coordinates(records: Sequence[SweepRecord], *, ahead: Ahead | None = None) -> ParallelCoordinates:
     """Return what to draw of a sweep."""
     importance = sweep_summary.knob_importance(records)
     values = {name: own for name, own in sweep_summary.knob_values(records).items() if len(own) > 1}
@@ -234,7 +240,7 @@ def parallel_coordinates(
     ranked = [i.knob for i in importance.knobs]
     names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
     times = sweep_summary.relative_times(records, hopeless=True)
-    framed = winners or {key for key, _ in sweep_summary.best_by_payload(records).values()}
+    ahead = ahead or ahead_of((), (key for key, _ in sweep_summary.best_by_payload(records).values()))
     ordered = sorted(times.values())
     worst, middle = max(ordered, default=1.0), statistics.median(ordered) if ordered else 1.0
     lines = []
@@ -243,11 +249,12 @@ def parallel_coordinates(
         level = None if ratio is None else 1 - bisect.bisect_left(ordered, ratio) / max(len(ordered) - 1, 1)
         own = record.values
         places = tuple(list(values[n]).index(own[n]) for n in names)
-        lines.append(ParallelLine(places, level, record.key in framed))
+        lines.append(ParallelLine(places, level, record.key in ahead.keys))
     lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
     kept = _thinned(lines)
     axes = tuple(Axis(n, values[n]) for n in names)
-    return ParallelCoordinates(axes, tuple(kept), worst, middle, len(lines) - len(kept), importance)
+    left_out = len(lines) - len(kept)
+    return ParallelCoordinates(axes, tuple(kept), worst, middle, left_out, ahead.words, importance)
 
 
 def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
@@ -272,7 +279,8 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
     left_out = f" ({plot.left_out:,} in the middle left out)" if plot.left_out else ""
-    left.set_title(f"every variant; thick: the best{left_out}", fontsize=9)
+    failed = "; dotted: failed" if any(line.level is None for line in plot.lines) else ""
+    left.set_title(f"every variant{left_out}; thick: {plot.ahead}{failed}", fontsize=9)
     bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=left, fraction=0.04, pad=0.01)
     bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
     bar.outline.set_visible(False)
@@ -286,18 +294,15 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
     colors = mpl.colormaps[_MAP]
     across = range(len(plot.axes))
     for number, line in enumerate(plot.lines):
-        # Lines of one value are a little apart, always in the same way.
-        spread = ((number * 0.618034) % 1.0 - 0.5) * 0.5
-        heights = [
-            _height(place, axis) + spread / max(len(axis.values) - 1, 1)
-            for place, axis in zip(line.places, plot.axes, strict=True)
-        ]
+        heights = [_height(place, axis) for place, axis in zip(line.places, plot.axes, strict=True)]
+        path = curve_through(heights, ((number * 0.618034) % 1.0 - 0.5) * 0.3)
         if line.is_best:
-            axes.plot(across, heights, color=VERMILION, linewidth=3, marker="o", zorder=4)
+            axes.plot(*path, color=VERMILION, linewidth=3, zorder=4)
+            axes.plot(across, heights, color=VERMILION, linestyle="none", marker="o", zorder=4)
         elif line.level is None:
-            axes.plot(across, heights, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
+            axes.plot(*path, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
         else:
-            axes.plot(across, heights, color=colors(line.level), linewidth=1.1, alpha=0.8, zorder=2)
+            axes.plot(*path, color=colors(line.level), linewidth=1.1, alpha=0.8, zorder=2)
     for i, axis in enumerate(plot.axes):
         axes.axvline(i, color="black", linewidth=0.8, zorder=3)
         every = -(-len(axis.values) // _MOST_LABELS)
@@ -312,6 +317,26 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
     axes.spines[:].set_visible(False)
 
 
+_POINTS = 12
+
+
+def curve_through(heights: Sequence[float], bend: float) -> tuple[list[float], list[float]]:
+    """Return a curve that meets the axes at these heights and between them keeps apart from others.
+
+    Lines that share their values would hide one another; moved off their values they would show some that
+    do not exist. So each bends by its own amount between two axes, and by none on them.
+    """
+    xs, ys = [0.0], [heights[0]]
+    for i, (start, end) in enumerate(itertools.pairwise(heights)):
+        for step in range(1, _POINTS + 1):
+            t = step / _POINTS
+            xs.append(i + t)
+            ys.append(
+                start + (end - start) * t * t * (3 - 2 * t) + (0.0 if step == _POINTS else bend * t * (1 - t))
+            )
+    return xs, ys
+
+
 def _lines_of(name: str) -> str:
     """Return a knob's name in a few lines: one of hundreds of letters would leave no room for the drawing."""
     return textwrap.fill(name, 24, max_lines=3, placeholder=" …")
@@ -323,6 +348,11 @@ def _height(place: int, axis: Axis) -> float:
 
 def _draw_importance(axes: Axes, importance: sweep_summary.KnobImportance) -> None:
     axes.patch.set_alpha(0)
+    if not importance.knobs:
+        axes.set_axis_off()
+        words = textwrap.fill(importance.too_few or "no variant was timed", 30)
+        axes.text(0.02, 0.98, words, fontsize=9, va="top", transform=axes.transAxes)
+        return
     bars = [(i.knob, i.share, f"{100 * i.share:.0f} %, up to {i.gain:.3g}×") for i in importance.knobs]
     if importance.interactions is not None:
         bars.append(("together", importance.interactions, f"{100 * importance.interactions:.0f} %"))
@@ -346,9 +376,13 @@ _MARKED = (2, 3, 5, 20, 30, 50)
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The course of a sweep; times are multiples of the final best, as (variants tried, multiple)."""
+    """The course of a sweep, as (variants tried, time as a multiple of the least one of the payload).
 
-    best: tuple[tuple[int, float], ...]
+    ``best`` has a line for each payload, by its name (``""`` for a single one); ``failed`` holds those that
+    were tried and failed, not their equals that never ran; ``best_ns`` is None of several payloads.
+    """
+
+    best: Mapping[str, tuple[tuple[int, float], ...]]
     timed: tuple[tuple[int, float], ...]
     failed: tuple[int, ...]
     best_ns: int | None
@@ -365,37 +399,49 @@ class StatusBar:
 
 def sweep_history(records: Sequence[SweepRecord]) -> History:
     """Return what to draw of the course of a sweep, in the order in which variants were started."""
-    times, tried = sweep_summary.median_times(records), originals(records)
+    ratios, least = sweep_summary.relative_times(records), sweep_summary.best_by_payload(records)
     ordered = list(enumerate(sorted(records, key=lambda r: r.started), 1))
-    timed = [(i, times[r.key]) for i, r in ordered if r.key in times]
-    least = min((ns for _, ns in timed), default=1)
-    so_far = itertools.accumulate((times.get(r.key, math.inf) for _, r in ordered), min)
+    so_far: dict[str, list[tuple[int, float]]] = {}
+    for i, record in ordered:
+        own = so_far.setdefault(str(record.values.get(PAYLOAD_AXIS, "")), [])
+        ratio = ratios.get(record.key, math.inf)
+        if own or ratio < math.inf:
+            own.append((i, min(ratio, own[-1][1]) if own else ratio))
     return History(
-        best=tuple((i, ns / least) for i, ns in enumerate(so_far, 1) if ns < math.inf),
-        timed=tuple((i, ns / least) for i, ns in timed),
-        failed=tuple(i for i, r in ordered if tried[r.key].status in FAILED),
-        best_ns=least if timed else None,
+        best={payload: tuple(line) for payload, line in so_far.items() if line},
+        timed=tuple((i, ratios[r.key]) for i, r in ordered if r.key in ratios),
+        failed=tuple(i for i, r in ordered if r.status in FAILED),
+        best_ns=next(iter(least.values()))[1] if len(least) == 1 else None,
     )
 
 
 def draw_history(history: History) -> Figure:
-    """Return a figure: a dot a variant, a step line for the best so far, marks at the top for failures."""
+    """Return a figure: a dot a variant, a step line a payload for the best so far, crosses for failures."""
     figure, axes = new_axes(7.2, 3.2)
     if history.timed:
         numbers, times = zip(*history.timed, strict=True)
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
-        axes.step(*zip(*history.best, strict=True), where="post", color=BLUE, linewidth=2, label="best so far")
+        looks = entry_looks(history.best)
+        for payload, line in history.best.items():
+            words = f"best so far, {payload}" if payload else "best so far"
+            axes.step(
+                *zip(*line, strict=True), where="post", color=looks[payload].color, linewidth=2, label=words
+            )
         axes.set_yscale("log")
     if history.failed:
         heights, top = [1.03] * len(history.failed), axes.get_xaxis_transform()
-        crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": "failed"}
+        words = f"failed ({len(history.failed)})"
+        crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
+    axes.set_xlim(left=0)
     axes.set_xlabel("variants tried")
-    axes.set_ylabel("time, multiple of the best")
+    axes.set_ylabel("time, multiple of the least")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if value in _MARKED else "")
+    least = "1 is the least time of each payload" if len(history.best) > 1 else ""
     if history.best_ns is not None:
-        axes.set_title(f"best: {format_ns(history.best_ns)}", fontsize=9, pad=14)
+        least = f"1 is {format_ns(history.best_ns)}, the least time"
+    axes.set_title(least or " ", fontsize=9, pad=14)  # room for the crosses, also where nothing is said
     if history.timed or history.failed:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure

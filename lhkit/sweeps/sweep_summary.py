@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -63,7 +64,9 @@ class KnobImportance:
         method: What the shares are of. ``variance of log time`` where every combination of values was timed:
             an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
             where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
-            outliers cannot rule; knobs that were not varied independently then share what they explain.
+            outliers cannot rule; knobs that were not varied independently share what they explain, and where
+            that adds up to more than all, shares are scaled down to 1.
+        knobs: The most important first; empty where too little was timed to tell.
         interactions: What no knob explains alone; None for ranks, whose shares need not add up.
     """
 
@@ -71,6 +74,7 @@ class KnobImportance:
     method: ImportanceMethod
     interactions: float | None
     variants: int
+    too_few: str | None = None  # Why there are no shares: how many were timed, and how many it takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +338,10 @@ def _times(records: Sequence[SweepRecord]) -> dict[KnobValue, dict[Knobs, int]]:
     return dict(found)
 
 
+# Where not all combinations were timed: with fewer, every knob seems to explain nearly everything.
+_VARIANTS_AN_EFFECT = 1.5
+
+
 def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
     """Return how much each knob explains of the times of a sweep; those that failed count nowhere.
 
@@ -346,6 +354,12 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
     knobs, values = varied_knobs(timed), knob_values(timed)
     points = {tuple(r.values[name] for name in knobs) for r in timed}
     is_grid = len(points) == len(timed) == math.prod(len(values[name]) for name in knobs)
+    method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
+    effects = sum(len(values[name]) - 1 for name in knobs)
+    least = 1 + math.ceil(_VARIANTS_AN_EFFECT * effects)
+    if knobs and not is_grid and len(timed) < least:
+        why = f"too few variants were timed to tell what the knobs explain: {len(timed)}, and it takes {least}"
+        return KnobImportance((), method, None, len(timed), why)
     logs = [math.log(times[r.key]) for r in timed]
     levels = logs if is_grid else pd.Series(logs, dtype=float).rank().tolist()  # equal ones share the mean
     mean = statistics.fmean(levels) if levels else 0.0
@@ -363,7 +377,9 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
         )
         share = between / total if total else 0.0
         found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
+    whole = sum(i.share for i in found)
+    if whole > 1:
+        found = [dataclasses.replace(i, share=i.share / whole) for i in found]
     found.sort(key=lambda i: -i.share)
-    method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
     rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
     return KnobImportance(tuple(found), method, rest, len(timed))

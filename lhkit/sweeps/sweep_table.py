@@ -12,9 +12,9 @@ from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import sweep_charts
-from lhkit.sweeps.confirmation import describe_confirmation
+from lhkit.sweeps.confirmation import ahead_of, describe_confirmation
 from lhkit.sweeps.space import PAYLOAD_AXIS
-from lhkit.sweeps.sweep_summary import SweepResult, payload_rows, rank_choices, varied_knobs
+from lhkit.sweeps.sweep_summary import SweepResult, best_by_payload, payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import best_of, timed_records
 
 if TYPE_CHECKING:
@@ -158,13 +158,14 @@ def sweep_text(result: SweepResult) -> str:
 
 def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
-    winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
+    fastest = [key for key, _ in best_by_payload(result.records).values()]
+    ahead = ahead_of([found for _, found in result.confirmations], fastest)
     varied = varied_knobs(result.records)
     if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}
-        return sweep_charts.draw_heat_map(sweep_charts.heat_map(result.records, values=values, winners=winners))
+        return sweep_charts.draw_heat_map(sweep_charts.heat_map(result.records, values=values, ahead=ahead))
     return sweep_charts.draw_parallel_coordinates(
-        sweep_charts.parallel_coordinates(result.records, winners=winners)
+        sweep_charts.parallel_coordinates(result.records, ahead=ahead)
     )
 
 

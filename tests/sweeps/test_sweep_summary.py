@@ -19,13 +19,13 @@ from lhkit.sweeps.sweep_summary import (
 def test_the_best_so_far_falls_and_never_rises():
     times = [500, "crashed", 300, 400, 200]
     history = sweep_history(grid(lambda i: times[i], i=range(5)))
-    assert [ns for _, ns in history.best] == [2.5, 2.5, 1.5, 1.5, 1]
+    assert [ns for _, ns in history.best[""]] == [2.5, 2.5, 1.5, 1.5, 1]
     assert history.timed == ((1, 2.5), (3, 1.5), (4, 2), (5, 1)) and history.best_ns == 200
 
 
 def test_nothing_is_best_before_anything_ran():
     history = sweep_history([record({"i": 1}, status="timeout"), record({"i": 2}, 50, number=1)])
-    assert (history.best, history.failed) == (((2, 1.0),), (1,))
+    assert (history.best, history.failed) == ({"": ((2, 1.0),)}, (1,))
 
 
 def test_same_programs_have_the_times_of_the_one_that_was_timed():
@@ -80,6 +80,15 @@ def test_incomplete_designs_are_ranked_and_outliers_do_not_rule():
     assert importance.variants == 11
 
 
+def test_shares_of_knobs_that_move_together_are_never_more_than_all():
+    records = [
+        record({"a": n, "b": -n, "c": n % 2}, 100 + n, number=n * 4 + k) for n in range(4) for k in range(4)
+    ]
+    importance = knob_importance(records)
+    assert importance.method == "variance of ranks" and importance.too_few is None
+    assert sum(i.share for i in importance.knobs) == pytest.approx(1)
+
+
 def test_nothing_timed_explains_nothing():
     assert knob_importance([record({"a": 1}, status="crashed")]).knobs == ()
 
@@ -122,7 +131,11 @@ def test_times_are_compared_within_a_payload():
     heat = heat_map(sizes())
     assert (heat.y_name, heat.best_ns, heat.worst) == ("payload", None, 2.4)
     assert sum(c.is_framed for f in heat.facets for c in f.cells) == 2
-    assert knob_importance(sizes()).knobs[0].knob == "b"
+    times = {"256": 100, "512": 90_000}
+    many = grid(
+        lambda payload, b: "crashed" if b > 4 else times[payload] * b, payload=tuple(times), b=range(1, 6)
+    )
+    assert knob_importance(many).knobs[0].knob == "b"
 
 
 def test_payloads_without_a_common_choice_have_no_rank_choices():

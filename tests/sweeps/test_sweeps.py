@@ -5,8 +5,11 @@ from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
+from lhkit.model.sample_statistics import Interval
+from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of
 from lhkit.sweeps.sweep_charts import (
     MARKS,
+    curve_through,
     draw_heat_map,
     draw_history,
     draw_parallel_coordinates,
@@ -43,7 +46,8 @@ def test_cells_hold_multiples_of_the_best_and_marks_of_failures():
 
 def test_the_winner_is_framed_where_there_is_one():
     records = two()
-    heat = heat_map(records, winners={records[0].key})
+    heat = heat_map(records, ahead=Ahead(frozenset({records[0].key}), "winner when timed again"))
+    assert "framed: winner when timed again" in draw_heat_map(heat).get_suptitle()
     assert [(c.column, c.row) for c in heat.facets[0].cells if c.is_framed] == [(0, 0)]
 
 
@@ -75,7 +79,8 @@ def test_hopeless_and_equal_variants_have_cells():
     records = [first, twin, hopeless, dead, dead_too]
     texts = [c.text for c in heat_map(records).facets[0].cells]
     assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
-    assert sweep_history(records).failed == (4, 5)
+    assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
+    assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
 
 
 def test_marks_differ():
@@ -83,7 +88,7 @@ def test_marks_differ():
 
 
 def test_lines_cross_the_axes_at_their_values_and_the_best_lies_on_top():
-    plot = parallel_coordinates(two())
+    plot = parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256)))
     assert [a.name for a in plot.axes] == ["n", "m"] and plot.axes[1].values == (1, 2, 4)
     best = plot.lines[-1]
     assert (best.places, best.is_best, best.level) == ((0, 1), True, 1.0)
@@ -101,7 +106,7 @@ def test_of_too_many_lines_the_best_are_all_drawn():
 def test_the_history_holds_the_best_so_far_and_what_failed():
     history = sweep_history(two())
     assert history.timed[0] == (1, 2.0) and history.failed == (2,)
-    assert history.best == ((1, 2.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 1.0))
+    assert history.best == {"": ((1, 2.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 1.0))}
     assert history.best_ns == 100
     assert sweep_history([]).best_ns is None
 
@@ -141,3 +146,66 @@ def test_a_result_shows_itself_with_its_drawing_and_what_failed():
     assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
     alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
     assert "image/png" not in alone
+
+
+def confirmation(outcome, end, *states):
+    """A confirmation of contenders a, b, … whose keys are k-a, k-b, …."""
+    names = "abc"[: len(states)]
+    one = Interval(1, 1, 1)
+    standings = tuple(Standing(n, s, 4, 10.0, one) for n, s in zip(names, states, strict=True))
+    verdict = Verdict(outcome, standings, 4, 0.95, "why")
+    keys = tuple((n, f"k-{n}") for n in names)
+    return Confirmation(verdict, tuple((n, ()) for n in names), keys, (), None, None, None, end, 1.0, ())
+
+
+def test_one_rule_says_who_is_ahead_and_what_that_means():
+    won = confirmation("winner", "decided", "leader", "slower")
+    tied = confirmation("no difference", "out of processes", "leader", "open", "slower")
+    under_way = confirmation("open", "out of time", "leader", "open")
+    assert ahead_of([won], ["k-b"]) == Ahead(frozenset({"k-a"}), "winner when timed again")
+    assert ahead_of([tied], []) == Ahead(frozenset({"k-a", "k-b"}), "not told apart when timed again")
+    assert ahead_of([under_way], []) == Ahead(frozenset({"k-a"}), "ahead so far, undecided")
+    assert ahead_of([], ["k-c"]) == Ahead(frozenset({"k-c"}), "fastest when timed alone, not confirmed")
+    assert ahead_of([won, tied], []).words == "winner when timed again; not told apart when timed again"
+
+
+def test_no_drawing_calls_best_what_is_undecided():
+    records = grid(cost, m=(1, 2), n=(16, 32), b=(0, 1), c=(0, 1))
+    for drawn in (draw_heat_map(heat_map(two())), draw_parallel_coordinates(parallel_coordinates(records))):
+        svg = figure_svg(drawn)
+        assert "fastest when timed alone, not confirmed" in svg and "the best" not in svg
+
+
+def test_lines_meet_the_axes_at_values_that_exist_and_bend_between():
+    xs, ys = curve_through([0.0, 1.0, 0.5], 0.1)
+    assert {x: y for x, y in zip(xs, ys, strict=True) if x == int(x)} == {0: 0.0, 1: 1.0, 2: 0.5}
+    assert curve_through([0.0, 1.0], 0.1)[1] != curve_through([0.0, 1.0], -0.1)[1]
+
+
+def test_dotted_lines_have_a_key_where_there_are_any():
+    assert "dotted: failed" in figure_svg(draw_parallel_coordinates(parallel_coordinates(two())))
+    whole = grid(lambda m, n: m * n, m=(1, 2), n=(3, 4))
+    assert "dotted" not in figure_svg(draw_parallel_coordinates(parallel_coordinates(whole)))
+
+
+def test_each_payload_has_its_own_best_so_far_and_crosses_count_what_failed():
+    times = {("a", 1): 10, ("a", 2): 5, ("b", 1): 1000, ("b", 2): 4000}
+    history = sweep_history(
+        grid(lambda payload, n: times.get((payload, n), "crashed"), payload="ab", n=(1, 2, 3))
+    )
+    assert history.best == {"a": ((1, 2), (2, 1), (3, 1)), "b": ((4, 1), (5, 1), (6, 1))}
+    assert (history.failed, history.best_ns) == ((3, 6), None)
+    figure = draw_history(history)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["variants", "best so far, a", "best so far, b", "failed (2)"]
+    assert figure.axes[0].get_xlim()[0] == 0
+    assert all(x > 0 for dots in figure.axes[0].collections for x, _ in dots.get_offsets())
+
+
+def test_few_variants_have_no_shares_and_say_how_many_it_takes():
+    few = [record({"a": n, "b": n % 3, "c": -n}, 10 + n, number=n) for n in range(6)]
+    plot = parallel_coordinates(few)
+    assert plot.importance.knobs == () and plot.importance.variants == 6
+    assert plot.importance.too_few.endswith("what the knobs explain: 6, and it takes 19")
+    svg = figure_svg(draw_parallel_coordinates(plot))
+    assert "%" not in svg.split("every variant")[1].split("best")[0]
