@@ -150,10 +150,16 @@ def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | No
 
 
 def copies_outside(case: FusionCase, placed: PlacedOps) -> Iterator[tuple[int, list[int]]]:
-    """Yield the copies of the producer that share no loop with the consumer and have users, with the users."""
+    """Yield the copies of the producer that share no loop with the consumer and have users, with the users.
+
+    Inlining leaves copies for other callers, in functions without the consumer: these are not counted.
+    """
     consumers = case.instances(placed, case.consumer)
     loops = {n for c in consumers for n in loops_around(placed, c)}
+    functions = {n for c in consumers for n in around(placed, c) if placed.ir.ops[n].name == "func.func"}
     for producer in (p for p in case.instances(placed, case.producer) if p not in consumers):
+        if functions and functions.isdisjoint(around(placed, producer)):
+            continue
         if loops.isdisjoint(around(placed, producer)) and (users := users_of(placed, producer)):
             yield producer, users
 
@@ -218,11 +224,18 @@ def _of_text(trace: Trace, given: list[PayloadOp], asked: str) -> list[PayloadOp
         wanted = {int(line[1])}
     else:
         pattern = rf"\s*{re.escape(asked)}(?::\d+)?\s*=" if asked.startswith("%") else "$^"
-        if attribute := re.fullmatch(r"\{\s*([\w.]+)\s*(?:=\s*(.+?)\s*)?\}", asked):
+        attribute = re.fullmatch(r"\{\s*([\w.]+)\s*(?:=\s*(.+?)\s*)?\}", asked)
+        if attribute:
             is_value = rf"\s*=\s*{re.escape(attribute[2])}(?!\w)" if attribute[2] else ""
             pattern = rf".*[{{,]\s*{re.escape(attribute[1])}\b{is_value}"
         lines = dict(trace.texts).get(trace.payload.source, "").splitlines()
-        wanted = {n for n, text in enumerate(lines, 1) if re.match(pattern, text)}
+        # An op begins where its place is, and its attributes may be some lines below.
+        starts = (
+            sorted({op.source.line for op in given if op.source}) if attribute else range(1, len(lines) + 1)
+        )
+        ends = [*starts[1:], len(lines) + 1]
+        spans = {n: "".join(lines[n - 1 : end - 1]) for n, end in zip(starts, ends, strict=True)}
+        wanted = {n for n, text in spans.items() if re.match(pattern, text)}
     there = [op for op in given if op.source and op.source.line in wanted]
     inner = {op.id for op in there}
     return [op for op in there if op.parent not in inner]

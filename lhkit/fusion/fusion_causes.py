@@ -5,6 +5,7 @@ To add a cause, write a check and list it in ``_CHECKS``.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator
 
@@ -35,6 +36,7 @@ from lhkit.traces.warnings.zero_match import near_misses
 _PEEL, _GENERALIZE = "transform.loop.peel", "transform.structured.generalize"
 _TILING = ("transform.structured.tile_using_", GREEDY, SIBLING)
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
+_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 _PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
 _MOST_COPIES = 3
 
@@ -50,7 +52,23 @@ def _swallowed(case: FusionCase) -> Finding | None:
                 by = f"step {step} ({case.trace.step_records[step].op})"
                 sentence = f"The transpose is folded into the {min(names)}: {by} leaves none"
                 return Finding("folded-transpose", sentence, step, "folds it")
+        died = [case.trace.op(each).died for each in case.kin[op]] if is_transpose else [None]
+        if None not in died:
+            last = case.trace.step_records[max(d for d in died if d is not None)]
+            packs = {n for o in last.payload_delta.created if (n := case.trace.op(o).name) in _PACKS}
+            if packs and "fold" in _all_of(case, last):
+                sentence = (
+                    f"The transpose is folded into a {min(packs)}: step {last.index} ({last.op}) leaves none"
+                )
+                return Finding("folded-transpose", sentence, last.index, "folds it")
     return None
+
+
+def _all_of(case: FusionCase, step: TraceStep) -> str:
+    """Return the text of a step from its line to the end of its block, which names the patterns it applies."""
+    text = case.history.texts.get(step.source.file) if step.source else None
+    lines = text.text.splitlines()[step.source.line - 1 :] if text and step.source else []
+    return "\n".join(itertools.takewhile(lambda line: "}" not in line, lines))
 
 
 def _fused(case: FusionCase) -> Finding | None:
@@ -199,6 +217,8 @@ def _stop_of_tiling(
 ) -> Finding | None:
     """Return what is between the two that fusing does not pass, and the step that made it; not what is held."""
     way = way_between(case, placed) or []
+    if (reshaped := _cut_reshape(case, step, placed, way)) is not None:
+        return reshaped
     for number in (n for n in way[1:-1] if n not in held):
         name, id_ = placed.ir.ops[number].name, placed.ids[number]
         born = oldest_of(case.trace, case.trace.op(id_)).born if id_ else -1
@@ -211,6 +231,38 @@ def _stop_of_tiling(
         sentence = f"{stops}, which step {born} ({maker}) made {why}"
         return Finding("indivisible-sizes" if is_padded else "wrong-order", sentence, born, "puts it there")
     return None
+
+
+def _cut_reshape(case: FusionCase, step: TraceStep, placed: PlacedOps, way: list[int]) -> Finding | None:
+    """Return that tiles read slices of a reshape, which no slice of its operand gives or nothing moves up."""
+    for at, number in enumerate(way[1:-1], 1):
+        op, reader = placed.ir.ops[number], placed.ir.ops[way[at + 1]]
+        id_ = placed.ids[number]
+        is_given = id_ is not None and oldest_of(case.trace, case.trace.op(id_)).born < 0
+        if not is_given or op.name not in _RESHAPES or reader.name != "tensor.extract_slice":
+            continue
+        words = f"{listed_ops(case, placed, [number])} is between the two"
+        whole, tile = (_extents(shape) for shape in reader.shapes[0].rpartition(": ")[2].split(" to "))
+        groups = re.search(r"\[\[.*?\]\]", op.shapes[0])
+        cut = None
+        for group in re.findall(r"\[([\d, ]+)\]", groups[0]) if groups and op.name == _RESHAPES[0] else ():
+            dims = [int(d) for d in group.split(",")]
+            partial = [d for d in dims if d < len(tile) == len(whole) and tile[d] != whole[d]]
+            full = [d for d in dims if partial and d > partial[0] and tile[d] != whole[d]]
+            cut = cut or next(iter(full), None)
+        loops = [case.born(placed, n) for n in loops_around(placed, way[at + 1])]
+        tiled = max((b for b in loops if b >= 0), default=step.index)
+        if cut is not None:
+            part = f"{tile[cut]} of {whole[cut]} in dimension {cut}"
+            sentence = f"A {words}; tiles with {part} are no contiguous slice of what it reshapes"
+            return Finding("indivisible-sizes", sentence, tiled, "tiles")
+        return Finding("not-tileable", f"A {words}: step {step.index} fuses only what a tile reads", step.index)
+    return None
+
+
+def _extents(type_: str) -> list[str]:
+    """Return the extents of a tensor type."""
+    return re.findall(r"(\?|\d+)x", type_.partition("<")[2])
 
 
 def _sizes(case: FusionCase) -> Finding | None:
@@ -282,9 +334,17 @@ def _several(case: FusionCase) -> Finding | None:
 def _elementwise(case: FusionCase) -> Finding | None:
     tiled = [s for s in case.trace.step_records if s.op.startswith(_TILING)]
     tiled = [s for s in tiled if any(case.holds(s, op) for op in case.kin)]
-    for step in case.trace.step_records[: tiled[0].index if tiled else None]:
+    for step in case.trace.step_records:
         if step.status != "ok" or _ELEMENTWISE not in written(case, step):
             continue
+        if tiled and tiled[0].index < step.index:
+            before = case.before(step.index)
+            sliced = any(
+                before.ir.ops[n].name == "tensor.extract_slice" for n in way_between(case, before) or ()
+            )
+            head = f"Step {step.index} fuses ops that read one another directly, and not through a slice"
+            sentence = f"{head}, which step {tiled[0].index} ({tiled[0].op}) put between the two"
+            return Finding("wrong-order", sentence, tiled[0].index, "tiles too early") if sliced else None
         placed, head = case.before(step.index), f"Step {step.index} fuses linalg.generic of parallel loops"
         two = [n for op in (case.producer, case.consumer) for n in case.instances(placed, op)[:1]]
         if len(two) < 2:

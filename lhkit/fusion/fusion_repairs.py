@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.fusion.fusion_case import FusionCase, result_type
-from lhkit.fusion.fusion_queries import Finding
+from lhkit.fusion.fusion_queries import SIBLING, Finding
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.repair_context import (
@@ -41,6 +41,8 @@ from lhkit.traces.warnings.lost_work import FUSE
 _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
 _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
+_PASS = "transform.apply_registered_pass"
+_MOTIONS = ("affine-loop-invariant-code-motion", "loop-invariant-code-motion")
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 # Causes that another order may mend.
@@ -70,18 +72,37 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
                 tiles[each] = step, op
     if case.consumer in tiles and tiles[case.consumer][0].op == _FOR:
         yield from _with_forall(case, script, tiles[case.consumer][1], written)
+    fusions = [op for s, op in written if s.op == FUSE]
+    passes = [op for s, op in written if s.op == _PASS and _ELEMENTWISE in script.text[op.start : op.end]]
     if finding.cause == "indivisible-sizes":
         both = [tiles[each][1] for each in (case.producer, case.consumer) if each in tiles]
         yield from _with_other_sizes(script, both)
-    if culprit is not None and culprit.name == _PEEL:
-        fusions = [op for s, op in written if s.op == FUSE and case.holds(s, case.producer)]
-        yield from _fused_before_peeling(script, culprit, fusions)
-    if finding.cause in ("map", "outside-the-loop"):
-        yield from _prepared(case, script, finding, tiles)
+    if culprit is not None:
+        mine = [op for s, op in written if op in fusions and case.holds(s, case.producer)]
+        yield from _around_culprit(script, finding, culprit, fusions, mine)
+    if finding.cause in ("map", "outside-the-loop", "side-effects"):
+        at = [tiles[case.consumer][1]] if case.consumer in tiles else passes
+        yield from _prepared(case, script, finding, at, fusions)
     yield from _fused_by_steps(case, script)
     tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
     for op in dict.fromkeys(op for op in (around, next(tiling, None)) if op is not None):
         yield from _fused_by_steps(case, script, op)
+    alone = (next((op for s, op in written if s.index == _outermost(case.trace, t.index)), None)
+             for t, _ in tiles.values())  # fmt: skip
+    for op in dict.fromkeys(op for op in alone if op is not None):
+        yield from _in_place_of(case, script, op)
+
+
+def _around_culprit(
+    script: Script, finding: Finding, culprit: OpSyntax, fusions: list[OpSyntax], mine: list[OpSyntax]
+) -> Iterator[Candidate]:
+    """Yield changes of what is before or behind the responsible step, by what that step is."""
+    if culprit.name == _PEEL:
+        yield from _fused_before_peeling(script, culprit, mine)
+    if culprit.name == _PASS and finding.cause == "side-effects":
+        yield from _after_motion(script, culprit)
+    if culprit in fusions and finding.cause == "wrong-order":
+        yield from _into_one_loop(script, culprit, fusions[fusions.index(culprit) + 1 :])
 
 
 def _reordered(script: Script, culprit: OpSyntax, around: OpSyntax | None) -> Iterator[Candidate]:
@@ -121,9 +142,9 @@ def _fused_before_peeling(script: Script, peel: OpSyntax, fusions: list[OpSyntax
 
 
 def _prepared(
-    case: FusionCase, script: Script, finding: Finding, tiles: dict[str, tuple[TraceStep, OpSyntax]]
+    case: FusionCase, script: Script, finding: Finding, before: list[OpSyntax], fusions: list[OpSyntax]
 ) -> Iterator[Candidate]:
-    """Yield changes that inline the functions first, or fold unit extents before the consumer is tiled."""
+    """Yield changes that inline the functions first, or fold unit extents before one of the steps."""
     entries = [o for o in script.steps if o.name == SEQUENCE and o.symbol.endswith(case.trace.schedule.entry)]
     roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
     if not roots or not roots[0].name.type_span:
@@ -131,7 +152,7 @@ def _prepared(
     root, names = roots[0].name, set(names_in(script.text))
     type_ = script.text[slice(*root.type_span)].partition("{")[0].strip() if root.type_span else ANY_OP
     first = entries[0].regions[0].ops[0]
-    if finding.cause == "outside-the-loop" and case.trace.outcome.status != "crashed":
+    if finding.cause != "map" and case.trace.outcome.status != "crashed":
         inlined = fresh_name("%inlined", names)
         line = f'{inlined} = transform.apply_registered_pass "inline" to {root.text} : ({type_}) -> {type_}'
         edits = [Replacement(u.start, u.end, inlined) for u, _ in roots[0].uses_of(root.text)]
@@ -140,7 +161,21 @@ def _prepared(
         if head > entries[0].start:
             edits.append(Replacement(head, head + len("transform.readonly"), "transform.consumed"))
         yield candidate("structure", "Inline the calls first", script, edits)
-    if finding.cause == "map" and case.consumer in tiles:
+        for fusion in fusions:  # every caller has a copy of the producer now
+            found = next((d for d in script.handles.definitions if d.uses_of(fusion.operands[0].text)), None)
+            if found is None or found.op is None or found.op.name != "transform.structured.match":
+                continue
+            match, function = found.op, fresh_name("%caller", names)
+            into, text = fusion.operands[1].text, script.text[match.start : match.end]
+            parent = f'transform.get_parent_op {into} {{op_name = "func.func"}} : ({ANY_OP}) -> {ANY_OP}'
+            line = f"{function} = {parent}"
+            place = match.operands[-1]
+            here = text[: place.start - match.start] + function + text[place.end - match.start :]
+            moved = [cut(script.text, match, match), put_before(script.text, fusion, f"{line}\n{here}")]
+            kept = [e for e in edits if not match.start <= e.start < match.end]
+            title = "Inline the calls first, and look for the producer in the function of the loop"
+            yield candidate("structure", title, script, [*kept, *moved], 1)
+    if finding.cause == "map" and before:
         function = fresh_name("%function", names)
         lines = [
             f'{function} = transform.structured.match ops{{["func.func"]}} in {root.text}'
@@ -150,8 +185,48 @@ def _prepared(
             "  transform.apply_patterns.canonicalization",
             f"}} : {ANY_OP}",
         ]
-        edit = put_before(script.text, tiles[case.consumer][1], "\n".join(lines))
-        yield candidate("structure", "Fold unit extents before tiling", script, [edit])
+        edit = put_before(script.text, before[0], "\n".join(lines))
+        title = f"Fold unit extents before {script.describe(before[0])}"
+        yield candidate("structure", title, script, [edit])
+
+
+def _after_motion(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
+    """Yield changes that move loads and what does not vary out of the loops before a pass fuses them."""
+    used = culprit.operands[0]
+    type_ = script.text[culprit.start : culprit.end].rpartition(" : ")[2].partition("->")[0].strip().strip("()")
+    for name in _MOTIONS:
+        moved = fresh_name("%moved", names_in(script.text))
+        line = f'{moved} = transform.apply_registered_pass "{name}" to {used.text} : ({type_}) -> {type_}'
+        edits = [put_before(script.text, culprit, line), Replacement(used.start, used.end, moved)]
+        yield candidate("order", f"Run {name} before {script.describe(culprit)}", script, edits)
+
+
+def _into_one_loop(script: Script, fusion: OpSyntax, later: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield changes that make one loop of those of two users, before the producer is fused into it once."""
+    into = fusion.operands[1]
+    for other in (o for o in later if o.operands[1].text not in (into.text, *fusion.values)):
+        both = fresh_name("%both", names_in(script.text))
+        with contextlib.suppress(UsageError):
+            removed = remove_step(script, script.number_of(other), with_dependents=True).replacements
+            for two in ((into.text, other.operands[1].text), (other.operands[1].text, into.text)):
+                line = f"{both} = {SIBLING} {two[0]} into {two[1]} : ({ANY_OP}, {ANY_OP}) -> {ANY_OP}"
+                edits = [
+                    put_before(script.text, fusion, line),
+                    Replacement(into.start, into.end, both),
+                    *removed,
+                ]
+                title = f"Make one loop of {two[0]} and {two[1]}, and fuse into it once"
+                yield candidate("loop", title, script, edits, 1)
+
+
+def _in_place_of(case: FusionCase, script: Script, alone: OpSyntax) -> Iterator[Candidate]:
+    """Yield changes that fuse the two in place of a step that tiles one of them, or each, by itself."""
+    for change in _fused_by_steps(case, script, alone):
+        added = change.edited.replacements
+        with contextlib.suppress(UsageError):
+            removed = remove_step(script, script.number_of(alone), with_dependents=True).replacements
+            title = f"{change.title.partition(', in steps')[0]}, in place of {script.describe(alone)}"
+            yield candidate("fusion", title, script, [*removed, *added], LAST_RESORT - 1)
 
 
 def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
@@ -251,7 +326,7 @@ def _with_other_sizes(script: Script, tiles: list[OpSyntax]) -> Iterator[Candida
         old = next(script.text[a.start : a.end] for each, a in given if each is op)
         loops = [sum(e.strip() != "0" for e in each.strip("[]").split(",")) for each in (old, text)]
         fewer = loops[0] - loops[1] if op.name != _FORALL else 0
-        dropped = without_last_results(script, op, fewer) if fewer > 0 else []
+        dropped = without_last_results(script, op, fewer, instead=True) if fewer > 0 else []
         if dropped:
             with contextlib.suppress(UsageError):
                 yield candidate("sizes", title, script, [*edit().replacements, *dropped], doubt)

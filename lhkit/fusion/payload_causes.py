@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lhkit.fusion.fusion_case import FusionCase, result_maps
-from lhkit.fusion.fusion_queries import SIBLING, TILED, Finding, attempts, listed_ops, way_between
+from lhkit.fusion.fusion_queries import SIBLING, TILED, Finding, attempts, listed_ops, way_between, written
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, path_between, users_of
 
@@ -16,7 +16,8 @@ def find_unrelated(case: FusionCase) -> Finding | None:
     if functions[0] != functions[1]:
         return Finding("outside-the-loop", "The two are in different functions, and no fusion crosses a call")
     values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
-    if all(v[0] != numbers[0] for v in values[0]) and values[0] & values[1]:
+    has_result = any(v[0] == numbers[0] for v in placed.ir.ops[numbers[0]].values[0])
+    if not has_result and values[0] & values[1]:
         return _on_buffers(case, values[0] & values[1])
     if (way := way_between(case, placed)) is not None:
         return _barrier(case, way)
@@ -62,7 +63,8 @@ def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
     words = f"The {case.name(case.producer)} has no result: the two meet in a buffer, not in a tensor"
     between = sorted({*calls, *touching})
     also = f"; between them: {listed_ops(case, placed, between)}" if between else ""
-    return Finding("side-effects", words + also)
+    fusing = [s for s in case.trace.step_records if s.status == "ok" and "fusion" in written(case, s)]
+    return Finding("side-effects", words + also, *((fusing[-1].index, "leaves them apart") if fusing else ()))
 
 
 def _barrier(case: FusionCase, way: list[int]) -> Finding | None:

@@ -310,17 +310,24 @@ def moved_before(script: Script, op: OpSyntax, target: OpSyntax) -> list[Replace
     return [put_before(script.text, target, lines), *(cut(script.text, o, o) for o in moved)]
 
 
-def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Replacement] | None:
-    """Return the replacements that remove the last results; None if one is used or none would be left."""
+def without_last_results(
+    script: Script, op: OpSyntax, count: int, *, instead: bool = False
+) -> list[Replacement] | None:
+    """Return the replacements that remove the last results; None if one is used or none would be left.
+
+    With ``instead`` uses of those that go are of the last that stays.
+    """
     types, values = result_types_of(op), op.values
     if count == 0:
         return []
     if count >= len(values) or len(types) != len(values):
         return None
     results = script.results_of(op)
-    if any(definition.uses_of(value) for definition in results for value in values[-count:]):
+    used = [use for definition in results for value in values[-count:] for use, _ in definition.uses_of(value)]
+    if used and not instead:
         return None
     replacements = [Replacement(types[-count - 1][1], types[-1][1], "")]
+    replacements += [Replacement(use.start, use.end, values[-count - 1]) for use in used]
     left = count
     names = list(op.results)
     while left and names[-1].count <= left:

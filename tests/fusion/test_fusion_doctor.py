@@ -38,6 +38,19 @@ def schedule(*steps):
     return head + "".join(steps) + "    transform.yield\n  }\n}\n"
 
 
+GENERIC = """func.func @g(%x: tensor<8xf32>, %e: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = linalg.exp ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%0 : tensor<8xf32>)
+      outs(%e : tensor<8xf32>) attrs = {tag = "late"} {
+  ^bb0(%a: f32, %b: f32):
+    %2 = arith.negf %a : f32
+    linalg.yield %2 : f32
+  } -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+
+
 def traced(payload, text, worker):
     return lhkit.trace(
         lhkit.load_payload(payload, worker=worker), lhkit.load_schedule(text, worker=worker), worker=worker
@@ -128,7 +141,12 @@ def test_there_are_sixteen_of_eight_kinds_and_more():
     kinds = [read(path)[0]["cause"] for path in FILES if path.parent.name == "planted"]
     joined = [k.replace("dead-", "").replace("empty-", "") for k in kinds]
     assert len(kinds) == 16 and sorted(joined.count(k) for k in set(joined)) == [2] * 8
-    assert len(FILES) == 88
+    assert len(FILES) == 104
+
+
+def test_an_attribute_names_an_op_lines_above_it(worker):
+    trace = traced(GENERIC, schedule(), worker)
+    assert trace.op(find_op(trace, '{tag = "late"}')).name == "linalg.generic"
 
 
 @pytest.mark.parametrize(

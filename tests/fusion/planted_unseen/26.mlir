@@ -2,7 +2,7 @@
 // consumer: 23
 // cause: reduction
 // step: transform.apply_registered_pass
-// repair: no
+// repair: yes
 // Rows without their mean, scaled.
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
