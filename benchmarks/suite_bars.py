@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from benchmarks.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
 from benchmarks.suite_results import family_means, rival_ratios
 from benchmarks.suite_tables import DISTURBED
+from lhkit.draw.entry_looks import EntryLook, entry_looks
 from lhkit.draw.svg import element, escaped, fitted, svg
-from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
-_COLORS = (GREY, ORANGE, SKY, PURPLE, GREEN, BLUE, VERMILION)
-# Corners of the mark at the end of a bar, around its middle; told apart without colours.
-_MARKS = (
-    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-    ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
-    ((-1.2, 1), (0, -1.2), (1.2, 1)),
-    ((-1.2, -1), (0, 1.2), (1.2, -1)),
-    ((-1.2, -1.2), (0, -0.4), (1.2, -1.2), (0.4, 0), (1.2, 1.2), (0, 0.4), (-1.2, 1.2), (-0.4, 0)),
-    ((-0.5, -1.4), (0.5, -1.4), (0.5, 1.4), (-0.5, 1.4)),
-    ((-1.4, -0.5), (1.4, -0.5), (1.4, 0.5), (-1.4, 0.5)),
-)
+# Corners of the mark at the end of a bar, around its middle, by matplotlib's letter: not by colour alone.
+_MARKS = {
+    "o": ((-1, -0.4), (-0.4, -1), (0.4, -1), (1, -0.4), (1, 0.4), (0.4, 1), (-0.4, 1), (-1, 0.4)),
+    "s": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    "D": ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
+    "^": ((-1.2, 1), (0, -1.2), (1.2, 1)),
+    "v": ((-1.2, -1), (0, 1.2), (1.2, -1)),
+    "P": ((-0.5, -1.4), (0.5, -1.4), (0.5, 1.4), (-0.5, 1.4)),
+}
 # In pixels.
 _WIDTH, _LABEL, _RIVAL, _TEXT = 880, 140, 160, 190
 _LINE, _HEAD, _GAP, _EDGE = 17, 24, 8, 26
@@ -77,6 +75,11 @@ def row_group(title: str, rows: Sequence[SuiteRow]) -> BarGroup:
     return BarGroup(title, tuple(bars))
 
 
+def family_title(family: SuiteFamily, result: SuiteResult) -> str:
+    """Return the heading of a family; its title names the large shapes, which a quick run leaves out."""
+    return f"{family.title} – quick: small shapes in place of these" if result.is_quick else family.title
+
+
 def family_groups(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple[BarGroup, ...]:
     """Return the geometric means of each family, a bar a rival, whiskers from the least to the greatest."""
     groups = []
@@ -89,7 +92,7 @@ def family_groups(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple
             text = f"{mean.mean:.3g}×  ({shapes})"
             bars.append(RatioBar("", mean.rival, mean.mean, mean.low, mean.high, text))
         if bars:
-            groups.append(BarGroup(family.title, tuple(bars)))
+            groups.append(BarGroup(family_title(family, result), tuple(bars)))
     return tuple(groups)
 
 
@@ -108,7 +111,7 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
     indent = _LABEL if any(bar.label for group in groups for bar in group.bars) else 12
     axis = _Axis(indent + _RIVAL, math.floor(math.log2(low)), math.ceil(math.log2(high)))
     height = 2 * _EDGE + sum(group.height for group in groups)
-    drawn = [axis.grid(height)]
+    drawn, looks = [axis.grid(height)], entry_looks(rivals)
     top = float(_EDGE)
     for group in groups:
         if group.title:
@@ -116,7 +119,7 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
             top += _HEAD
         for i, bar in enumerate(group.bars):
             top += _GAP if i and bar.label else 0
-            drawn.append(_bar(bar, top, indent, axis, rivals.index(bar.rival)))
+            drawn.append(_bar(bar, top, indent, axis, looks[bar.rival]))
             top += _LINE
         top += _GAP
     return svg(_WIDTH, height, *drawn, label=label)
@@ -151,11 +154,13 @@ class _Axis:
         return "".join(lines)
 
 
-def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, number: int) -> str:
-    color, middle = _COLORS[number % len(_COLORS)], top + _LINE / 2
+def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, look: EntryLook) -> str:
+    color, middle = look.color, top + _LINE / 2
     start, end = sorted((axis.at(1.0), axis.at(bar.value)))
     tip = axis.at(bar.value)
-    points = " ".join(f"{tip + 3.4 * x:.2f},{middle + 3.4 * y:.2f}" for x, y in _MARKS[number % len(_MARKS)])
+    points = " ".join(
+        f"{tip + 3.4 * x:.2f},{middle + 3.4 * y:.2f}" for x, y in _MARKS.get(look.marker, _MARKS["o"])
+    )
     whisker = {"y1": middle, "y2": middle, "stroke": "ink", "stroke_width": 1.0}
     parts = [
         _words(8, middle + 4, fitted(bar.label, _LABEL - 8, 12, mono=False)),
@@ -170,10 +175,23 @@ def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, number: int) -> 
             fill_opacity=0.75,
         ),
         element("line", x1=axis.at(bar.low), x2=axis.at(bar.high), **whisker),
-        element("polygon", points=points, fill=color, stroke="ink", stroke_width=0.8),
+        _break(axis, bar.value, middle),
+        element(
+            "polygon", points=points, fill="paper" if look.is_hollow else color, stroke="ink", stroke_width=0.8
+        ),
         _words(_WIDTH - _TEXT, middle + 4, bar.text, font_size=11),
     ]
     return "".join(parts)
+
+
+def _break(axis: _Axis, value: float, middle: float) -> str:
+    """Return two slanted cuts through a bar that is longer than the axis."""
+    if 2.0**axis.first <= value <= 2.0**axis.last:
+        return ""
+    x = axis.at(value) + (-26 if value > 1 else 16)
+    gap = element("path", d=f"M{x:.1f},{middle + 8:.1f} l8,-16 h5 l-8,16 z", fill="paper")
+    cuts = element("path", d=f"M{x:.1f},{middle + 8:.1f} l8,-16 m5,0 l-8,16", fill="none", stroke="ink")
+    return element("g", element("title", "longer than the axis"), gap, cuts, class_="break")
 
 
 def _words(x: float, y: float, text: str, **more: object) -> str:

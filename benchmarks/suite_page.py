@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.suite import SuiteFamily, SuiteResult
-from benchmarks.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
+from benchmarks.suite_bars import family_groups, family_title, ratio_svg, rivals_in_order, row_group
 from benchmarks.suite_results import judge_goals
 from benchmarks.suite_tables import family_table, goal_table, result_lines
 from lhkit.draw.svg import element, escaped, html_document
@@ -35,9 +35,9 @@ def suite_page(result: SuiteResult, families: Sequence[SuiteFamily], command: st
         sections.append(_figure(ratio_svg(family_groups(result, shown), rivals, overview), overview))
     for family in shown:
         rows = [row for row in result.rows if row.family == family.name]
-        sections.append(element("h2", escaped(family.title)))
+        sections.append(element("h2", escaped(family_title(family, result))))
         if any(row.comparison is not None for row in rows):
-            caption = f"{family.title}: speed as a multiple of each rival's."
+            caption = f"{family_title(family, result)}: speed as a multiple of each rival's."
             sections.append(_figure(ratio_svg([row_group("", rows)], rivals, caption), caption))
         sections.append(table_html(family_table(rows)))
     if not result.is_quick:

@@ -61,6 +61,26 @@ def test_what_is_beyond_the_axis_lies_at_its_end():
         assert 0 <= float(rect["x"]) <= float(rect["x"]) + float(rect["width"]) <= 880
 
 
+def test_a_bar_that_is_longer_than_the_axis_is_broken_and_others_are_not():
+    drawing = ratio_svg([BarGroup("", (bar("NumPy", 75.0), bar("torch", 60.0)))], RIVALS, "speeds")
+    assert drawing.count('class="break"') == 1 and "longer than the axis" in drawing
+    small = ratio_svg([BarGroup("", (bar("NumPy", 1 / 20), bar("torch", 0.5)))], RIVALS, "speeds")
+    assert small.count('class="break"') == 1
+
+
+def test_a_quick_run_does_not_keep_the_titles_of_large_shapes():
+    quick = dataclasses.replace(RESULT, is_quick=True)
+    assert all("quick: small shapes" in group.title for group in family_groups(quick, FAMILIES))
+    assert "quick: small shapes" in suite_page(quick, FAMILIES, "lhkit bench --suite --quick")
+    assert not any("quick" in group.title for group in family_groups(RESULT, FAMILIES))
+
+
+def test_a_rival_has_its_colour_whoever_else_was_measured():
+    both = parts(ratio_svg([BarGroup("", (bar("torch", 2.0),))], RIVALS, "speeds"), "polygon")[0]
+    alone = parts(ratio_svg([BarGroup("", (bar("torch", 2.0),))], ("IREE", "torch"), "speeds"), "polygon")[0]
+    assert both["fill"] == alone["fill"]
+
+
 def test_the_table_of_a_family():
     table = family_table(RESULT.rows[:2])
     assert table.header == ("", "time", "of FMA peak", "vs NumPy", "vs torch", "compile")
