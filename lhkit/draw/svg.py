@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -91,11 +92,20 @@ def svg(width: float, height: float, *children: str, label: str, themed: bool = 
     )
 
 
+# No side of a PNG has more pixels: a viewer has to hold all of them.
+MOST_PIXELS = 8192
+
+
 def svg_png(drawing: str, *, zoom: float = 2.0) -> bytes:
-    """Return an SVG made with ``themed=False`` as PNG on white: the same picture on every machine."""
+    """Return an SVG made with ``themed=False`` as PNG on white: the same picture on every machine.
+
+    A drawing that would have more than `MOST_PIXELS` on a side is scaled down to that.
+    """
     import matplotlib as mpl
     import resvg_py
 
+    if box := re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', drawing):
+        zoom = min(zoom, MOST_PIXELS / max(float(box[1]), float(box[2]), 1.0))
     # matplotlib ships these fonts, so the picture is the same on every machine.
     fonts = Path(mpl.get_data_path()) / "fonts" / "ttf"
     names = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")

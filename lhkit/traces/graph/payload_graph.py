@@ -104,7 +104,8 @@ def payload_flow(
     """Return the dataflow graph of a payload.
 
     Ops are nodes, ops with regions boxes, block arguments nodes of their box. Boxes are opened from the outside
-    in while at most ``most_ops`` ops are shown; folded ones show counts. Bodies of linalg ops stay folded.
+    in while at most ``most_ops`` ops are shown; folded ones show counts. Bodies of linalg ops stay folded. A
+    ``tensor.empty`` that the step did not touch is left out: it computes nothing.
 
     Args:
         outline: The payload, with ids of ops where they are to be marked.
@@ -149,6 +150,7 @@ class _Payload:
             ghosts, more = erased_nodes(before, self._delta.erased, known, {self._keys[i] for i in opened})
             nodes += ghosts
             edges += more
+        nodes, edges = _without_places(nodes, edges)
         return FlowGraph(title, tuple(nodes), tuple(edges), self._legend(nodes))
 
     def _shown(self, unfolded: Collection[str], most_ops: int) -> tuple[set[int], set[int]]:
@@ -280,6 +282,15 @@ class _Payload:
             texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")
             found += [LegendEntry(text, heat=share) for text, share in zip(texts, (0.0, 0.5, 1.0), strict=True)]
         return tuple(found)
+
+
+def _without_places(
+    nodes: Sequence[FlowNode], edges: Sequence[FlowEdge]
+) -> tuple[list[FlowNode], list[FlowEdge]]:
+    """Leave out what computes nothing, the tensor.empty of destinations, unless the step made or changed it."""
+    places = {n.id for n in nodes if n.title == "tensor.empty" and not n.sign}
+    kept = [e for e in edges if e.source not in places and e.target not in places]
+    return [n for n in nodes if n.id not in places], kept
 
 
 _MOST_OUTLINES = 32

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
+from lhkit.traces.graph.folded_graph import MOST_NODES, folded_graph
 from lhkit.traces.record.handle_history import death_in_words, deaths, display_names, turn_in_words
 
 _STATUS: dict[StepStatus, tuple[str, str, str]] = {
@@ -22,13 +23,13 @@ _LEGEND = (
 )
 
 
-def schedule_flow(trace: Trace) -> FlowGraph:
-    """Return the dataflow graph of a schedule that ran.
+def schedule_flow(trace: Trace, *, most: int = MOST_NODES) -> FlowGraph:
+    """Return the dataflow graph of a schedule that ran, steps folded where there are more than ``most`` nodes.
 
     Steps are nodes, uses of handles edges from their definition. A handle that died without being consumed
     itself has a dead edge to the step that invalidated it; later uses of it are dead edges too.
     """
-    return _Schedule(trace).graph()
+    return folded_graph(_Schedule(trace).graph(), most)
 
 
 class _Schedule:
