@@ -39,6 +39,7 @@ _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 _RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 _PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
 _MOST_COPIES = 3
+_BOUNDS = r" (?:in|=) (\(.*?\) to \(.*?\)(?: step \(.*?\))?|\(.*?\))"  # of an scf.forall
 
 
 def _swallowed(case: FusionCase) -> Finding | None:
@@ -52,15 +53,17 @@ def _swallowed(case: FusionCase) -> Finding | None:
                 by = f"step {step} ({case.trace.step_records[step].op})"
                 sentence = f"The transpose is folded into the {min(names)}: {by} leaves none"
                 return Finding("folded-transpose", sentence, step, "folds it")
-        died = [case.trace.op(each).died for each in case.kin[op]] if is_transpose else [None]
+        what = case.name(op).rpartition(".")[2]
+        died = [case.trace.op(each).died for each in case.kin[op]] if what in ("transpose", "pad") else [None]
         if None not in died:
             last = case.trace.step_records[max(d for d in died if d is not None)]
             packs = {n for o in last.payload_delta.created if (n := case.trace.op(o).name) in _PACKS}
             if packs and "fold" in _all_of(case, last):
-                sentence = (
-                    f"The transpose is folded into a {min(packs)}: step {last.index} ({last.op}) leaves none"
+                by = f"step {last.index} ({last.op})"
+                cause: FusionCause = "folded-pad" if what == "pad" else "folded-transpose"
+                return Finding(
+                    cause, f"The {what} is folded into a {min(packs)}: {by} leaves none", last.index, "folds it"
                 )
-                return Finding("folded-transpose", sentence, last.index, "folds it")
     return None
 
 
@@ -281,7 +284,7 @@ def _sizes(case: FusionCase) -> Finding | None:
                 f"{words}; one reads what the other gives, since step {tiled} tiled the producer by itself"
             )
             return Finding("wrong-order", sentence, tiled, "tiles it")
-        counts = {c[1] for n in loops if (c := re.search(r" in (\(.*?\))", placed.ir.ops[n].shapes[0]))}
+        counts = {c[1] for n in loops if (c := re.search(_BOUNDS, placed.ir.ops[n].shapes[0]))}
         if len(counts) > 1:
             sentence = f"Loops of {' and '.join(sorted(counts))} iterations cannot be one loop"
             return Finding("indivisible-sizes", sentence, step.index)

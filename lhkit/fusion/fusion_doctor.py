@@ -40,7 +40,7 @@ _KINDS = {
     "order": "the order of steps",
     "fusion": "more steps that fuse",
     "loop": "scf.forall in place of scf.for",
-    "gate": "the pattern that folds the transpose",
+    "gate": "the pattern that folds into packs",
     "sizes": "tile sizes",
     "structure": "inlining, unit extents",
 }

@@ -42,11 +42,15 @@ _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.til
 _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
 _PASS = "transform.apply_registered_pass"
+_PARALLEL = (
+    ("convert-linalg-to-parallel-loops", "convert-linalg-to-affine-loops"),
+    ("scf-parallel-loop-fusion", "affine-loop-fusion"),
+)
 _MOTIONS = ("affine-loop-invariant-code-motion", "loop-invariant-code-motion")
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 # Causes that another order may mend.
-_ORDERED = ("wrong-order", "folded-transpose", "dead-handle", "side-effects", "indivisible-sizes")
+_ORDERED = ("wrong-order", "folded-transpose", "folded-pad", "dead-handle", "side-effects", "indivisible-sizes")
 # Doubt of changes that take steps away; they are tried where nothing else helps.
 LAST_RESORT = 5
 
@@ -161,6 +165,9 @@ def _prepared(
         if head > entries[0].start:
             edits.append(Replacement(head, head + len("transform.readonly"), "transform.consumed"))
         yield candidate("structure", "Inline the calls first", script, edits)
+        simplified = _applied_first(root.text, type_, names, "transform.apply_patterns.canonicalization")
+        change = [put_before(script.text, first, simplified)]
+        yield candidate("structure", "Fold constant branches and loops of one iteration first", script, change)
         for fusion in fusions:  # every caller has a copy of the producer now
             found = next((d for d in script.handles.definitions if d.uses_of(fusion.operands[0].text)), None)
             if found is None or found.op is None or found.op.name != "transform.structured.match":
@@ -176,18 +183,19 @@ def _prepared(
             title = "Inline the calls first, and look for the producer in the function of the loop"
             yield candidate("structure", title, script, [*kept, *moved], 1)
     if finding.cause == "map" and before:
-        function = fresh_name("%function", names)
-        lines = [
-            f'{function} = transform.structured.match ops{{["func.func"]}} in {root.text}'
-            f" : ({type_}) -> {ANY_OP}",
-            f"transform.apply_patterns to {function} {{",
-            "  transform.apply_patterns.linalg.fold_unit_extent_dims_via_reshapes",
-            "  transform.apply_patterns.canonicalization",
-            f"}} : {ANY_OP}",
-        ]
-        edit = put_before(script.text, before[0], "\n".join(lines))
+        patterns = ("linalg.fold_unit_extent_dims_via_reshapes", "canonicalization")
+        folded = _applied_first(root.text, type_, names, *(f"transform.apply_patterns.{p}" for p in patterns))
+        edit = put_before(script.text, before[0], folded)
         title = f"Fold unit extents before {script.describe(before[0])}"
         yield candidate("structure", title, script, [edit])
+
+
+def _applied_first(root: str, type_: str, names: set[str], *patterns: str) -> str:
+    """Return steps that apply patterns to every function."""
+    function = fresh_name("%function", names)
+    match = f'transform.structured.match ops{{["func.func"]}} in {root} : ({type_}) -> {ANY_OP}'
+    listed = "".join(f"  {pattern}\n" for pattern in patterns)
+    return f"{function} = {match}\ntransform.apply_patterns to {function} {{\n{listed}}} : {ANY_OP}"
 
 
 def _after_motion(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
@@ -199,6 +207,14 @@ def _after_motion(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
         line = f'{moved} = transform.apply_registered_pass "{name}" to {used.text} : ({type_}) -> {type_}'
         edits = [put_before(script.text, culprit, line), Replacement(used.start, used.end, moved)]
         yield candidate("order", f"Run {name} before {script.describe(culprit)}", script, edits)
+    if _PARALLEL[0][0] in script.text and _PARALLEL[1][0] in script.text:
+        edits = [
+            Replacement(m.start(), m.end(), new)
+            for old, new in _PARALLEL
+            for m in re.finditer(old, script.text)
+        ]
+        title = "Make affine loops: their fusion compares accesses, where that of scf.parallel takes neighbours"
+        yield candidate("loop", title, script, edits, 1)
 
 
 def _into_one_loop(script: Script, fusion: OpSyntax, later: list[OpSyntax]) -> Iterator[Candidate]:
@@ -217,6 +233,12 @@ def _into_one_loop(script: Script, fusion: OpSyntax, later: list[OpSyntax]) -> I
                 ]
                 title = f"Make one loop of {two[0]} and {two[1]}, and fuse into it once"
                 yield candidate("loop", title, script, edits, 1)
+            there = other.operands[1]
+            swapped = [
+                Replacement(into.start, into.end, there.text),
+                Replacement(there.start, there.end, into.text),
+            ]
+            yield candidate("order", f"Fuse into {there.text} first, then into {into.text}", script, swapped, 1)
 
 
 def _in_place_of(case: FusionCase, script: Script, alone: OpSyntax) -> Iterator[Candidate]:
@@ -238,7 +260,7 @@ def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
     ops = [op for region in culprit.regions for op in region.ops if not is_terminator(op)]
     for fold in (op for op in ops if op.name == _FOLD and len(ops) > 1):
         edit = partial(remove_step, script, script.number_of(fold))
-        yield from edit_candidate("gate", "Leave out the pattern that folds the transpose into the pack", edit)
+        yield from edit_candidate("gate", "Leave out the pattern that folds into packs", edit)
     if [op.name for op in ops] == [_FOLD]:
         folded, text = fresh_name("%folded", names_in(script.text)), script.text[culprit.start : culprit.end]
         type_ = text.rpartition(":")[2].strip()

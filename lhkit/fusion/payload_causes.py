@@ -7,6 +7,9 @@ from lhkit.fusion.fusion_queries import SIBLING, TILED, Finding, attempts, liste
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, path_between, users_of
 
+_ACCESSES = ("memref.load", "memref.store", "memref.copy", "affine.load", "affine.store")
+_BRANCHES = ("scf.if", "scf.index_switch", "scf.execute_region")
+
 
 def find_unrelated(case: FusionCase) -> Finding | None:
     """Return why no value leads from the producer to the consumer, or what on the way no fusion passes."""
@@ -18,6 +21,8 @@ def find_unrelated(case: FusionCase) -> Finding | None:
     values = [{v for line in placed.ir.ops[at].values for v in line} for at in numbers]
     has_result = any(v[0] == numbers[0] for v in placed.ir.ops[numbers[0]].values[0])
     if not has_result and values[0] & values[1]:
+        if any(s.op == SIBLING and s.status not in ("ok", "not-run") for s in case.trace.step_records):
+            return None  # the loops themselves do not match
         return _on_buffers(case, values[0] & values[1])
     if (way := way_between(case, placed)) is not None:
         return _barrier(case, way)
@@ -57,9 +62,10 @@ def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
     placed = case.first
     at = [case.number(placed, op) for op in (case.producer, case.consumer)]
     calls = [n for n in range(min(at) + 1, max(at)) if placed.ir.ops[n].name.endswith("call")]
-    touching = [
-        n for n in range(min(at) + 1, max(at)) if shared & {v for line in placed.ir.ops[n].values for v in line}
-    ]
+    inner = range(min(at) + 1, max(at))
+    touching = [n for n in inner if shared & {v for line in placed.ir.ops[n].values for v in line}]
+    if not calls and not touching:  # some passes only take loops that are neighbours
+        touching = [n for n in inner if placed.ir.ops[n].name in _ACCESSES]
     words = f"The {case.name(case.producer)} has no result: the two meet in a buffer, not in a tensor"
     between = sorted({*calls, *touching})
     also = f"; between them: {listed_ops(case, placed, between)}" if between else ""
@@ -70,8 +76,15 @@ def _on_buffers(case: FusionCase, shared: set[tuple[int, int]]) -> Finding:
 def _barrier(case: FusionCase, way: list[int]) -> Finding | None:
     """Return what on the way from producer to consumer no fusion passes."""
     ops = case.first.ir.ops
+    if any(ops[n].name.startswith(("bufferization.", "memref.")) for n in way[1:-1]):
+        words = f"Between the two the values go through memory ({listed_ops(case, case.first, way[1:-1])})"
+        return Finding("side-effects", f"{words}, where other ops may write")
     for number in sorted(way, key=lambda n: ops[n].name not in LOOPS):
         name, words = ops[number].name, f"The {listed_ops(case, case.first, [number])} is between the two"
+        if name in _BRANCHES and number not in around(case.first, way[-1]):
+            return Finding(
+                "outside-the-loop", f"{words}: the producer is in a region of it, or read only there"
+            )
         if name in LOOPS:
             return Finding("outside-the-loop", f"{words}: a value enters or leaves it once, not per iteration")
         if name.split(".")[-1] == "call":

@@ -86,9 +86,9 @@ class Repairs(Described, Sequence[Repair]):
 
 
 FusionCause = Literal[
-    "fused", "wrong-order", "several-uses", "folded-transpose", "indivisible-sizes", "map", "outside-the-loop",
-    "dead-handle", "empty-handle", "side-effects", "no-dependence", "reversed", "not-tileable", "reduction",
-    "named-ops", "not-asked", "failed-before", "unknown",
+    "fused", "wrong-order", "several-uses", "folded-transpose", "folded-pad", "indivisible-sizes", "map",
+    "outside-the-loop", "dead-handle", "empty-handle", "side-effects", "no-dependence", "reversed",
+    "not-tileable", "reduction", "named-ops", "not-asked", "failed-before", "unknown",
 ]  # fmt: skip
 
 

@@ -230,7 +230,9 @@ def _operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
         return f"from {operand.writer}"
     if operand.base:
         return operand.base
-    return "result" if operand.is_output else f"from {operand.base_op}"
+    if operand.is_output:
+        return "result"
+    return "temporary" if operand.base_op == "tensor.empty" else f"from {operand.base_op}"
 
 
 def _axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:

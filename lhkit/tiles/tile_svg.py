@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lhkit.draw.figures import spaced
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
 from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO, theme_style
@@ -153,7 +154,10 @@ def _loop_lines(picture: TilePicture, frame: TileFrame) -> list[str]:
 
 
 def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str, float]:
-    """Return the bytes of a tile and of each pass as bars beside the caches, and their lower edge."""
+    """Return the bytes of a tile and of each pass as dots beside the caches, and their lower edge.
+
+    The axis is logarithmic, so that nothing has a length: a bar would seem to.
+    """
     shown = working_sets_shown(picture, frame)
     sizes = [w.total_bytes for w in shown if w.total_bytes] + [c.size_bytes for c in picture.caches]
     if not sizes:
@@ -166,24 +170,28 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
 
     parts = [_words("bytes touched", None, y + 10, fill="ink", font_weight=700)]
     bottom = y + LINE + 6 + len(shown) * (LINE + 3)
-    for n, cache in enumerate(picture.caches):
-        x = _BAR_X + place(cache.size_bytes)
-        anchor = "end" if n == len(picture.caches) - 1 else "middle"
-        said = f"{cache.name} {format_bytes(cache.size_bytes)}"
-        line = f"M{x:.1f} {y + 14:.1f}V{bottom:.1f}"
-        parts.append(element("path", d=line, stroke="faint", stroke_dasharray="2 2"))
-        at = x + 6 if anchor == "end" else x
-        parts.append(_words(said, at, y + 10, text_anchor=anchor, font_size=10, fill="faint"))
+    names = [f"{cache.name} {format_bytes(cache.size_bytes)}" for cache in picture.caches]
+    widest = max((text_width(name, 10, mono=False) for name in names), default=0.0) + 6
+    wanted = [place(cache.size_bytes) for cache in picture.caches]
+    for at, label, name in zip(wanted, spaced(wanted, widest, (0, _BAR_WIDTH)), names, strict=True):
+        line = f"M{_BAR_X + label:.1f} {y + 13:.1f}L{_BAR_X + at:.1f} {y + 18:.1f}V{bottom:.1f}"
+        parts.append(element("path", d=line, fill="none", stroke="faint", stroke_dasharray="2 2"))
+        parts.append(_words(name, _BAR_X + label, y + 10, text_anchor="middle", font_size=10, fill="faint"))
     for n, each in enumerate(shown):
         top = y + LINE + 4 + n * (LINE + 3)
-        length = max(place(each.total_bytes), 1.0)
-        look = {"fill": "changed" if n == 0 else "read", "opacity": 0.8}
+        middle = top + _BAR_HEIGHT / 2
         said = f"{format_bytes(each.total_bytes)}: {fits_text(each, picture)}"
+        row = f"M{_BAR_X} {middle:.1f}H{_BAR_X + _BAR_WIDTH}"
         parts += [
             _words(pass_text(each), None, top + 10, fill="ink"),
-            element("rect", x=_BAR_X, y=top, width=length, height=_BAR_HEIGHT, **look),
+            element("path", d=row, stroke="line"),
+            element("circle", cx=_BAR_X + place(each.total_bytes), cy=middle, r=5, stroke="ink",
+                    fill="changed" if n == 0 else "read"),
             _words(said, _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
-        ]
+        ]  # fmt: skip
+    parts.append(
+        _words("logarithmic", _BAR_X + _BAR_WIDTH, bottom + 6, text_anchor="end", font_size=9, fill="faint")
+    )
     return "".join(parts), bottom
 
 

@@ -268,7 +268,7 @@ def test_after_vectorization_the_last_step_with_the_op_is_shown(target, worker):
     panel = picture.operands[1]
     # A panel for every strip of columns, where there are several.
     new_in = "j" if tile_n < 64 else None
-    assert (panel.name, panel.shape, panel.new_in) == ("from tensor.empty", (520, tile_n), new_in)
+    assert (panel.name, panel.shape, panel.new_in) == ("temporary", (520, tile_n), new_in)
     assert picture.extents == (tile_m, tile_n, 1)
 
 

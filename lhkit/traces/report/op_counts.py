@@ -111,7 +111,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes.set_ylim(0, 1.12 * max((n for _, counts in plot.lines for n in counts), default=1))
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
-    axes.set_ylabel(f"payload ops by {plot.by}")
+    axes.set_ylabel(f"payload ops by {plot.by}, inner ones included")
     if plot.lines:
         figure.legend(frameon=False, loc="outside right upper")
     axes.spines[["top", "right"]].set_visible(False)
