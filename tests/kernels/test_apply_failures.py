@@ -142,3 +142,29 @@ def test_no_shipped_schedule_kills_the_compiler_or_is_silent(payload, worker):
         if (failure := failure_of(trace)) is not None:
             said = failure.describe()
             assert "gave no reason" not in said and "nothing was said" not in said, (name, said)
+
+
+def test_a_function_that_the_schedule_inlines_away_is_said_to_be_gone(worker):
+    t = "tensor<4xf32>"
+    text = f"""func.func @caller(%x: {t}) -> {t} {{
+  %0 = call @inner(%x) : ({t}) -> {t}
+  return %0 : {t}
+}}
+func.func private @inner(%x: {t}) -> {t} {{
+  %0 = arith.addf %x, %x : {t}
+  return %0 : {t}
+}}"""
+    steps = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %0 = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}"""
+    payload = lhkit.load_payload(text, worker=worker)
+    schedule = lhkit.load_schedule(steps, worker=worker)
+    with pytest.raises(LhkitError, match="leaves no @inner in the payload") as error:
+        lhkit.compile(payload, schedule, function="inner", worker=worker)
+    assert (
+        "Functions with a body are now: @caller." in str(error.value) and error.value.failure.stage == "apply"
+    )
+    assert lhkit.verify(lhkit.compile(payload, schedule, function="caller", worker=worker)).ok

@@ -322,6 +322,13 @@ def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
     if recipe.application is not None:
         progress("apply", module)
         apply_schedule(module, recipe.payload, recipe.application)
+        left = [f"@{f.name}" for f in functions_of(module) if not f.is_declaration]
+        if f"@{recipe.function}" not in left:
+            message = (
+                f"the schedule leaves no @{recipe.function} in the payload: it was inlined, renamed or erased"
+            )
+            advice = f"Functions with a body are now: {', '.join(left) or 'none'}."
+            raise error_for(failure_in(recipe.sources, "lowering", message, advice=advice, stage="apply"))
     return module, function
 
 
