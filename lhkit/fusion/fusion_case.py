@@ -152,7 +152,8 @@ def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | No
 def copies_outside(case: FusionCase, placed: PlacedOps) -> Iterator[tuple[int, list[int]]]:
     """Yield the copies of the producer that share no loop with the consumer and have users, with the users.
 
-    Inlining leaves copies for other callers, in functions without the consumer: these are not counted.
+    Inlining leaves copies for other callers, in functions without the consumer: these are not counted, nor are
+    tiles that were fused for another user, with all that reads them in a loop that a step made.
     """
     consumers = case.instances(placed, case.consumer)
     loops = {n for c in consumers for n in loops_around(placed, c)}
@@ -160,7 +161,10 @@ def copies_outside(case: FusionCase, placed: PlacedOps) -> Iterator[tuple[int, l
     for producer in (p for p in case.instances(placed, case.producer) if p not in consumers):
         if functions and functions.isdisjoint(around(placed, producer)):
             continue
-        if loops.isdisjoint(around(placed, producer)) and (users := users_of(placed, producer)):
+        users = users_of(placed, producer) if loops.isdisjoint(around(placed, producer)) else []
+        made = [n for n in loops_around(placed, producer) if case.born(placed, n) >= 0][:1]
+        is_tile = bool(made) and all(made[0] in around(placed, u) for u in users)
+        if users and not (is_tile and fused_loop(case, placed)):
             yield producer, users
 
 

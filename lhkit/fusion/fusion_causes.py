@@ -242,6 +242,10 @@ def _cut_reshape(case: FusionCase, step: TraceStep, placed: PlacedOps, way: list
         op, reader = placed.ir.ops[number], placed.ir.ops[way[at + 1]]
         id_ = placed.ids[number]
         is_given = id_ is not None and oldest_of(case.trace, case.trace.op(id_)).born < 0
+        if is_given and op.name == reader.name == "tensor.extract_slice":
+            sliced = f"The {listed_ops(case, placed, [number])} of the payload is between the two"
+            sentence = f"{sliced}: tiles are slices of that slice, and not of what the producer gives"
+            return Finding("not-tileable", sentence, step.index, "fuses only what a tile reads")
         if not is_given or op.name not in _RESHAPES or reader.name != "tensor.extract_slice":
             continue
         words = f"{listed_ops(case, placed, [number])} is between the two"
@@ -363,6 +367,10 @@ def _elementwise(case: FusionCase) -> Finding | None:
             return Finding("named-ops", sentence, step.index, "leaves it")
         if '"reduction"' in placed.ir.ops[two[0]].shapes[0]:
             return Finding("reduction", f"{head}; the producer is a reduction", step.index, "leaves it")
+        reads = [v for v in placed.ir.ops[two[1]].values[0] if v[0] == two[0]]
+        if len(reads) > 1:
+            sentence = f"{head} with one use; the consumer reads the producer {len(reads)} times"
+            return Finding("several-uses", sentence, step.index, "leaves it")
         if len(users := users_of(placed, two[0])) > 1:
             sentence = f"{head} with one user; the producer has {listed_ops(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")

@@ -46,6 +46,10 @@ _PARALLEL = (
     ("convert-linalg-to-parallel-loops", "convert-linalg-to-affine-loops"),
     ("scf-parallel-loop-fusion", "affine-loop-fusion"),
 )
+_SLICES = (
+    ("tensor.merge_consecutive_insert_extract_slice", "Merge slices of slices"),
+    ("tensor.bubble_up_extract_slice", "Move slices above reshapes"),
+)
 _MOTIONS = ("affine-loop-invariant-code-motion", "loop-invariant-code-motion")
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
@@ -71,6 +75,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
         context = RepairContext(case.trace, script, step, op)
         if step.op == FUSE:
             yield from _others_first(case, context)
+            yield from _after_patterns(script, op) if finding.cause == "not-tileable" else ()
         for each in (case.producer, case.consumer):
             if step.op in (_FOR, _FORALL, _GREEDY) and case.holds(step, each):
                 tiles[each] = step, op
@@ -113,8 +118,9 @@ def _reordered(script: Script, culprit: OpSyntax, around: OpSyntax | None) -> It
     """Yield changes of the responsible step, and of the step of the entry that runs it."""
     yield from _gated(script, culprit)
     for op in [culprit] if around in (None, culprit) else [culprit, around]:
-        if op.name != FUSE:
-            yield from _moved(script, op)
+        changes = _moved(script, op)
+        # Without a step that fuses nothing is gained.
+        yield from (c for c in changes if op.name != FUSE or c.doubt < LAST_RESORT)
 
 
 def _outermost(trace: Trace, index: int | None) -> int | None:
@@ -215,6 +221,18 @@ def _after_motion(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
         ]
         title = "Make affine loops: their fusion compares accesses, where that of scf.parallel takes neighbours"
         yield candidate("loop", title, script, edits, 1)
+
+
+def _after_patterns(script: Script, fusion: OpSyntax) -> Iterator[Candidate]:
+    """Yield changes that bring slices to the producer before it is fused."""
+    loop, function = fusion.operands[1].text, fresh_name("%function", names_in(script.text))
+    for pattern, words in _SLICES:
+        parent = f'transform.get_parent_op {loop} {{op_name = "func.func"}} : ({ANY_OP}) -> {ANY_OP}'
+        apply = (
+            f"transform.apply_patterns to {function} {{\n  transform.apply_patterns.{pattern}\n}} : {ANY_OP}"
+        )
+        edit = put_before(script.text, fusion, f"{function} = {parent}\n{apply}")
+        yield candidate("structure", f"{words} before {script.describe(fusion)}", script, [edit])
 
 
 def _into_one_loop(script: Script, fusion: OpSyntax, later: list[OpSyntax]) -> Iterator[Candidate]:
