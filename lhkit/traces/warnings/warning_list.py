@@ -26,6 +26,7 @@ from lhkit.traces.record.placed_ops import op_in_words, place_ops
 from lhkit.traces.record.placed_values import live_ops
 from lhkit.traces.warnings.lost_work import (
     find_computed_twice,
+    find_left_outside,
     find_leftovers,
     find_recomputed,
     find_suppressed_failures,
@@ -259,6 +260,11 @@ _KINDS: tuple[WarningKind, ...] = (
         "computed-twice",
         "An op is computed in a loop and again outside of it, for another reader.",
         find_computed_twice,
+    ),
+    WarningKind(
+        "left-outside",
+        "An op that was looked for is computed outside of the one loop that reads it.",
+        find_left_outside,
     ),
     WarningKind(
         "leftover-matched",
