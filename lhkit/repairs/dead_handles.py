@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
+from lhkit.repairs.intended_ops import words_of
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
@@ -54,12 +55,15 @@ def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
         return
     edits += [Replacement(*here, script.text[slice(*there)]), Replacement(*there, script.text[slice(*here)])]
     one, two = op.results[0], later.results[0]
+    title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
+    # The names say whether the steps were exchanged, or only what they are given: %sum_t is made of %sum.
+    only_operands = bool(words_of(one.text) & words_of(its.text) or words_of(two.text) & words_of(mine.text))
+    yield candidate("order", title, script, edits, 0 if only_operands else 1, f"{title}, names kept")
     if (one.count, two.count) == (1, 1):
         edits += [Replacement(one.start, one.end, two.text), Replacement(two.start, two.end, one.text)]
     if any(use.start < later.start for d in script.results_of(op) if d.name == one for use, _ in d.uses):
         return
-    title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
-    yield candidate("order", title, script, edits)
+    yield candidate("order", title, script, edits, 1 if only_operands else 0)
 
 
 def _consumer_first(context: RepairContext) -> Iterator[Candidate]:

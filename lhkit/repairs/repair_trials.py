@@ -21,6 +21,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
+from lhkit.repairs.final_payload import payload_in_a_line
 from lhkit.repairs.intended_ops import (
     propose_generalized,
     propose_missing_match,
@@ -316,13 +317,22 @@ def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
 
 
 def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    distinct: dict[str, Repair] = {}
+    """Return the first repairs by rank, with what their final payload is like."""
+    distinct: dict[str, _Tried] = {}
     groups: set[str] = set()
     for tried in sorted(found, key=_rank):
         if tried.group not in groups:
             groups.add(tried.group)
-            distinct.setdefault(tried.repair.text, tried.repair)
-    return tuple(distinct.values())[:limit]
+            distinct.setdefault(tried.repair.text, tried)
+    return tuple(map(_with_payload, itertools.islice(distinct.values(), limit)))
+
+
+def _with_payload(tried: _Tried) -> Repair:
+    if tried.applied is None or not tried.repair.passes_whole:
+        return tried.repair
+    trace = tried.applied[1]
+    kinds = tuple(warnings_left(trace))
+    return dataclasses.replace(tried.repair, payload=payload_in_a_line(trace), warnings=kinds)
 
 
 @dataclass(frozen=True, slots=True)

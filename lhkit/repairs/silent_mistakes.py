@@ -5,6 +5,7 @@ Each function proposes for one kind of warning, at the step that has it.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +26,8 @@ from lhkit.repairs.repair_context import (
     type_span,
     without_last_results,
 )
-from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import Replacement, Script, is_terminator, put_after, put_before
+from lhkit.text.op_tree import OpSyntax, Use
+from lhkit.text.script import Replacement, Script, is_terminator, put_after
 from lhkit.text.step_arguments import arguments_of, elements_of, set_argument
 from lhkit.traces.record.placed_ops import place_ops
 from lhkit.traces.record.placed_values import around
@@ -207,28 +208,44 @@ def propose_fusion(context: RepairContext) -> Iterator[Candidate]:
     for left in left_outside(context.history):
         if left.step != context.step.index:
             continue
-        given = context.locate(left.handle)
-        placed = place_ops(trace, left.placed_at)
-        after = next((s for s in trace.step_records if s.index > left.placed_at and s.depth == 0), None)
-        op = op_at(script, after) if after is not None else None
-        if given is None or placed is None or after is None or op is None:
+        given, placed = context.locate(left.handle), place_ops(trace, left.placed_at)
+        last = op_at(script, trace.step_records[left.placed_at])
+        if given is None or placed is None or last is None:
             continue
-        at = RepairContext(trace, script, after, op)
         loops = {left.loop, *(i for n in around(placed, placed.ids.index(left.loop)) if (i := placed.ids[n]))}
-        for loop in at.live_in_sight():
+        for loop in _handles_after(context, left.placed_at):
             if len(loop.ops) != 1 or loop.ops[0] not in loops or loop.definition.is_argument:
                 continue
-            fused, outer = at.fresh(given.value, "_fused"), at.fresh(loop.value, "_with")
+            fused, outer = context.fresh(given.value, "_fused"), context.fresh(loop.value, "_with")
             line = f"{fused}, {outer} = {FUSE} {given.value} into {loop.value}"
             line += f" : ({given.type}, {loop.type}) -> ({ANY_OP}, {ANY_OP})"
-            renamed = at.replaced_uses(at.uses(given), fused, given.type, ANY_OP)
-            again = at.replaced_uses(at.uses(loop), outer, loop.type, ANY_OP)
+            renamed = context.replaced_uses(_uses_behind(given, last), fused, given.type, ANY_OP)
+            again = context.replaced_uses(_uses_behind(loop, last), outer, loop.type, ANY_OP)
             if renamed is None or again is None:
                 continue
             title = f"Fuse {given.value} into {loop.value}, the loop that reads it"
             doubt = 0 if loop.ops[0] == left.loop else 1
-            inserted = put_before(script.text, op, line)
-            yield candidate("fusion", title, script, [inserted, *renamed, *again], doubt)
+            inserted = put_after(script.text, last, line)
+            yield candidate("fusion", title, script, [inserted, *renamed, *again], doubt, title)
+            if doubt == 0:
+                return
+
+
+def _handles_after(context: RepairContext, step: int) -> Iterator[Located]:
+    """Yield the handles of the entry that are live after a step, the last defined first."""
+    trace = context.trace
+    next_step = dataclasses.replace(context.step, index=step + 1)
+    behind = RepairContext(trace, context.script, next_step, context.op)
+    for handle, state in reversed(trace.states_after(step).items()):
+        record = trace.handle(handle)
+        if state.state == "live" and record.kind == "op" and not record.path:
+            found = behind.locate(handle)
+            if found is not None:
+                yield found
+
+
+def _uses_behind(handle: Located, op: OpSyntax) -> list[tuple[Use, OpSyntax]]:
+    return [(use, user) for use, user in handle.definition.uses_of(handle.value) if use.start >= op.end]
 
 
 _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {

@@ -23,7 +23,16 @@ from lhkit.repairs.repair_context import (
 )
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
-from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
+from lhkit.text.script import (
+    SEQUENCE,
+    Replacement,
+    Script,
+    fresh_name,
+    names_in,
+    put_after,
+    put_before,
+    renamed,
+)
 from lhkit.text.step_edits import move_step
 
 _MARK = "transform.with_named_sequence"
@@ -221,6 +230,25 @@ def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]
         yield candidate("structure", title, script, edits)
 
 
+def _result_count(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    script, _, op, _ = error
+    wanted, given = int(match[1]), len(op.values)
+    edits = without_last_results(script, op, given - wanted) if given > wanted else None
+    if edits:
+        title = f"Name {wanted} results, as many as {op.name} has"
+        yield candidate("structure", title, script, edits)
+
+
+def _defined_twice(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates that rename the second of two definitions of one name, with its uses."""
+    script, offset, _, _ = error
+    for definition in script.handles.definitions:
+        if definition.name.text == match[1] and definition.name.start <= offset < definition.name.end:
+            new = fresh_name(match[1], names_in(script.text))
+            title = f"Call it {new}: {match[1]} is defined above already"
+            yield candidate("spelling", title, script, renamed(definition, new))
+
+
 def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     text = error.script.text
     at = error.offset
@@ -248,5 +276,7 @@ _RULES: Mapping[str, Callable[[TextError, re.Match[str]], Iterator[Candidate]]] 
     r"expects the parent symbol table to have the 'transform.with_named_sequence' attribute": _no_module_mark,
     r"operation defines (\d+) results? but was provided (\d+) to bind": _bound_results,
     r"expected number of loops to tile \((\d+)\) to match number of `loops` results \((\d+)\)": _loop_results,
+    r"op expected (\d+) results?": _result_count,
+    r"redefinition of SSA value '(%[^']+)'": _defined_twice,
     r"one of the following enum values for attribute '\w+' \[([^\]]*)\]": _unknown_word,
 }
