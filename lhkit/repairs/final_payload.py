@@ -14,7 +14,7 @@ _WITHOUT_LOOPS = ("linalg.yield", "linalg.index")
 
 
 def payload_in_a_line(trace: Trace) -> str | None:
-    """Return which structured ops are in which loops at the end of a trace, dead code left out; None if unknown."""
+    """Return which structured ops are in which loops at the end of a trace, without dead code, or None."""
     placed = place_ops(trace, trace.snapshots[-1].step) if trace.snapshots else None
     if placed is None:
         return None

@@ -128,7 +128,7 @@ def _sizes_of(script: Script, op: OpSyntax) -> list[tuple[tuple[int, int], list[
     return [(span, each) for span, each in sizes if each and all(size.isdigit() for size in each)]
 
 
-def propose_sizes(context: RepairContext) -> Iterator[Candidate]:
+def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Iterator[Candidate]:
     """Yield candidates that tile other dimensions: other orders, no leading zero, or not the last."""
     for op in _tiling_behind(context):
         for (start, end), sizes in _sizes_of(context.script, op):
@@ -136,7 +136,7 @@ def propose_sizes(context: RepairContext) -> Iterator[Candidate]:
             shorter = [tuple(sizes[1:])] if sizes[0] == "0" and len(sizes) > 1 else []
             wanted = [(each, 0) for each in shorter]
             wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
-            if len(sizes) > 1 and sizes[-1] != "0":
+            if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
                 wanted.append((tuple(sizes[:-1]), 1))
             for each, doubt in wanted:
                 new = f"[{', '.join(each)}]"
@@ -251,8 +251,9 @@ def _uses_behind(handle: Located, op: OpSyntax) -> list[tuple[Use, OpSyntax]]:
 _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "suppressed-failure": propose_for_block,
     "left-outside": propose_fusion,
-    "recomputed": propose_sizes,
+    "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
+    "tiles-crossed": propose_sizes,
     "tile-size-too-large": propose_sizes,
     "lost-contraction": propose_contraction,
     "scalar-code-left": propose_vectorized,

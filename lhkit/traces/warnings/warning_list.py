@@ -31,6 +31,7 @@ from lhkit.traces.warnings.lost_work import (
     find_recomputed,
     find_suppressed_failures,
 )
+from lhkit.traces.warnings.tile_order import find_crossed_tiles
 from lhkit.traces.warnings.zero_match import with_near_misses
 
 VECTORIZE = "transform.structured.vectorize"
@@ -265,6 +266,11 @@ _KINDS: tuple[WarningKind, ...] = (
         "left-outside",
         "An op that was looked for is computed outside of the one loop that reads it.",
         find_left_outside,
+    ),
+    WarningKind(
+        "tiles-crossed",
+        "An op and one that it reads, of the same shape, are tiled by the same sizes in another order.",
+        find_crossed_tiles,
     ),
     WarningKind(
         "leftover-matched",
