@@ -112,7 +112,6 @@ def _derived(trace: Trace, handle: str) -> set[str]:
 def _matches_behind(context: RepairContext) -> list[Located]:
     """Return the handles of matches that operands of the step come from, and of what killed them."""
     dead, trace = deaths(context.trace), context.trace
-    by_result = {r: s for s in trace.step_records for r in s.results}
     waiting = [o.handle for o in context.step.operands]
     found: dict[str, Located] = {}
     seen: set[str] = set()
@@ -123,11 +122,11 @@ def _matches_behind(context: RepairContext) -> list[Located]:
         seen.add(handle)
         if handle in dead:
             waiting.append(dead[handle].invalidation.by)
-        maker = by_result.get(handle)
-        if maker is None:
+        made_by = trace.handle(handle).defined_by
+        if made_by < 0:
             continue
-        if maker.op != MATCH:
-            waiting += [o.handle for o in maker.operands]
+        if trace.step_records[made_by].op != MATCH:
+            waiting += [o.handle for o in trace.step_records[made_by].operands]
         elif (located := context.locate(handle)) is not None:
             found[handle] = located
     return list(found.values())
@@ -138,9 +137,11 @@ def propose_missing_match(context: RepairContext) -> Iterator[Candidate]:
     trace, script = context.trace, context.script
     for position, operand in enumerate(context.step.operands):
         given = context.locate(operand.handle)
-        if given is None or not given.payload or not _takes_target(script, context.op, position):
+        if given is None or not _takes_target(script, context.op, position):
             continue
-        if not all(n.startswith(_HOLDERS) for n in given.payload):
+        # What an argument of the entry points to is not known where the first step kills it.
+        is_root = given.record.defined_by < 0 and not given.ops
+        if not is_root and not (given.ops and all(n.startswith(_HOLDERS) for n in given.payload)):
             continue
         uses = [(u, op) for u, op in context.uses(given) if _takes_target(script, op, op.operands.index(u))]
         words = {w for _, op in uses if op.name not in _FINDERS for v in op.values for w in words_of(v)}
@@ -148,7 +149,7 @@ def propose_missing_match(context: RepairContext) -> Iterator[Candidate]:
         alive = [
             o
             for o in context.history.alive_before(context.step.index)
-            if is_target(o.name) and context.history.lies_in(o, given.ops)
+            if is_target(o.name) and (is_root or context.history.lies_in(o, given.ops))
         ]
         for name in dict.fromkeys(o.name for o in alive):
             ops = [o for o in alive if o.name == name]

@@ -161,11 +161,29 @@ def judge_repair(
         return None
     if _fusions_of_what_is_inside(repaired) > _fusions_of_what_is_inside(context.trace):
         return None
-    if any(_passed(new.get(ops[at], [])) < _passed(steps) for at, steps in old.items() if at in ops):
+    if _does_worse(old, new, ops):
         return None
     more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
     doubt = sum(more for more in more_silent if more > 0)
     return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
+
+
+def _does_worse(
+    old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
+) -> bool:
+    """Return whether a step passes fewer times, one that had nothing to act on and those behind it left out."""
+    failing = [at for at, now in ops.items() if any(s.status == "failed" for s in new.get(now, []))]
+    is_new = bool(failing) and all(all(map(_is_idle, old.get(at, []))) for at in failing)
+    for at, steps in old.items():
+        now = new.get(ops.get(at, -1), [])
+        is_behind = is_new and (at in failing or all(s.status == "not-run" for s in now))
+        if at in ops and _passed(now) < _passed(steps) and not is_behind:
+            return True
+    return False
+
+
+def _is_idle(step: TraceStep) -> bool:
+    return _is_silent(step) or any(w.kind == "no-effect" for w in step.warnings)
 
 
 def judge_silent(before: Trace, repaired: Trace) -> int | None:

@@ -135,6 +135,7 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
             orders = dict.fromkeys(itertools.islice(itertools.permutations(sizes), _MOST_PERMUTED))
             shorter = [tuple(sizes[1:])] if sizes[0] == "0" and len(sizes) > 1 else []
             wanted = [(each, 0) for each in shorter]
+            wanted.append((("0", *sizes), 1))
             wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
             if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
                 wanted.append((tuple(sizes[:-1]), 1))
@@ -254,6 +255,8 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
     "tiles-crossed": propose_sizes,
+    "tile-size-unused": partial(propose_sizes, fewer_loops=True),
+    "reduction-shared": partial(propose_sizes, fewer_loops=True),
     "tile-size-too-large": propose_sizes,
     "lost-contraction": propose_contraction,
     "scalar-code-left": propose_vectorized,

@@ -16,8 +16,12 @@ from lhkit.traces.record.placed_values import LOOPS, around, live_ops, loops_aro
 
 FUSE, GREEDY = "transform.structured.fuse_into_containing_op", "transform.structured.fuse"
 _MATCH, _PRODUCER = "transform.structured.match", "transform.get_producer_of_operand"
-_TILES = ("transform.structured.tile_using_for", "transform.structured.tile_using_forall")
-_VECTORIZE, _SPLIT = "transform.structured.vectorize", "transform.split_handle"
+_TILES = tuple(
+    f"transform.structured.{op}"
+    for op in ("tile_using_for", "tile_using_forall", "tile_reduction_using_for", "tile_reduction_using_forall")
+)
+_VECTORIZE = "transform.structured.vectorize"
+_SPLIT, _MERGE = "transform.split_handle", "transform.merge_handles"
 # A failure of these is an answer and no mistake.
 _GUARDS = ("transform.match.", "transform.structured.match", "transform.num_", "transform.foreach_match")
 
@@ -226,7 +230,12 @@ def left_outside(history: PayloadHistory) -> list[LeftOutside]:
         made = trace.step_records[handle.defined_by].op
         # Of a split, a result that nothing reads may not have been wanted.
         is_wanted = made != _SPLIT or _VECTORIZE in uses
-        if all(u == _VECTORIZE for u in uses) and is_wanted and (fuses or made == _PRODUCER):
+        is_work = made == _MATCH and _VECTORIZE in uses and not placed.ir.ops[number].name.endswith("fill")
+        if (
+            all(u in (_VECTORIZE, _MERGE) for u in uses)
+            and is_wanted
+            and (fuses or made == _PRODUCER or is_work)
+        ):
             found.append(LeftOutside(handle.defined_by, handle.id, op, id_, last))
     return found
 

@@ -1,4 +1,4 @@
-"""Warnings about tiles in two orders: an op is tiled across the tiles of what it reads."""
+"""Warnings about tiled dimensions: an op tiled across the tiles of what it reads, a reduction shared out."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def find_crossed_tiles(history: PayloadHistory) -> Iterator[tuple[int, str]]:
                     f"the {op_in_words(trace, op)} is tiled {_written(tile)} and {reads}: the same sizes"
                     " in another order",
                 )
+                break
 
 
 def _tile_shape(history: PayloadHistory, step: TraceStep, op: str) -> Shape | None:
@@ -72,3 +73,18 @@ def _reads(placed: PlacedOps, op: str) -> Iterator[str]:
 
 def _written(shape: Shape) -> str:
     return "x".join(map(str, shape))
+
+
+_RACE = re.compile(r"tiling is not thread safe at axis #(\d+)")
+
+
+def find_shared_reductions(history: PayloadHistory) -> Iterator[tuple[int, str]]:
+    """Yield the steps that tile a reduction by scf.forall: iterations write to the same tile."""
+    for step in history.trace.step_records:
+        axes = [found[1] for d in step.diagnostics if (found := _RACE.search(d.message))]
+        if axes and step.status == "ok":
+            yield (
+                step.index,
+                f"dimension {axes[0]} is a reduction: iterations of the scf.forall write to the same tile,"
+                " and the result is wrong when they run in parallel; tile that dimension by tile_using_for",
+            )
