@@ -39,6 +39,7 @@ from lhkit.repairs.repair_context import (
 from lhkit.repairs.silent_mistakes import (
     propose_for_block,
     propose_for_warning,
+    propose_sizes_before,
     silent_contexts,
     suppressed_contexts,
     warnings_left,
@@ -73,6 +74,7 @@ _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_kinds,
     propose_fusion_order,
     propose_missing_match,
+    propose_sizes_before,
 )
 
 

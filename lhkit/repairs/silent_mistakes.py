@@ -150,6 +150,14 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
                 yield candidate("sizes", title, context.script, [Replacement(start, end, new), *dropped], doubt)
 
 
+def propose_sizes_before(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for a step that fails behind one with a warning about its tile sizes."""
+    for step in context.trace.step_records[: context.step.index]:
+        op = op_at(context.script, step)
+        if op is not None and any(w.kind.startswith("tile-size-") for w in step.warnings):
+            yield from propose_sizes(RepairContext(context.trace, context.script, step, op))
+
+
 def _tiling_behind(context: RepairContext) -> Iterator[OpSyntax]:
     """Yield the step itself if it tiles, otherwise the step whose loop it was given."""
     if context.op.name in (*_TILES, _FUSED_TILES):
