@@ -269,3 +269,4 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "lost-contraction": propose_contraction,
     "scalar-code-left": propose_vectorized,
 }
+REPAIRED_WARNINGS = ("zero-match", *_FOR_KINDS)
