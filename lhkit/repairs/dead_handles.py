@@ -25,6 +25,7 @@ from lhkit.repairs.repair_context import (
     op_at,
     type_span,
 )
+from lhkit.repairs.unloadable_text import marked
 from lhkit.repairs.wrong_kinds import other_roots
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement, indent_of, with_names
@@ -152,6 +153,7 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
     if dead is None:
         return
     wanted = wanted_by(context, position) or (lambda _names: True)
+    yield from _read_only(context, dead, killer)
     yield from _results(context, dead, killer, wanted)
     yield from unused_handles(context, dead, position)
     if context.op.name == _MATCH:
@@ -160,6 +162,20 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
         yield from found_again(context, dead, killer)
     if killer is not None:
         yield from _moved(context, dead, killer)
+
+
+def _read_only(context: RepairContext, dead: Located, killer: int | None) -> Iterator[Candidate]:
+    """Yield the candidate that marks an argument of an included sequence, which was given the handle, read-only.
+
+    It does not load where the sequence consumes the argument in truth.
+    """
+    op = op_at(context.script, context.trace.step_records[killer]) if killer is not None else None
+    if op is None or op.name != "transform.include":
+        return
+    owner = next((s for s in context.script.steps if s.symbol == op.symbol and s.arguments), None)
+    for number, use in enumerate(op.operands):
+        if owner is not None and use.text == dead.value:
+            yield from marked(context.script, owner, number, "readonly")
 
 
 def _results(context: RepairContext, dead: Located, killer: int | None, wanted: Wanted) -> Iterator[Candidate]:

@@ -94,6 +94,8 @@ def propose_other_ops(context: RepairContext) -> Iterator[Candidate]:
             ops = [o for o in alive if o.name == name]
             is_free = not any(o.id in held for o in ops)
             doubt = 0 if is_free and means(words, context.trace, ops) else 1 if is_free else 3
+            if doubt == 3 and is_named:
+                continue  # it finds what its handle is called, and the other is found by another handle
             title = f"Match {name}{', which no handle points to,' if is_free else ''} for {made.value}"
             title += f" instead of {old}"
             edit = Replacement(a, b, f'"{name}"')

@@ -37,6 +37,7 @@ from lhkit.repairs.repair_context import (
     unified_diff,
 )
 from lhkit.repairs.silent_mistakes import (
+    SIZES_BEFORE,
     propose_for_block,
     propose_for_warning,
     propose_sizes_before,
@@ -255,6 +256,8 @@ def _other_counts(context: RepairContext, repaired: Trace, own: TraceStep) -> in
 DEFAULT_LIMIT = 3
 # Limits of one trial.
 _TRIAL_LIMITS = Limits(seconds=20.0)
+# Candidates with so much more doubt than a repair that was found are not tried.
+_FAR = 2
 # A schedule may fail again after a repair; at most so many are combined.
 _MOST_TOGETHER = 3
 # Kinds of repairs after which a step should act on as many payload ops as it was written for.
@@ -375,7 +378,8 @@ class _Search:
             done: set[str] = set()
             proposed = candidates_for(context) if kind is None else distinct(propose_for_warning(kind, context))
             for each in proposed:
-                if self.is_over() or (len(whole) >= limit and best is not None and each.doubt > best):
+                is_worse = best is not None and each.doubt > best + (0 if len(whole) >= limit else _FAR)
+                if self.is_over() or is_worse:
                     break
                 group = each.group or each.title
                 tried = None if group in done else self._try(context, schedule, each, kind)
@@ -434,6 +438,8 @@ class _Search:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
         except LhkitError:  # it does not even load: no repair
+            return None
+        if candidate.group == SIZES_BEFORE and any(k.startswith("tile-size-") for k in warnings_left(trace)):
             return None
         if kind is None:
             script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)

@@ -37,6 +37,7 @@ _SEQUENCE, _VECTORIZE = "transform.sequence", "transform.structured.vectorize"
 _NAMED = "create_named_contraction"
 _TILES = ("transform.structured.tile_using_for", "transform.structured.tile_using_forall")
 _FUSED_TILES = "transform.structured.fuse"
+SIZES_BEFORE = "sizes of an earlier step"
 _MOST_ORDERS, _MOST_PERMUTED = 6, 120
 
 
@@ -133,9 +134,10 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
     for op in _tiling_behind(context):
         for (start, end), sizes in _sizes_of(context.script, op):
             orders = dict.fromkeys(itertools.islice(itertools.permutations(sizes), _MOST_PERMUTED))
-            shorter = [tuple(sizes[1:])] if sizes[0] == "0" and len(sizes) > 1 else []
+            # One dimension further to the left or to the right.
+            shorter = [tuple(sizes[1:])] if len(sizes) > 1 and sizes[0] == "0" != sizes[1] else []
             wanted = [(each, 0) for each in shorter]
-            wanted.append((("0", *sizes), 1))
+            wanted += [(("0", *sizes), 1)] if sizes[0] != "0" else []
             wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
             if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
                 wanted.append((tuple(sizes[:-1]), 1))
@@ -155,7 +157,8 @@ def propose_sizes_before(context: RepairContext) -> Iterator[Candidate]:
     for step in context.trace.step_records[: context.step.index]:
         op = op_at(context.script, step)
         if op is not None and any(w.kind.startswith("tile-size-") for w in step.warnings):
-            yield from propose_sizes(RepairContext(context.trace, context.script, step, op))
+            for each in propose_sizes(RepairContext(context.trace, context.script, step, op)):
+                yield dataclasses.replace(each, group=SIZES_BEFORE)
 
 
 def _tiling_behind(context: RepairContext) -> Iterator[OpSyntax]:

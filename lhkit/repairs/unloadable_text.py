@@ -133,7 +133,7 @@ def _cast(script: Script, op: OpSyntax, use: Use, given: str, wanted: str) -> It
 
 def _not_marked_consumed(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     if error.op.name == SEQUENCE:
-        yield from _marked(error.script, error.op, int(match[1]), "consumed")
+        yield from marked(error.script, error.op, int(match[1]), "consumed")
 
 
 def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
@@ -141,11 +141,12 @@ def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     for op in error.script.steps:
         if op.name == SEQUENCE and op.symbol == error.op.symbol:
             # One that is read-only in truth passes as consumed too, but would kill handles: it is tried last.
-            yield from _marked(error.script, op, int(match[1]), "readonly")
-            yield from _marked(error.script, op, int(match[1]), "consumed", doubt=1)
+            yield from marked(error.script, op, int(match[1]), "readonly")
+            yield from marked(error.script, op, int(match[1]), "consumed", doubt=1)
 
 
-def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
+def marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
+    """Yield the candidate that marks an argument of a named sequence as consumed or as readonly."""
     argument = op.arguments[number] if number < len(op.arguments) else None
     if argument is None or argument.type_span is None:
         return

@@ -224,7 +224,7 @@ class RepairSearch(_Background):
 
 
 def _subject_of(session: Session) -> Subject | None:
-    """Return what needs a repair: a text that does not parse, a failed trace, or a warning that repairs may take away."""
+    """Return what needs a repair: a text that does not parse, a failed trace, or warnings with repairs."""
     version, trace = session.version, session.trace
     if not session.is_trusted or was_stopped(version.failure):  # repairs are applied to be tried
         return None
