@@ -165,7 +165,7 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
 
 
 def _read_only(context: RepairContext, dead: Located, killer: int | None) -> Iterator[Candidate]:
-    """Yield the candidate that marks an argument of an included sequence, which was given the handle, read-only.
+    """Yield the candidate that marks the argument of an included sequence which killed the handle read-only.
 
     It does not load where the sequence consumes the argument in truth.
     """
