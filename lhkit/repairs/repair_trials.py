@@ -274,10 +274,11 @@ def find_repairs(
     stop: Callable[[], bool] | None = None,
     worker: Worker | None = None,
 ) -> tuple[Repair, ...]:
-    """Return repairs of a schedule that fails, or in which a match finds nothing; the best first.
+    """Return repairs of a schedule that fails, or that passes with a warning; the best first.
 
-    Each was applied to a copy of the text and traced: the step passes, and no other does worse. Repairs after
-    which the whole schedule passes come first, then those with the least doubt, then the smallest.
+    Each was applied to a copy of the text and traced: the step passes, and no other does worse; of one that
+    passes, there are fewer warnings. Repairs after which the whole schedule passes come first, then those with
+    the least doubt and the fewest warnings left, then the smallest.
     """
     search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
