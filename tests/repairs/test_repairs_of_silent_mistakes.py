@@ -142,11 +142,9 @@ def test_the_first_repair_is_the_op_that_was_meant(name, worker):
 
 def test_a_repair_says_what_the_payload_then_is_like(worker):
     payload, trace = traced(MADE + FIRST, PAYLOAD, worker)
-    best = find_repairs(
-        payload, lhkit.load_schedule(text_of(MADE + FIRST), worker=worker), trace, worker=worker
-    )[0]
-    wanted = "1 linalg.fill, 1 linalg.matmul, 1 linalg.max in scf.forall; 1 linalg.add, 1 linalg.fill, 1 linalg.matmul"
-    assert sorted(best.payload.split("; ")[0].split(" in ")[0].split(", ")) == sorted(
-        wanted.split("; ", maxsplit=1)[0].split(" in ", maxsplit=1)[0].split(", ")
-    )
+    schedule = lhkit.load_schedule(text_of(MADE + FIRST), worker=worker)
+    best = find_repairs(payload, schedule, trace, worker=worker)[0]
+    inside, outside = best.payload.split("; ")
+    assert inside.endswith(" in scf.forall") and outside.endswith(" outside of loops")
+    assert "1 linalg.max" in inside and "1 linalg.fill" in inside and "1 linalg.add" in outside
     assert f"The payload then has {best.payload}." in best.describe()
