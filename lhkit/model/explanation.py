@@ -55,11 +55,18 @@ class Repair(Described):
     # The risk that it is not what the author meant, from 0; repairs are ranked by it before their size
     doubt: int = 0
     note: str | None = None  # Where the schedule fails next, or None
+    payload: str | None = None  # What is in which loops at the end of the trace with it, in a line, or None
+    warnings: tuple[str, ...] = ()  # Kinds of warnings left with it
 
     def describe(self) -> str:
-        """Return title, note and diff as lines."""
+        """Return title, note and diff as lines, then what the payload is like and which warnings are left."""
         lines = [f"{self.title}." + (f" {self.note}" if self.note else "")]
-        return "\n".join([*lines, *("  " + line for line in self.diff.splitlines())])
+        lines += ["  " + line for line in self.diff.splitlines()]
+        if self.payload:
+            lines.append(f"  The payload then has {self.payload}.")
+        if self.warnings:
+            lines.append(f"  Still warned of: {', '.join(self.warnings)}.")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

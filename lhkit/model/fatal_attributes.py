@@ -120,6 +120,7 @@ INTERPRETER_WARNINGS: Mapping[str, str] = {
     "tile-size-negative": "A tile size is negative: the payload will not verify.",
     "tile-size-too-large": "A tile size is larger than the static extent of its dimension: the loop runs once.",
     "tile-size-whole": "A tile size is the static extent of its dimension: the loop runs once.",
+    "tile-size-unused": "There are more tile sizes than dimensions: the last ones tile nothing.",
 }
 
 # Above this LLVM slows down: to add vectors of 65,536 elements took 40 times as long to compile as of 2,048,

@@ -403,7 +403,8 @@ class Trace(Printable):
         """Return changes of the schedule's text after which what failed passes; the best first.
 
         Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
-        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
+        schedule passes with warnings, it returns changes that take the first of them away which can be, and
+        add none. Each says what the final payload is like, and which warnings are left.
 
         Args:
             limit: How many to return at most.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
+from lhkit.repairs.intended_ops import words_of
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
@@ -24,6 +25,7 @@ from lhkit.repairs.repair_context import (
     op_at,
     type_span,
 )
+from lhkit.repairs.unloadable_text import marked
 from lhkit.repairs.wrong_kinds import other_roots
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement, indent_of, with_names
@@ -54,12 +56,15 @@ def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
         return
     edits += [Replacement(*here, script.text[slice(*there)]), Replacement(*there, script.text[slice(*here)])]
     one, two = op.results[0], later.results[0]
+    title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
+    # The names say whether the steps were exchanged, or only what they are given: %sum_t is made of %sum.
+    only_operands = bool(words_of(one.text) & words_of(its.text) or words_of(two.text) & words_of(mine.text))
+    yield candidate("order", title, script, edits, 0 if only_operands else 1, f"{title}, names kept")
     if (one.count, two.count) == (1, 1):
         edits += [Replacement(one.start, one.end, two.text), Replacement(two.start, two.end, one.text)]
     if any(use.start < later.start for d in script.results_of(op) if d.name == one for use, _ in d.uses):
         return
-    title = f"Fuse {its.text} before {mine.text}: what uses a result has to be in the loop first"
-    yield candidate("order", title, script, edits)
+    yield candidate("order", title, script, edits, 1 if only_operands else 0)
 
 
 def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
@@ -148,6 +153,7 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
     if dead is None:
         return
     wanted = wanted_by(context, position) or (lambda _names: True)
+    yield from _read_only(context, dead, killer)
     yield from _results(context, dead, killer, wanted)
     yield from unused_handles(context, dead, position)
     if context.op.name == _MATCH:
@@ -156,6 +162,20 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
         yield from found_again(context, dead, killer)
     if killer is not None:
         yield from _moved(context, dead, killer)
+
+
+def _read_only(context: RepairContext, dead: Located, killer: int | None) -> Iterator[Candidate]:
+    """Yield the candidate that marks the argument of an included sequence which killed the handle read-only.
+
+    It does not load where the sequence consumes the argument in truth.
+    """
+    op = op_at(context.script, context.trace.step_records[killer]) if killer is not None else None
+    if op is None or op.name != "transform.include":
+        return
+    owner = next((s for s in context.script.steps if s.symbol == op.symbol and s.arguments), None)
+    for number, use in enumerate(op.operands):
+        if owner is not None and use.text == dead.value:
+            yield from marked(context.script, owner, number, "readonly")
 
 
 def _results(context: RepairContext, dead: Located, killer: int | None, wanted: Wanted) -> Iterator[Candidate]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.script import Script
 
 _MATCH, _SPLIT, _CAST = "transform.structured.match", "transform.split_handle", "transform.cast"
 _ON_FUNCTIONS = (
@@ -45,7 +47,12 @@ def unused_handles(context: RepairContext, dead: Located, position: int) -> Iter
 
 def wanted_by(context: RepairContext, position: int) -> Wanted | None:
     """Return a predicate on the names of payload ops that a step takes; None where that is not known."""
-    op = context.op.name
+    return wanted_of(context.script, context.op, position)
+
+
+def wanted_of(script: Script, step: OpSyntax, position: int) -> Wanted | None:
+    """Return what `wanted_by` does, of a step as it is written."""
+    op = step.name
     if op.startswith("transform.loop.") and "forall" not in op:
         return lambda names: all(n in ("scf.for", "affine.for") for n in names)
     if op.startswith(_ON_FUNCTIONS):
@@ -53,9 +60,9 @@ def wanted_by(context: RepairContext, position: int) -> Wanted | None:
     if op == "transform.apply_licm" or (op.endswith("fuse_into_containing_op") and position == 1):
         return lambda names: all(n.startswith(("scf.", "affine.")) for n in names)
     if op == _SPLIT:
-        return lambda names: len(names) == len(context.op.values)
+        return lambda names: len(names) == len(step.values)
     if op == _CAST:
-        typed = _TYPED.search(context.script.text[context.op.start : context.op.end])
+        typed = _TYPED.search(script.text[step.start : step.end])
         return None if typed is None else lambda names: all(n == typed[1] for n in names)
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)

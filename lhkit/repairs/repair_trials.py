@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import time
@@ -20,6 +21,13 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
+from lhkit.repairs.final_payload import payload_in_a_line
+from lhkit.repairs.intended_ops import (
+    propose_generalized,
+    propose_missing_match,
+    propose_missing_producer,
+    propose_other_ops,
+)
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -27,6 +35,15 @@ from lhkit.repairs.repair_context import (
     distinct,
     op_at,
     unified_diff,
+)
+from lhkit.repairs.silent_mistakes import (
+    SIZES_BEFORE,
+    propose_for_block,
+    propose_for_warning,
+    propose_sizes_before,
+    silent_contexts,
+    suppressed_contexts,
+    warnings_left,
 )
 from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.repairs.wrong_arguments import propose_generic, propose_merged, propose_operand_numbers
@@ -42,7 +59,14 @@ from lhkit.worker.limits import Limits
 Proposal = Callable[[RepairContext], Iterator[Candidate]]
 
 # To add a repair, write a module with a function that yields candidates, and list the function here.
-_FOR_HANDLES: tuple[Proposal, ...] = (propose_operand_numbers, propose_live_handles, propose_deduplication)
+_FOR_HANDLES: tuple[Proposal, ...] = (
+    propose_operand_numbers,
+    propose_live_handles,
+    propose_deduplication,
+    propose_for_block,
+    propose_other_ops,
+    propose_missing_producer,
+)
 # For failures that are not about invalid or repeated handles.
 _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_generic,
@@ -50,17 +74,29 @@ _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_counts,
     propose_kinds,
     propose_fusion_order,
+    propose_missing_match,
+    propose_sizes_before,
 )
 
 
 def candidates_for(context: RepairContext) -> list[Candidate]:
     """Return the candidates for a step, in the order in which they are tried."""
     if _is_zero_match(context.step):
-        return distinct(propose_for_empty_match(context))
+        proposed = (propose_for_empty_match(context), propose_generalized(context))
+        return distinct(itertools.chain(*proposed))
     proposals = _FOR_HANDLES
     if context.trace.outcome.kind not in ("invalidated-handle", "repeated-payload"):
         proposals += _FOR_ARGUMENTS
     return distinct(candidate for propose in proposals for candidate in propose(context))
+
+
+def repairable_contexts(trace: Trace, script: Script) -> Iterator[tuple[str | None, RepairContext]]:
+    """Yield the steps to repair, each with the kind of its warning where there is nothing but a warning."""
+    if trace.outcome.status == "failed":
+        yield from ((None, context) for context in suppressed_contexts(trace, script))
+    yield from ((None, context) for context in contexts(trace, script))
+    if trace.outcome.status == "ok":
+        yield from silent_contexts(trace, script)
 
 
 def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
@@ -126,20 +162,48 @@ def judge_repair(
     added = [step for start in new.keys() - set(ops.values()) for step in new[start]]
     if not _passes(own, old[context.op.start]) or any(map(_is_silent, added)):
         return None
-    if own and _fuses_what_is_inside(repaired, own[-1]):
+    if _fusions_of_what_is_inside(repaired) > _fusions_of_what_is_inside(context.trace):
         return None
-    if any(_passed(new.get(ops[at], [])) < _passed(steps) for at, steps in old.items() if at in ops):
+    if _does_worse(old, new, ops):
         return None
     more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
     doubt = sum(more for more in more_silent if more > 0)
     return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
 
 
-def _fuses_what_is_inside(trace: Trace, step: TraceStep) -> bool:
-    """Return whether a step fuses an op into a loop that has the op already."""
-    history = PayloadHistory(trace)
-    loops = set(history.ops_given(step, 1)) if step.op == FUSE else set[str]()
-    return any(history.lies_in(trace.op(o), loops) for o in history.ops_given(step, 0)) if loops else False
+def _does_worse(
+    old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
+) -> bool:
+    """Return whether a step passes fewer times, one that had nothing to act on and those behind it left out."""
+    failing = [at for at, now in ops.items() if any(s.status == "failed" for s in new.get(now, []))]
+    is_new = bool(failing) and all(all(map(_is_idle, old.get(at, []))) for at in failing)
+    for at, steps in old.items():
+        now = new.get(ops.get(at, -1), [])
+        is_behind = is_new and (at in failing or all(s.status == "not-run" for s in now))
+        if at in ops and _passed(now) < _passed(steps) and not is_behind:
+            return True
+    return False
+
+
+def _is_idle(step: TraceStep) -> bool:
+    return _is_silent(step) or any(w.kind == "no-effect" for w in step.warnings)
+
+
+def judge_silent(before: Trace, repaired: Trace) -> int | None:
+    """Return 0 if a repair leaves fewer warnings, none of them of a new kind, and all steps pass; else None."""
+    old, new = warnings_left(before), warnings_left(repaired)
+    is_better = new.total() < old.total() and not new.keys() - old.keys()
+    return 0 if repaired.outcome.status == "ok" and is_better else None
+
+
+def _fusions_of_what_is_inside(trace: Trace) -> int:
+    """Return how many steps fuse an op into a loop that has the op already."""
+    history, found = PayloadHistory(trace), 0
+    for step in trace.step_records:
+        if step.op == FUSE and step.status == "ok":
+            loops = set(history.ops_given(step, 1))
+            found += any(history.lies_in(trace.op(o), loops) for o in history.ops_given(step, 0))
+    return found
 
 
 def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
@@ -192,6 +256,8 @@ def _other_counts(context: RepairContext, repaired: Trace, own: TraceStep) -> in
 DEFAULT_LIMIT = 3
 # Limits of one trial.
 _TRIAL_LIMITS = Limits(seconds=20.0)
+# Candidates with so much more doubt than a repair that was found are not tried.
+_FAR = 2
 # A schedule may fail again after a repair; at most so many are combined.
 _MOST_TOGETHER = 3
 # Kinds of repairs after which a step should act on as many payload ops as it was written for.
@@ -208,10 +274,11 @@ def find_repairs(
     stop: Callable[[], bool] | None = None,
     worker: Worker | None = None,
 ) -> tuple[Repair, ...]:
-    """Return repairs of a schedule that fails, or in which a match finds nothing; the best first.
+    """Return repairs of a schedule that fails, or that passes with a warning; the best first.
 
-    Each was applied to a copy of the text and traced: the step passes, and no other does worse. Repairs after
-    which the whole schedule passes come first, then those with the least doubt, then the smallest.
+    Each was applied to a copy of the text and traced: the step passes, and no other does worse; of one that
+    passes, there are fewer warnings. Repairs after which the whole schedule passes come first, then those with
+    the least doubt and the fewest warnings left, then the smallest.
     """
     search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
@@ -261,20 +328,35 @@ class _Tried:
     applied: tuple[Schedule, Trace] | None
     group: str
 
+    @property
+    def warnings(self) -> int:
+        """How many warnings are left with it."""
+        return warnings_left(self.applied[1]).total() if self.applied else 0
+
 
 def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
     repair = tried.repair
-    return not repair.passes_whole, repair.doubt, repair.characters_changed, tried.pieces_changed
+    doubt = repair.doubt + tried.warnings
+    return not repair.passes_whole, doubt, repair.characters_changed, tried.pieces_changed
 
 
 def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    distinct: dict[str, Repair] = {}
+    """Return the first repairs by rank, with what their final payload is like."""
+    distinct: dict[str, _Tried] = {}
     groups: set[str] = set()
     for tried in sorted(found, key=_rank):
         if tried.group not in groups:
             groups.add(tried.group)
-            distinct.setdefault(tried.repair.text, tried.repair)
-    return tuple(distinct.values())[:limit]
+            distinct.setdefault(tried.repair.text, tried)
+    return tuple(map(_with_payload, itertools.islice(distinct.values(), limit)))
+
+
+def _with_payload(tried: _Tried) -> Repair:
+    if tried.applied is None or not tried.repair.passes_whole:
+        return tried.repair
+    trace = tried.applied[1]
+    kinds = tuple(warnings_left(trace))
+    return dataclasses.replace(tried.repair, payload=payload_in_a_line(trace), warnings=kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +374,16 @@ class _Search:
             return
         partly: list[_Tried] = []
         whole: set[str] = set()
-        for context in contexts(trace, script):
+        for kind, context in repairable_contexts(trace, script):
             best: int | None = None
             done: set[str] = set()
-            for each in candidates_for(context):
-                if self.is_over() or (len(whole) >= limit and best is not None and each.doubt > best):
+            proposed = candidates_for(context) if kind is None else distinct(propose_for_warning(kind, context))
+            for each in proposed:
+                is_worse = best is not None and each.doubt > best + (0 if len(whole) >= limit else _FAR)
+                if self.is_over() or is_worse:
                     break
                 group = each.group or each.title
-                tried = None if group in done else self._try(context, schedule, each)
+                tried = None if group in done else self._try(context, schedule, each, kind)
                 if tried is None:
                     continue
                 if tried.repair.doubt == each.doubt:
@@ -348,14 +432,21 @@ class _Search:
                 for rest in self.run(schedule, trace, limit, most_together - 1):
                     yield _joined(text, source, tried, rest)
 
-    def _try(self, context: RepairContext, schedule: Schedule, candidate: Candidate) -> _Tried | None:
+    def _try(
+        self, context: RepairContext, schedule: Schedule, candidate: Candidate, kind: str | None
+    ) -> _Tried | None:
         try:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
         except LhkitError:  # it does not even load: no repair
             return None
-        script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)
-        doubt = judge_repair(context, trace, script, ops, same_payload=candidate.kind in _SAME_PAYLOAD)
+        if candidate.group == SIZES_BEFORE and any(k.startswith("tile-size-") for k in warnings_left(trace)):
+            return None
+        if kind is None:
+            script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)
+            doubt = judge_repair(context, trace, script, ops, same_payload=candidate.kind in _SAME_PAYLOAD)
+        else:
+            doubt = judge_silent(context.trace, trace)
         if doubt is None:
             return None
         repair = repair_of(candidate, schedule.source, trace, doubt)

@@ -23,7 +23,16 @@ from lhkit.repairs.repair_context import (
 )
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
-from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
+from lhkit.text.script import (
+    SEQUENCE,
+    Replacement,
+    Script,
+    fresh_name,
+    names_in,
+    put_after,
+    put_before,
+    renamed,
+)
 from lhkit.text.step_edits import move_step
 
 _MARK = "transform.with_named_sequence"
@@ -124,7 +133,7 @@ def _cast(script: Script, op: OpSyntax, use: Use, given: str, wanted: str) -> It
 
 def _not_marked_consumed(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     if error.op.name == SEQUENCE:
-        yield from _marked(error.script, error.op, int(match[1]), "consumed")
+        yield from marked(error.script, error.op, int(match[1]), "consumed")
 
 
 def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
@@ -132,11 +141,12 @@ def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     for op in error.script.steps:
         if op.name == SEQUENCE and op.symbol == error.op.symbol:
             # One that is read-only in truth passes as consumed too, but would kill handles: it is tried last.
-            yield from _marked(error.script, op, int(match[1]), "readonly")
-            yield from _marked(error.script, op, int(match[1]), "consumed", doubt=1)
+            yield from marked(error.script, op, int(match[1]), "readonly")
+            yield from marked(error.script, op, int(match[1]), "consumed", doubt=1)
 
 
-def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
+def marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
+    """Yield the candidate that marks an argument of a named sequence as consumed or as readonly."""
     argument = op.arguments[number] if number < len(op.arguments) else None
     if argument is None or argument.type_span is None:
         return
@@ -221,6 +231,25 @@ def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]
         yield candidate("structure", title, script, edits)
 
 
+def _result_count(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    script, _, op, _ = error
+    wanted, given = int(match[1]), len(op.values)
+    edits = without_last_results(script, op, given - wanted) if given > wanted else None
+    if edits:
+        title = f"Name {wanted} results, as many as {op.name} has"
+        yield candidate("structure", title, script, edits)
+
+
+def _defined_twice(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates that rename the second of two definitions of one name, with its uses."""
+    script, offset, _, _ = error
+    for definition in script.handles.definitions:
+        if definition.name.text == match[1] and definition.name.start <= offset < definition.name.end:
+            new = fresh_name(match[1], names_in(script.text))
+            title = f"Call it {new}: {match[1]} is defined above already"
+            yield candidate("spelling", title, script, renamed(definition, new))
+
+
 def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
     text = error.script.text
     at = error.offset
@@ -248,5 +277,7 @@ _RULES: Mapping[str, Callable[[TextError, re.Match[str]], Iterator[Candidate]]] 
     r"expects the parent symbol table to have the 'transform.with_named_sequence' attribute": _no_module_mark,
     r"operation defines (\d+) results? but was provided (\d+) to bind": _bound_results,
     r"expected number of loops to tile \((\d+)\) to match number of `loops` results \((\d+)\)": _loop_results,
+    r"op expected (\d+) results?": _result_count,
+    r"redefinition of SSA value '(%[^']+)'": _defined_twice,
     r"one of the following enum values for attribute '\w+' \[([^\]]*)\]": _unknown_word,
 }

@@ -26,10 +26,12 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
     for the second. Numbers that nothing asks for come first.
     """
     if context.op.name == _PRODUCER:
-        yield from _other_numbers(context, context.op, 0)
         of = context.locate(context.step.operands[0].handle) if context.step.operands else None
+        # A producer is asked of what computes something: of a tensor.empty the step before is wrong.
+        is_found = of is None or any(name.startswith("linalg.") for name in of.payload)
+        yield from _other_numbers(context, context.op, 0 if is_found else 1)
         if of is not None and not of.definition.is_argument and of.definition.op.name == _PRODUCER:
-            yield from _other_numbers(context, of.definition.op, 1)
+            yield from _other_numbers(context, of.definition.op, 1 if is_found else 0)
         return
     for operand in context.step.operands:
         located = context.locate(operand.handle)

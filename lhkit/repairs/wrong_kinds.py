@@ -167,9 +167,8 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         if len(zeros) == len(gone):  # as many loops as before
             left = ", ".join(size for i, size in enumerate(sizes) if i not in zeros)
             title = f"Leave out zeros of {argument.name}, [{left}]: there are {most} loops"
-            yield candidate(
-                "sizes", title, context.script, [Replacement(elements[0][0], elements[-1][1], left)]
-            )
+            edit = Replacement(elements[0][0], elements[-1][1], left)
+            yield candidate("sizes", title, context.script, [edit], 1)
         if all(size == "0" for size in sizes[:most]):
             continue
         loops = sum(size != "0" for size in gone) if op.name.endswith("tile_using_for") else 0
@@ -179,7 +178,7 @@ def _fewer_sizes(context: RepairContext, most: int) -> Iterator[Candidate]:
         edits = [Replacement(elements[most - 1][1], elements[-1][1], ""), *fewer]
         kept = ", ".join(text[a:b] for a, b in elements[:most])
         title = f"Shorten {argument.name} to [{kept}]: there are {most} loops"
-        yield candidate("sizes", title, context.script, edits, 1 if len(zeros) == len(gone) else 0)
+        yield candidate("sizes", title, context.script, edits, 2 if len(zeros) == len(gone) else 1)
 
 
 def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:

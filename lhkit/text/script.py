@@ -171,7 +171,7 @@ def names_in(text: str) -> set[str]:
     """Return every handle and symbol that a text mentions, without numbers of results."""
     return {
         t.text if t.kind == "symbol" else t.text.partition("#")[0]
-        for t in lex(text)
+        for t in read_syntax(text).tokens
         if t.kind in ("value", "symbol")
     }
 

@@ -28,6 +28,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.pipelines.pass_run import run_passes
 from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
+from lhkit.repairs.silent_mistakes import REPAIRED_WARNINGS
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.record.handle_history import oldest_of
 from lhkit.workbench.form_fields import StepPlace
@@ -152,7 +153,6 @@ def _close_all() -> None:
 
 Subject = tuple[Schedule, str, Failure | None, Trace | None]
 _REPAIR_SECONDS = 20.0
-_REPAIRED_WARNINGS = ("zero-match", "suppressed-failure")
 # Redrawing at each result would take longer than the trials.
 _SHOW_S = 0.2
 
@@ -224,7 +224,7 @@ class RepairSearch(_Background):
 
 
 def _subject_of(session: Session) -> Subject | None:
-    """Return what needs a repair: a text that does not parse, a failed trace, or a match of nothing."""
+    """Return what needs a repair: a text that does not parse, a failed trace, or warnings with repairs."""
     version, trace = session.version, session.trace
     if not session.is_trusted or was_stopped(version.failure):  # repairs are applied to be tried
         return None
@@ -232,7 +232,7 @@ def _subject_of(session: Session) -> Subject | None:
         return (version.schedule, version.text, version.failure, None)
     if trace is None or session.is_stale:
         return None
-    warned = any(w.kind in _REPAIRED_WARNINGS for s in trace.step_records for w in s.warnings)
+    warned = any(w.kind in REPAIRED_WARNINGS for s in trace.step_records for w in s.warnings)
     return (version.schedule, version.text, None, trace) if trace.outcome.status == "failed" or warned else None
 
 

@@ -69,6 +69,10 @@ def _repairs_html(workbench: WorkbenchCore) -> str:
 
 def _repair_item(number: int, repair: Repair, of: str = "") -> str:
     said = "the whole schedule applies with it" if repair.passes_whole else repair.note or "it helps in part"
+    if repair.payload:
+        said += f"; the payload then has {repair.payload}"
+    if repair.warnings:
+        said += f"; still warned of: {', '.join(repair.warnings)}"
     command = do("take_repair", number=number, title=repair.title, **({"of": of} if of else {}))
     title = escaped(repair.title)
     take = element("button", title, type="button", class_="lhw-repair", data_do=command, title=said)

@@ -196,7 +196,7 @@ def test_a_trace_has_its_repairs_and_they_show_themselves(payload):
     assert first == str(repairs[0]) and first.startswith(f"{repairs[0].title}.\n  --- ")
     assert repairs._repr_mimebundle_() == {"text/plain": f"1. {first}\n\n2. {second}"}
     assert lhkit.trace(payload, lhkit.load_schedule(repairs[0].text)).outcome.status == "ok"
-    none = lhkit.trace(payload, lhkit.load_schedule(repairs[0].text)).repairs()
+    none = lhkit.trace(payload, lhkit.load_schedule(PLANTED["sizes: a negative one"].right_text)).repairs()
     assert not none and str(none) == "no repair was found."
     with pytest.raises(UsageError, match="Trace again"):
         trace_from_json(trace_to_json(trace)).repairs()

@@ -190,6 +190,18 @@ CASES = {
         [MATMUL, tile("m", "4")],
         PAYLOAD,
     ),
+    "tile-size-unused": (
+        [ADD, TILE_ADD.replace("[4]", "[0, 4, 8]")],
+        "3 tile sizes, and the linalg.add has 2 dimensions: the rest tile nothing",
+        [ADD, TILE_ADD.replace("[4]", "[4, 8]")],
+        PAYLOAD,
+    ),
+    "reduction-shared": (
+        [MATMUL, TILE_ADD.replace("%add", "%m").replace("[4]", "[4, 8, 16]")],
+        "dimension 2 is a reduction: iterations of the scf.forall write to the same tile",
+        [MATMUL, TILE_ADD.replace("%add", "%m").replace("[4]", "[4, 8]")],
+        PAYLOAD,
+    ),
     "suppressed-failure": (
         [MATMUL, USE.replace("%x", "%m"), *suppressed(UNROLL)],
         "failed, and step 2 (transform.sequence) went on as if nothing had happened",
@@ -206,6 +218,25 @@ CASES = {
         [ADD, producer("e", "add", 0), producer("p", "e", 0), TILE_ADD, fuse("e", "loop"), fuse("p", "e_loop")],
         "the linalg.matmul of p.mlir:3:14 is computed in the loop and again outside of it, for linalg.exp of p.mlir:5:13",
         [ADD, producer("e", "add", 0), TILE_ADD, fuse("e", "loop")],
+        PAYLOAD,
+    ),
+    "left-outside": (
+        [ADD, producer("e", "add", 0), producer("s", "add", 1), TILE_ADD, fuse("e", "loop")],
+        "the linalg.exp of p.mlir:5:13 is left outside of the scf.forall of step 3, which alone reads it",
+        [
+            ADD,
+            producer("e", "add", 0),
+            producer("s", "add", 1),
+            TILE_ADD,
+            fuse("e", "loop"),
+            fuse("s", "e_loop"),
+        ],
+        PAYLOAD,
+    ),
+    "tiles-crossed": (
+        [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[4, 2]")],
+        "the linalg.add of p.mlir:6:10 is tiled 4x2 and the linalg.exp of p.mlir:4:12, which it reads, 2x4",
+        [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[2, 4]")],
         PAYLOAD,
     ),
     "leftover-matched": (

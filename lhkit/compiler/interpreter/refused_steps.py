@@ -156,6 +156,9 @@ def _zero(rows: Sequence[_Row], meaning: str) -> Iterator[TraceWarning]:
 def _too_large(rows: Sequence[_Row]) -> Iterator[TraceWarning]:
     for op, sizes in rows:
         extents = extents_of(op) or ()
+        if extents and any(size != 0 for size in sizes[len(extents) :]):
+            has = f"the {op.name} has {len(extents)} dimensions"
+            yield TraceWarning("tile-size-unused", f"{len(sizes)} tile sizes, and {has}: the rest tile nothing")
         for dimension, (size, extent) in enumerate(zip(sizes, extents, strict=False)):
             if size is None or extent is None or size < extent or size < 2:
                 continue

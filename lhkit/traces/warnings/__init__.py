@@ -5,5 +5,6 @@ To add a kind, write a function that finds it and list it in ``warning_list``.
 - ``warning_list``: The kinds of warnings in their order; adding them to a trace, and switching them off.
 - ``lost_work``: Warnings about work that a schedule does twice or not at all: failures that nothing reports,
   copies left.
+- ``tile_order``: Warnings about an op tiled across the tiles of what it reads, and a reduction shared out.
 - ``zero_match``: Near misses of a match that found nothing: erased ops, other places, similar names.
 """

@@ -6,15 +6,22 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from lhkit.model.span import Span
-from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.model.trace_record import HandleRecord, Trace, TraceStep
 from lhkit.traces.record.handle_history import ALTERNATIVES, PayloadHistory, oldest_of
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp, Value, op_in_words, place_ops
-from lhkit.traces.record.placed_values import around, live_ops, loops_around, readers, users_of
+from lhkit.traces.record.placed_values import LOOPS, around, live_ops, loops_around, readers, users_of
 
 FUSE, GREEDY = "transform.structured.fuse_into_containing_op", "transform.structured.fuse"
-_MATCH = "transform.structured.match"
+_MATCH, _PRODUCER = "transform.structured.match", "transform.get_producer_of_operand"
+_TILES = tuple(
+    f"transform.structured.{op}"
+    for op in ("tile_using_for", "tile_using_forall", "tile_reduction_using_for", "tile_reduction_using_forall")
+)
+_VECTORIZE = "transform.structured.vectorize"
+_SPLIT, _MERGE = "transform.split_handle", "transform.merge_handles"
 # A failure of these is an answer and no mistake.
 _GUARDS = ("transform.match.", "transform.structured.match", "transform.num_", "transform.foreach_match")
 
@@ -173,3 +180,100 @@ def find_leftovers(history: PayloadHistory) -> Messages:
                 f"finds also what fusing left outside of the loop and nothing reads ({what}):"
                 " apply_dce before it takes that away, or match inside the loop",
             )
+
+
+class LeftOutside(NamedTuple):
+    """An op that a handle was made for, and that stayed outside of the one loop that reads it."""
+
+    step: int  # That made the handle
+    handle: str
+    op: str
+    loop: str
+    placed_at: int  # The last step of the entry that tiles or fuses, or runs one that does
+
+
+def left_outside(history: PayloadHistory) -> list[LeftOutside]:
+    """Return the ops that were looked for and not fused into the loop that alone reads them."""
+    trace = history.trace
+    shaping = [s for s in trace.step_records if s.op in (*_TILES, FUSE, GREEDY) and s.status == "ok"]
+    if not shaping:
+        return []
+    last = shaping[-1].index
+    while (parent := trace.step_records[last].parent) is not None:
+        last = parent
+    placed = place_ops(trace, last)
+    if placed is None:
+        return []
+    fused_into = {o for s in shaping if s.op == FUSE for o in history.ops_given(s, 1)}
+    found = []
+    held = trace.states_after(last)
+    for handle in trace.handle_records:
+        state = held.get(handle.id)
+        if state is None or state.state != "live" or len(state.payload) != 1:
+            continue
+        (op,) = state.payload
+        if not isinstance(op, str) or op not in placed.ids or not _is_looked_for(trace, handle):
+            continue
+        number = placed.ids.index(op)
+        if not placed.ir.ops[number].name.startswith("linalg.") or loops_around(placed, number):
+            continue
+        loop = _only_loop(placed, number)
+        id_ = placed.ids[loop] if loop is not None else None
+        if loop is None or id_ is None:
+            continue
+        nest = {i for n in (loop, *around(placed, loop)) if (i := placed.ids[n])}
+        # Loops that hold what was fused are new ops; they come from those that it was fused into.
+        old = {o for i in nest for o in (i, *_origins(trace, i))}
+        fuses = not fused_into.isdisjoint(old)
+        later = trace.step_records[last + 1 :]
+        uses = [s.op for s in later if any(o.handle == handle.id for o in s.operands)]
+        made = trace.step_records[handle.defined_by].op
+        # Of a split, a result that nothing reads may not have been wanted.
+        is_wanted = made != _SPLIT or _VECTORIZE in uses
+        is_work = made == _MATCH and _VECTORIZE in uses and not placed.ir.ops[number].name.endswith("fill")
+        if (
+            all(u in (_VECTORIZE, _MERGE) for u in uses)
+            and is_wanted
+            and (fuses or made == _PRODUCER or is_work)
+        ):
+            found.append(LeftOutside(handle.defined_by, handle.id, op, id_, last))
+    return found
+
+
+def _is_looked_for(trace: Trace, handle: HandleRecord) -> bool:
+    """Return whether a handle was made in the entry by a step that only finds payload."""
+    if handle.defined_by < 0:
+        return False
+    step = trace.step_records[handle.defined_by]
+    return step.depth == 0 and step.op in (_MATCH, _PRODUCER, _SPLIT)
+
+
+def _origins(trace: Trace, op: str) -> Iterator[str]:
+    for origin in trace.op(op).derived_from:
+        yield origin
+        yield from _origins(trace, origin)
+
+
+def _only_loop(placed: PlacedOps, number: int) -> int | None:
+    """Return the innermost loop that has all readers of an op; None if one is outside or carries the value."""
+    common: list[int] | None = None
+    for user in users_of(placed, number):
+        op = placed.ir.ops[user]
+        if op.name in LOOPS and op.name != "scf.forall":
+            return None
+        loops = [user, *loops_around(placed, user)] if op.name in LOOPS else loops_around(placed, user)
+        common = loops if common is None else [n for n in common if n in loops]
+    return common[0] if common else None
+
+
+def find_left_outside(history: PayloadHistory) -> Messages:
+    """Yield the steps that looked for an op which was left outside of the loop that alone reads it."""
+    for left in left_outside(history):
+        trace = history.trace
+        loop = trace.op(left.loop)
+        where = f"the {loop.name} of step {loop.born}" if loop.born >= 0 else f"a {loop.name}"
+        yield (
+            left.step,
+            f"the {op_in_words(trace, left.op)} is left outside of {where}, which alone reads it:"
+            f" {FUSE} moves it there",
+        )

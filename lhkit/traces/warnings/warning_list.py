@@ -21,15 +21,17 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace, TraceStep, TraceWarning
 from lhkit.traces.explain.handle_explanation import repeated
-from lhkit.traces.record.handle_history import PayloadHistory, display_names
+from lhkit.traces.record.handle_history import PayloadHistory, display_names, states_at_end
 from lhkit.traces.record.placed_ops import op_in_words, place_ops
 from lhkit.traces.record.placed_values import live_ops
 from lhkit.traces.warnings.lost_work import (
     find_computed_twice,
+    find_left_outside,
     find_leftovers,
     find_recomputed,
     find_suppressed_failures,
 )
+from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_shared_reductions
 from lhkit.traces.warnings.zero_match import with_near_misses
 
 VECTORIZE = "transform.structured.vectorize"
@@ -139,6 +141,7 @@ def _find_scalar_code(history: PayloadHistory) -> Messages:
     if left and (placed := place_ops(trace, trace.snapshots[-1].step)) is not None:
         live = {placed.ids[n] for n in live_ops(placed)}  # dead code will not run at all
         left = [o for o in left if o.id in live]
+    unread = _held_unread(history) if left else set[str]()
     reported: set[str] = set()
     for step in steps if left else ():
         if step.op == VECTORIZE_CHILDREN:
@@ -148,11 +151,30 @@ def _find_scalar_code(history: PayloadHistory) -> Messages:
         else:
             vectorized = [p for p in map(trace.op, step.payload_delta.erased) if p.name.startswith("linalg.")]
             loops = {p.parent for p in vectorized if p.parent and trace.op(p.parent).name in _LOOPS}
-            where, these = "the same loop", [o for o in left if o.parent in loops]
+            nests = {at for loop in loops for at in _loops_from(trace, loop)}
+            where = "the same loop"
+            these = [o for o in left if o.parent in loops or (o.parent in nests and o.id in unread)]
         if new := [o.id for o in these if o.id not in reported]:
             reported.update(new)
             names = ", ".join(dict.fromkeys(op_in_words(trace, each) for each in new))
             yield step.index, f"in {where} are left, and will run element by element: {names}"
+
+
+def _loops_from(trace: Trace, op: str | None) -> Iterator[str]:
+    """Yield a loop and those around it, as they were first seen."""
+    while op is not None and trace.op(op).name in _LOOPS:
+        yield op
+        op = trace.op(op).parent
+
+
+def _held_unread(history: PayloadHistory) -> set[str]:
+    """Return the ops of handles that steps which change the payload made, and that nothing reads."""
+    trace = history.trace
+    read = {o.handle for s in trace.step_records for o in s.operands}
+    made = [s for s in trace.step_records if s.payload_delta != PayloadDelta()]
+    unread = {r for s in made for r in s.results} - read
+    last = states_at_end(trace) if unread else {}
+    return {r for h in unread if h in last for r in last[h].payload if isinstance(r, str)}
 
 
 _VECTOR = re.compile(r"vector<((?:\[?\d+\]?x)+)")
@@ -259,6 +281,21 @@ _KINDS: tuple[WarningKind, ...] = (
         "computed-twice",
         "An op is computed in a loop and again outside of it, for another reader.",
         find_computed_twice,
+    ),
+    WarningKind(
+        "left-outside",
+        "An op that was looked for is computed outside of the one loop that reads it.",
+        find_left_outside,
+    ),
+    WarningKind(
+        "tiles-crossed",
+        "An op and one that it reads, of the same shape, are tiled by the same sizes in another order.",
+        find_crossed_tiles,
+    ),
+    WarningKind(
+        "reduction-shared",
+        "A reduction is tiled by scf.forall: iterations that may run in parallel write to the same tile.",
+        find_shared_reductions,
     ),
     WarningKind(
         "leftover-matched",
