@@ -29,7 +29,7 @@ from lhkit.checks.transfer_functions import (
     TransferFunction,
     consume,
     deaths_in,
-    describe_death,
+    describe_use,
     facts_of,
     join_deaths,
     join_into,
@@ -39,7 +39,7 @@ from lhkit.checks.transfer_functions import (
 from lhkit.load.loader import as_schedule, schedule_sources
 from lhkit.load.old_spellings import describe_undefined
 from lhkit.model.check_report import CheckReport, FatalUse, Finding, OpPlace, Severity
-from lhkit.model.errors import public
+from lhkit.model.errors import handles_in, public
 from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.knob import KnobValue
@@ -184,7 +184,8 @@ class _Interpreter:
                 continue
             self._uses.add((id(op), position))
             if (death := before[number].death) is not None:
-                self._report(number, death, place, is_certain)
+                is_repeated = op.operands.count(number) > 1
+                self._report(number, death, place, is_certain, is_repeated=is_repeated)
             if consumes:
                 consume(number, handle.name, scope, place)
 
@@ -372,13 +373,16 @@ class _Interpreter:
             return State(options, death)
         return State(frozenset({self._store.part_of(options)}), death)
 
-    def _report(self, number: int, death: Death, place: OpPlace, is_certain: bool) -> None:
+    def _report(
+        self, number: int, death: Death, place: OpPlace, is_certain: bool, *, is_repeated: bool
+    ) -> None:
         name = self._handles[number].name
         severity: Severity = "error" if death.is_certain and is_certain else "warning"
         key = (place.source, name, death.place)
         if key in self._found and self._found[key].severity == "error":
             return
-        message = describe_death(name, death, place, is_error=severity == "error")
+        is_error = severity == "error"
+        message = describe_use(name, death, place, is_repeated=is_repeated, is_error=is_error)
         self._found[key] = Finding(severity, name, place, death.cause, death.by, death.place, message)
 
 
@@ -485,4 +489,5 @@ def _lines_at(place: Span | None, message: Piece, texts: dict[str, str]) -> list
     """Return a message with its place, and the line of the text there."""
     if place is None:
         return [(Piece(""), message)]
-    return [(Piece(f"{place}: "), message), *((Piece(line),) for line in excerpt(place, texts).splitlines())]
+    shown = excerpt(place, texts, about=handles_in(message.text))
+    return [(Piece(f"{place}: "), message), *((Piece(line),) for line in shown.splitlines())]

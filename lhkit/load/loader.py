@@ -195,7 +195,7 @@ def _read(
 ) -> tuple[Schedule, tuple[WrittenOp, ...]]:
     """Return the schedule of a text, and its transform ops if they are asked for."""
     parts = [(shown, content), *((library.source, library.text.encode()) for library in libraries)]
-    with old_spellings_named(shown, [part for _, part in parts]):
+    with old_spellings_named(shown, [part for _, part in parts], worker):
         answer = (worker or shared_worker()).ask(LoadSchedule(sources_of(parts), with_ops), limits=limits)
     if not answer.sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer.functions)

@@ -62,8 +62,8 @@ def test_the_gated_fold_of_ours_is_named_too_where_it_is_to_blame(worker):
 @pytest.mark.parametrize(
     ("producer", "user", "there"),
     [
-        ("linalg.exp", "linalg.floor", "linalg.abs, func.return use it"),
-        ("linalg.abs", "linalg.exp", "func.return uses it"),
+        ("linalg.exp", "linalg.floor", "linalg.abs of <payload>:3:8, func.return of <payload>:5:3 use it"),
+        ("linalg.abs", "linalg.exp", "func.return of <payload>:5:3 uses it"),
     ],
 )
 def test_what_was_never_there_was_not_taken(producer, user, there, worker):

@@ -25,6 +25,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
+from lhkit.traces.explain.compiler_words import with_named_handles
 from lhkit.traces.opt.opt_runs import opt_host
 from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
 from lhkit.traces.warnings.warning_list import (
@@ -221,7 +222,7 @@ def trace_schedule(
         trace = trace_with_opt(host, payload, schedule, limits=limits)
         versions = _versions((host.name, host.version))
         return dataclasses.replace(trace, provenance=record.Provenance(payload, schedule, versions))
-    trace = with_warnings(_run(payload, schedule, worker, limits))
+    trace = with_warnings(with_named_handles(_run(payload, schedule, worker, limits)))
     if check_knobs and trace.outcome.status == "ok":
 
         def apply(variant: Schedule) -> str | None:
