@@ -85,8 +85,10 @@ def explain_failure(trace: Trace) -> Explanation:
     reasons = [*_remarks_before(trace, step), *(d for d in step.diagnostics if d.severity == "error")]
     reasons = reasons or [Diagnostic("error", _silent_step(trace, step), step.source)]
     places = each_place_once(reasons)
-    said = places[0].message if outcome.status == "failed" else outcome.message or ""
-    sentence = f"step {step.index} ({step.op}): {said.strip().partition(chr(10))[0]}"
+    said = (outcome.message or "").partition("\n")[0]
+    if not said or _NO_REASON in said:  # it only says that the schedule did not apply
+        said = places[0].message.strip().partition("\n")[0]
+    sentence = f"step {step.index} ({step.op}): {said}"
     return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts)
 
 
@@ -317,6 +319,7 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
 
 
 _INCLUDE = "transform.include"
+_NO_REASON = " does not apply to "
 _TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
