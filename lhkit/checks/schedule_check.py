@@ -47,6 +47,7 @@ from lhkit.model.pass_policy import how_to_allow
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span, excerpt
+from lhkit.text.expectations import unknown_names
 from lhkit.traces.report.trace_text import Line, Piece, Role, plain_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
@@ -399,7 +400,8 @@ def check_schedule(
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
     *warning* if it fails for some. What would end the compiler, such as a division by an attribute that is 0,
-    is an error too, and so is entering a sequence that is declared and that nothing defines.
+    is an error too, and so is entering a sequence that is declared and that nothing defines, or an expectation
+    (``// lhkit: expect``) about a handle that nothing defines; whether it is met depends on the payload.
 
     Args:
         schedule: What to check, loaded or a path.
@@ -421,7 +423,8 @@ def check_schedule(
     checked = check_outline(outline, schedule.entry, only_entry=only_entry)
     defined = [s.name for s in outline.sequences]
     undefined = [FatalUse(place, describe_undefined(name, defined)) for place, name in checked.undefined]
-    fatal = sorted([*checked.fatal, *undefined], key=lambda f: dataclasses.astuple(f.use.source))
+    expected = [FatalUse(OpPlace("lhkit: expect", at), said) for at, said in unknown_names(schedule)]
+    fatal = sorted([*checked.fatal, *undefined, *expected], key=lambda f: dataclasses.astuple(f.use.source))
     return CheckReport(
         source=schedule.source,
         sha256=schedule.sha256,

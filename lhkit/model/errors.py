@@ -18,7 +18,7 @@ from lhkit.model.span import Span, excerpt
 FailureKind = Literal[
     "invalidated-handle", "repeated-payload", "silenceable", "definite", "invalid-payload", "payload-parse",
     "payload-verify", "schedule-parse", "schedule-verify", "lowering", "wrong-result", "usage", "crash",
-    "timeout", "memory", "cancelled",
+    "timeout", "memory", "cancelled", "unmet-expectation",
 ]  # fmt: skip
 
 FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
@@ -188,7 +188,13 @@ class MemoryLimitError(WorkerError):
 
 OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
 VariantFailure = Literal[
-    "invalid-config", "schedule-failed", "compile-failed", "crashed", "timeout", "out-of-memory"
+    "invalid-config",
+    "schedule-failed",
+    "unmet-expectation",
+    "compile-failed",
+    "crashed",
+    "timeout",
+    "out-of-memory",
 ]
 
 
@@ -214,6 +220,7 @@ REACTIONS: Mapping[FailureKind, Reaction] = {
     "repeated-payload": Reaction(ScheduleError),
     "invalid-payload": Reaction(ScheduleError),
     "invalidated-handle": Reaction(InvalidatedHandleError),
+    "unmet-expectation": Reaction(ScheduleError, variant="unmet-expectation"),
     "wrong-result": Reaction(WrongResultError),
     "crash": Reaction(CrashError, 3, "crashed", "crashed"),
     "timeout": Reaction(TimeLimitError, 3, "timeout", "timeout"),

@@ -66,6 +66,8 @@ def explain(trace: Trace, handle: str | None = None) -> Explanation:
 def explain_failure(trace: Trace) -> Explanation:
     """Return why a schedule failed: the cause if the trace shows it, else the compiler's message."""
     outcome = trace.outcome
+    if outcome.kind is None and trace.unmet:
+        return _explain_unmet(trace)
     if outcome.kind is None:
         ran = sum(s.status != "not-run" for s in trace.step_records)
         return Explanation(f"nothing failed: {counted(ran, 'step')} ran.", texts=trace.texts)
@@ -90,6 +92,18 @@ def explain_failure(trace: Trace) -> Explanation:
         said = places[0].message.strip().partition("\n")[0]
     sentence = f"step {step.index} ({step.op}): {said}"
     return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts)
+
+
+def _explain_unmet(trace: Trace) -> Explanation:
+    """Explain that the schedule applies and leaves another payload than it says."""
+    sentence = f"the schedule applies, and does not do what it says: {trace.unmet[0].message}"
+    places = []
+    for unmet in trace.unmet:
+        place = unmet.payload_place
+        notes = () if place is None else (Diagnostic("note", "the payload op that this is about", place),)
+        places.append(Diagnostic("error", unmet.message, unmet.source, notes))
+    advice = "Change the steps so that it is met, or the expectation if it says what is not meant."
+    return Explanation(sentence, tuple(places), texts=trace.texts, advice=advice)
 
 
 def _explain_handle_failure(trace: Trace, step: TraceStep) -> Explanation | None:
@@ -324,17 +338,17 @@ _TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
 def failure_of(trace: Trace) -> Failure | None:
-    """Return the failure of a trace, or None.
+    """Return the failure of a trace, or None; expectations that are not met are one too.
 
     If a handle is at fault, the message is the cause, with the places of definition, consumption and use. If
     the compiler gave no reason, the operands of the step and their states are named.
     """
     outcome = trace.outcome
-    if outcome.kind is None:
+    kind = outcome.kind or ("unmet-expectation" if trace.unmet else None)
+    if kind is None:
         return None
     cause = explain_failure(trace)
-    message = outcome.message or cause.sentence
-    diagnostics: tuple[Diagnostic, ...] = ()
+    message, diagnostics = outcome.message or cause.sentence.removesuffix("."), cause.places
     if outcome.failed_step is not None:
         step = trace.step_records[outcome.failed_step]
         message, diagnostics = cause.sentence, cause.places
@@ -344,7 +358,7 @@ def failure_of(trace: Trace) -> Failure | None:
                 message = f"step {step.index} ({step.op}): {message}"
         diagnostics = _users_first(trace, step, diagnostics)
     return Failure(
-        kind=outcome.kind,  # type: ignore[arg-type]
+        kind=kind,  # type: ignore[arg-type]
         message=message,
         diagnostics=diagnostics,
         advice=cause.advice,
