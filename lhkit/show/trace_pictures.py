@@ -53,6 +53,8 @@ from lhkit.show.trace_view import (
 from lhkit.show.value_views import counts_pane, graph_pane, text_picture, tiles_pane
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
+from lhkit.tiles.loops_picture import loops_svg, loops_text
+from lhkit.tiles.op_dimensions import loops_of
 from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
@@ -340,6 +342,23 @@ def tiles(
     key = trace_key(shown) if isinstance(shown, Trace) else drawing_id("payload", shown.sha256)
     view = View(key, (tiles_pane(picture),))
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False))
+
+
+@public
+def loops(trace: Trace, op: str | int | None = None) -> Drawing:
+    """Return the loops around a structured op at the end of a trace, and its own dimensions, as nested boxes.
+
+    Args:
+        trace: The trace.
+        op: The op, as for `lhkit.loops_of`.
+
+    Raises:
+        UsageError: There is no such op.
+    """
+    found = loops_of(trace, op)
+    picture = loops_svg(found)
+    pane = Pane("loops", "", picture, picture=loops_svg(found, themed=False))
+    return Drawing(View(trace_key(trace), (pane,)), loops_text(found), lambda: loops_svg(found, themed=False))
 
 
 def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePicture]) -> Drawing:

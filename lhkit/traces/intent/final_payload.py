@@ -52,12 +52,17 @@ class FinalPayload:
     def meant(self, subject: str) -> Meant | None:
         """Return the ops that a handle or a name of ops means; None for a handle that was never defined."""
         ids = self._of_handle(subject) if subject.startswith("%") else self._of_name(subject)
-        if ids is None:
-            return None
+        return None if ids is None else self.meant_by(ids)
+
+    def meant_by(self, ids: Iterable[str]) -> Meant:
+        """Return what is left of some ops at the end."""
+        ids = tuple(ids)
         same = tuple(self.numbers[i] for i in ids if i in self.numbers)
         if same:
             return Meant(ids, same, is_same=True)
-        made = [o for o in self.history.descendants(ids) if o.id in self.numbers]
+        # The body of a structured op is what its arithmetic is made of.
+        bodies = [o.id for o in self.trace.op_records if o.parent in ids]
+        made = [o for o in self.history.descendants([*ids, *bodies]) if o.id in self.numbers]
         return Meant(ids, tuple(self.numbers[o.id] for o in made), is_same=False)
 
     def _of_handle(self, name: str) -> tuple[str, ...] | None:
