@@ -11,7 +11,7 @@ from lhkit.model.op_loops import OpLoops
 
 _FONT, _LINE, _PAD, _MARGIN = 12.0, 18.0, 10.0, 8.0
 # The mark of a role is a letter too: never colour alone.
-_ROLES = {"parallel": ("live", "∥"), "reduction": ("changed", "Σ"), "batch": ("moved", "≡")}
+_ROLES = {"parallel": ("live", "‖"), "reduction": ("changed", "Σ"), "batch": ("moved", "≡")}
 
 
 def loops_text(loops: OpLoops) -> str:
@@ -34,11 +34,9 @@ def loops_svg(loops: OpLoops, *, themed: bool = True) -> str:
     """Return the loops as nested boxes, the outermost first, with the op and its dimensions innermost."""
     names = [str(loop) for loop in loops.around]
     operands = "  ".join(f"{letter}[{indices}]" for letter, indices in loops.operands)
-    title = loops.left or f"{loops.op}: nothing is left of it"
-    rows = [
-        f"{_ROLES[d.role][1]} {d.name}  {'?' if d.extent is None else d.extent}  {d.role}"
-        for d in loops.dimensions
-    ]
+    title = f"{loops.left}, from {loops.op}" if loops.left else f"{loops.op}: nothing is left of it"
+    title = loops.op if loops.left == loops.op else title
+    rows = [f"  {d.name}  {'?' if d.extent is None else d.extent}  {d.role}" for d in loops.dimensions]
     inner = max(text_width(t, _FONT) for t in (title, operands, *rows))
     depth = len(names)
     width = (
@@ -57,7 +55,9 @@ def loops_svg(loops: OpLoops, *, themed: bool = True) -> str:
     drawn.append(_words(title, x + _PAD, y + _LINE - 2, "ink", bold=True))
     drawn.append(_words(operands, x + _PAD, y + 2 * _LINE - 2, "faint"))
     for at, (row, dimension) in enumerate(zip(rows, loops.dimensions, strict=True)):
-        drawn.append(_words(row, x + _PAD, y + (at + 3) * _LINE - 2, _ROLES[dimension.role][0]))
+        role, mark = _ROLES[dimension.role]
+        drawn.append(_words(mark, x + _PAD, y + (at + 3) * _LINE - 2, role, bold=True))
+        drawn.append(_words(row, x + _PAD, y + (at + 3) * _LINE - 2, "ink"))
     return svg(*total, *drawn, label=f"Loops of {loops.op}", themed=themed)
 
 

@@ -208,7 +208,7 @@ _INPUTS = "ABDEFGHJKLMN"
 
 
 def dimension_letter(dimension: int) -> str:
-    """Return the name of a dimension of an iteration space: i, j, k, …"""
+    """Return the name of a dimension of an iteration space: i, j, k and so on."""
     return _DIMENSIONS[dimension] if dimension < len(_DIMENSIONS) else f"d{dimension}"
 
 

@@ -87,6 +87,27 @@ def compiler_text(trace: Trace) -> str:
     return "\n".join(lines)
 
 
+_COUNTED = re.compile(r"(%\S+) expected to contain (\d+) payloads but it contains (\d+) payloads")
+_OPERAND = re.compile(r"asks for operand (\d+); this (\S+) has (\d+) operands")
+_SINGLE = re.compile(r"requires exactly one (\w+) handle \(got (\d+)\)")
+
+
+def advice_on(message: str) -> str | None:
+    """Return what to do about a message of the compiler that says what is wrong and not what would be right."""
+    if (said := _COUNTED.search(message)) is not None:
+        name, wanted, there = said.groups()
+        return (
+            f"{name} points to {there} op{'s' * (there != '1')}: name {there} result{'s' * (there != '1')}, or give"
+            f" the step a handle to {wanted} ops."
+        )
+    if (said := _OPERAND.search(message)) is not None:
+        last = int(said[3]) - 1
+        return f"Operands are counted from 0, inputs first: write {f'0 to {last}' if last else '0'}."
+    if (said := _SINGLE.search(message)) is not None and said[2] != "0":
+        return f"Take one of the {said[2]} with transform.split_handle, or do the step in a transform.foreach."
+    return None
+
+
 def first_error(step: TraceStep) -> str:
     """Return the first line of the first error of a step, "" if the compiler gave no reason."""
     said = next((d.message for d in step.diagnostics if d.severity == "error"), "")

@@ -12,7 +12,7 @@ from lhkit.model.invalidation import describe_death
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Cause, HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.compiler_words import each_place_once, first_error
+from lhkit.traces.explain.compiler_words import advice_on, each_place_once, first_error
 from lhkit.traces.explain.failure_causes import (
     at_step,
     explain_empty_match,
@@ -91,7 +91,8 @@ def explain_failure(trace: Trace) -> Explanation:
     if not said or _NO_REASON in said:  # it only says that the schedule did not apply
         said = places[0].message.strip().partition("\n")[0]
     sentence = f"step {step.index} ({step.op}): {said}"
-    return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts)
+    advice = advice_on(places[0].message)
+    return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts, advice=advice)
 
 
 def _explain_unmet(trace: Trace) -> Explanation:
