@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+from lhkit.load.newer_text import advice_on_unknown_op
 from lhkit.load.resource_data import MAGIC
 from lhkit.load.result_counts import advice_on_counts
 from lhkit.load.shipped_files import shipped_folder
@@ -117,8 +118,9 @@ def _advice(source: str, contents: Sequence[bytes], failure: Failure, worker: Wo
     hints = [h for u in upgrades for h in u.hints]
     if hints:
         return f"Line {hints[0].line}: {hints[0].message}. Write instead: {hints[0].instead}."
-    counted = (advice_on_counts(d, contents[0].decode(errors="replace"), worker) for d in failure.diagnostics)
-    return next(filter(None, counted), "")
+    text = contents[0].decode(errors="replace")
+    said = (advice_on_counts(d, text, worker) or advice_on_unknown_op(d, worker) for d in failure.diagnostics)
+    return next(filter(None, said), "")
 
 
 def _command(source: str) -> str:

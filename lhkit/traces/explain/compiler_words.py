@@ -96,10 +96,8 @@ def advice_on(message: str) -> str | None:
     """Return what to do about a message of the compiler that says what is wrong and not what would be right."""
     if (said := _COUNTED.search(message)) is not None:
         name, wanted, there = said.groups()
-        return (
-            f"{name} points to {there} op{'s' * (there != '1')}: name {there} result{'s' * (there != '1')}, or give"
-            f" the step a handle to {wanted} ops."
-        )
+        s = "" if there == "1" else "s"
+        return f"{name} points to {there} op{s}: name {there} result{s}, or split a handle to {wanted} ops."
     if (said := _OPERAND.search(message)) is not None:
         last = int(said[3]) - 1
         return f"Operands are counted from 0, inputs first: write {f'0 to {last}' if last else '0'}."
