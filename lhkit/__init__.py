@@ -119,13 +119,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     match name:  # one case per room
-        case "exercises":
+        case "exercises" | "show":
             import lhkit.exercises as exercises
+            import lhkit.show as show
         case "ops" | "payloads":
             import lhkit.ops as ops
             import lhkit.payloads as payloads
-        case "show":
-            import lhkit.show as show
         case "CheckReport" | "Comparison" | "LhkitError" | "Measurement" | "errors":
             import lhkit.model.errors as errors
             from lhkit.model.check_report import CheckReport
