@@ -60,6 +60,7 @@ from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.graph.payload_graph import Quantity, outline_after, payload_flow, payload_outline
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.trace_run import trace_schedule
@@ -383,7 +384,7 @@ def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePictur
             moved = picture_of(trace)
         except LhkitError as error:
             return None, f"not drawn: {error.failure.message}"
-        return _knob_view(key, moved, values), (trace.outcome.message or "").partition("\n")[0]
+        return _knob_view(key, moved, values), "" if (failed := failure_of(trace)) is None else failed.message
 
     live = functools.partial(KnobView, view, controls, schedule.values, redraw)
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False), live=live)
