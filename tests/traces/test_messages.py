@@ -4,6 +4,7 @@ import pytest
 
 import lhkit
 from lhkit.checks.schedule_check import check_schedule
+from lhkit.draw.theme import static_text
 from lhkit.draw.viewer import failure_html
 from lhkit.model.errors import ScheduleError
 from lhkit.show.trace_view import failure_panes
@@ -188,6 +189,16 @@ def test_a_handle_that_a_step_is_given_twice_is_consumed_by_the_step_itself(trac
     (finding,) = check_schedule(trace.provenance.schedule, worker=worker).findings
     said = "%l is dead: the same transform.loop.fuse_sibling consumes it first"
     assert finding.message == said and trace.why().sentence == f"{said}."
+
+
+def test_lines_with_carets_are_not_broken():
+    """A line that is broken takes its caret to another place: such lines scroll."""
+    for room, file, rule in (
+        ("draw", "lhkit.css", ".lh-failure pre"),
+        ("workbench", "workbench.css", ".lhw-problem pre"),
+    ):
+        style = static_text(file, room).partition(f"{rule} {{")[2].partition("}")[0]
+        assert "white-space: pre;" in style and "overflow-x: auto" in style
 
 
 def test_the_box_of_a_failure_has_why_first_and_what_mlir_said_folded(traced):

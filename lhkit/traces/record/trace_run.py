@@ -220,7 +220,7 @@ def trace_schedule(
         schedule = schedule.with_knobs(knobs)
     if worker is None and (host := opt_host()) is not None:
         # Without changes of single payload ops, warnings about them would be guesses.
-        trace = trace_with_opt(host, payload, schedule, limits=limits)
+        trace = with_named_handles(trace_with_opt(host, payload, schedule, limits=limits))
         versions = _versions((host.name, host.version))
         return dataclasses.replace(trace, provenance=record.Provenance(payload, schedule, versions))
     trace = with_warnings(with_named_handles(_run(payload, schedule, worker, limits)))
