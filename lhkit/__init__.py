@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lhkit.sweeps.strategy_replay import replay_strategies
     from lhkit.sweeps.sweep_summary import SweepResult
     from lhkit.sweeps.sweep_task import SweepOptions
+    from lhkit.tiles.op_dimensions import loops_of
     from lhkit.traces.record.trace_run import trace_schedule as trace
     from lhkit.tuned.best_known import Best, best
     from lhkit.workbench.widget import WorkbenchWidget, explore
@@ -95,6 +96,7 @@ __all__ = [
     "load_payload",
     "load_schedule",
     "load_trace",
+    "loops_of",
     "measure",
     "ops",
     "passes",
@@ -117,13 +119,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     match name:  # one case per room
-        case "exercises":
+        case "exercises" | "show":
             import lhkit.exercises as exercises
+            import lhkit.show as show
         case "ops" | "payloads":
             import lhkit.ops as ops
             import lhkit.payloads as payloads
-        case "show":
-            import lhkit.show as show
         case "CheckReport" | "Comparison" | "LhkitError" | "Measurement" | "errors":
             import lhkit.model.errors as errors
             from lhkit.model.check_report import CheckReport
@@ -142,10 +143,11 @@ def __getattr__(name: str) -> Any:
             from lhkit.load.target_choice import find_target
             from lhkit.load.torch_modules import from_torch
             from lhkit.load.user_code import load_own_ops as load_ops
-        case "check" | "passes" | "trace" | "why_not_fused":
+        case "check" | "loops_of" | "passes" | "trace" | "why_not_fused":
             from lhkit.checks.schedule_check import check_schedule as check
             from lhkit.fusion.fusion_doctor import why_not_fused
             from lhkit.pipelines.pass_run import run_passes as passes
+            from lhkit.tiles.op_dimensions import loops_of
             from lhkit.traces.record.trace_run import trace_schedule as trace
         case "Kernel" | "Limits" | "compile" | "empty" | "measure" | "scheduled_footprint" | "verify":
             from lhkit.bench.side_by_side import measure

@@ -29,7 +29,7 @@ from lhkit.checks.transfer_functions import (
     TransferFunction,
     consume,
     deaths_in,
-    describe_death,
+    describe_use,
     facts_of,
     join_deaths,
     join_into,
@@ -39,7 +39,7 @@ from lhkit.checks.transfer_functions import (
 from lhkit.load.loader import as_schedule, schedule_sources
 from lhkit.load.old_spellings import describe_undefined
 from lhkit.model.check_report import CheckReport, FatalUse, Finding, OpPlace, Severity
-from lhkit.model.errors import public
+from lhkit.model.errors import handles_in, public
 from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.knob import KnobValue
@@ -47,6 +47,7 @@ from lhkit.model.pass_policy import how_to_allow
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span, excerpt
+from lhkit.text.expectations import unknown_names
 from lhkit.traces.report.trace_text import Line, Piece, Role, plain_text
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
@@ -184,7 +185,8 @@ class _Interpreter:
                 continue
             self._uses.add((id(op), position))
             if (death := before[number].death) is not None:
-                self._report(number, death, place, is_certain)
+                is_repeated = op.operands.count(number) > 1
+                self._report(number, death, place, is_certain, is_repeated=is_repeated)
             if consumes:
                 consume(number, handle.name, scope, place)
 
@@ -372,13 +374,16 @@ class _Interpreter:
             return State(options, death)
         return State(frozenset({self._store.part_of(options)}), death)
 
-    def _report(self, number: int, death: Death, place: OpPlace, is_certain: bool) -> None:
+    def _report(
+        self, number: int, death: Death, place: OpPlace, is_certain: bool, *, is_repeated: bool
+    ) -> None:
         name = self._handles[number].name
         severity: Severity = "error" if death.is_certain and is_certain else "warning"
         key = (place.source, name, death.place)
         if key in self._found and self._found[key].severity == "error":
             return
-        message = describe_death(name, death, place, is_error=severity == "error")
+        is_error = severity == "error"
+        message = describe_use(name, death, place, is_repeated=is_repeated, is_error=is_error)
         self._found[key] = Finding(severity, name, place, death.cause, death.by, death.place, message)
 
 
@@ -395,7 +400,8 @@ def check_schedule(
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
     *warning* if it fails for some. What would end the compiler, such as a division by an attribute that is 0,
-    is an error too, and so is entering a sequence that is declared and that nothing defines.
+    is an error too, and so is entering a sequence that is declared and that nothing defines, or an expectation
+    (``// lhkit: expect``) about a handle that nothing defines; whether it is met depends on the payload.
 
     Args:
         schedule: What to check, loaded or a path.
@@ -417,7 +423,8 @@ def check_schedule(
     checked = check_outline(outline, schedule.entry, only_entry=only_entry)
     defined = [s.name for s in outline.sequences]
     undefined = [FatalUse(place, describe_undefined(name, defined)) for place, name in checked.undefined]
-    fatal = sorted([*checked.fatal, *undefined], key=lambda f: dataclasses.astuple(f.use.source))
+    expected = [FatalUse(OpPlace("lhkit: expect", at), said) for at, said in unknown_names(schedule)]
+    fatal = sorted([*checked.fatal, *undefined, *expected], key=lambda f: dataclasses.astuple(f.use.source))
     return CheckReport(
         source=schedule.source,
         sha256=schedule.sha256,
@@ -485,4 +492,5 @@ def _lines_at(place: Span | None, message: Piece, texts: dict[str, str]) -> list
     """Return a message with its place, and the line of the text there."""
     if place is None:
         return [(Piece(""), message)]
-    return [(Piece(f"{place}: "), message), *((Piece(line),) for line in excerpt(place, texts).splitlines())]
+    shown = excerpt(place, texts, about=handles_in(message.text))
+    return [(Piece(f"{place}: "), message), *((Piece(line),) for line in shown.splitlines())]

@@ -19,6 +19,7 @@ from lhkit.checks.points_to import (
     relate_match,
 )
 from lhkit.model.check_report import OpPlace
+from lhkit.model.invalidation import Turn, describe_death
 from lhkit.model.ir_outline import OutlineHandle, OutlineOp
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Cause
@@ -346,24 +347,16 @@ def join_into(scope: Scope, ends: Sequence[Scope]) -> None:
             scope[number] = dataclasses.replace(state, death=death)
 
 
-def describe_death(name: str, death: Death, use: OpPlace, *, is_error: bool) -> str:
-    """Return in one sentence why a use of a handle is, or may be, invalid."""
+def describe_use(name: str, death: Death, use: OpPlace, *, is_repeated: bool, is_error: bool) -> str:
+    """Return in one sentence why a use of a handle is, or may be, invalid; ``is_repeated``: it has two."""
     line = f"line {death.place.source.line}"
     if death.place.source.file != use.source.file:
         line += f" of {death.place.source.file}"
-    consumed = "it" if death.cause == "direct" and death.by == name else death.by
-    if death.place.source != use.source:
-        how = f"{death.place.op} at {line} consumed {consumed}"
-    elif death.by != name:
-        how = f"the same {use.op} consumes {consumed} first"
-    else:
-        how = f"the same {use.op} consumed {consumed} an iteration before"
-    state = "is invalid" if is_error else "may be invalid"
-    point = "point" if death.is_certain else "may point"
-    lies = "lies" if death.is_certain else "may lie"
-    why = {
-        "direct": "",
-        "alias": f", and both {point} to the same ops",
-        "nested": f", and what {name} points to {lies} inside",
-    }[death.cause]
-    return f"{name} {state} here: {how}{why}"
+    turn: Turn = "earlier"
+    killer = f"{death.place.op} at {line}"
+    if death.place.source == use.source:
+        killer = use.op
+        turn = "same-op" if is_repeated or death.by != name else "iteration-before"
+    state = "is dead" if is_error else "may be dead"
+    is_certain = death.is_certain
+    return describe_death(name, death.by, death.cause, killer, state=state, turn=turn, is_certain=is_certain)

@@ -45,6 +45,7 @@ _CONFIRMING = "confirming"
 _KINDS: dict[SweepStatus, FailureKind] = {
     "invalid-config": "usage",
     "schedule-failed": "definite",
+    "unmet-expectation": "unmet-expectation",
     "compile-failed": "lowering",
     "wrong-result": "wrong-result",
     "crashed": "crash",

@@ -149,11 +149,19 @@ def _pane_html(pane: Pane, start: int) -> str:
     return element("section", heading, body, class_="lh-pane")
 
 
-def failure_html(said: str) -> str:
-    """Return a failure: its sentence, then source lines with carets, in a fixed pitch."""
+def failure_html(said: str, compiler: str = "") -> str:
+    """Return a failure: why, then source lines with carets in a fixed pitch, and folded what MLIR said."""
     sentence, _, rest = said.partition("\n")
     places = element("pre", escaped(rest)) if rest else ""
-    return element("div", element("div", escaped(sentence)), places, class_="lh-failure")
+    inside = element("div", escaped(sentence)) + places + compiler_html(compiler)
+    return element("div", inside, class_="lh-failure")
+
+
+def compiler_html(said: str) -> str:
+    """Return what MLIR said, folded, in a fixed pitch; "" if it said nothing."""
+    if not said:
+        return ""
+    return element("details", element("summary", "what MLIR said"), element("pre", escaped(said)))
 
 
 # A stand-in for the widget model on a page without a kernel.

@@ -37,6 +37,7 @@ from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
 from lhkit.model.signature import ArrayType, Microkernel
+from lhkit.text.expectations import expectations_of
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
@@ -83,6 +84,19 @@ def traced_error(
     return error_for(dataclasses.replace(found, **more))  # type: ignore[arg-type]
 
 
+def refuse_unmet(payload: Payload, schedule: Schedule, worker: Worker, limits: Limits | None = None) -> None:
+    """Raise the error of a schedule that applies to a payload and does not do what its comments expect.
+
+    A kernel that is not what its schedule says would be measured under a false name. A schedule that does not
+    apply at all passes here: compiling it says more.
+    """
+    if expectations_of(schedule):
+        trace = trace_schedule(payload, schedule, worker=worker, limits=limits)
+        failure = failure_of(trace) if trace.unmet else None
+        if failure is not None:
+            raise error_for(failure)
+
+
 Array = NDArray[Any]
 
 
@@ -122,7 +136,7 @@ def compile_kernel(
     Raises:
         UsageError: No such function, knob or target, or one that this CPU cannot execute; a microkernel that is
             missing, unknown or does not load.
-        ScheduleError: The schedule does not apply.
+        ScheduleError: The schedule does not apply, or leaves another payload than its comments expect.
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
 
@@ -140,6 +154,8 @@ def compile_kernel(
         schedule = schedule.with_knobs(knobs)
     given = read_microkernels(microkernels)
     worker = worker or shared_worker()
+    if schedule is not None:
+        refuse_unmet(payload, schedule, worker, limits)
     kernel = Kernel(payload, schedule, function, opt_level, worker, limits, given, target=target)
     kernel.build()
     return kernel

@@ -4,6 +4,9 @@
 - ``source_texts``: Source texts of payloads and schedules: files, strings and declared libraries.
 - ``trust``: Trusted files, recognized by keyed digests.
 - ``old_spellings``: Diagnostics of old spellings: errors that name the command that upgrades the text.
+- ``newer_text``: Advice where a text has what the bindings do not know: a name that is meant, or that the text
+  is newer.
+- ``result_counts``: Advice for steps that bind another number of results than their op gives.
 - ``file_upgrade``: Upgrade of files in old spellings, with the remaining parse errors.
 - ``torch_modules``: PyTorch modules as payloads: exported here, converted to linalg in a process of its own.
 - ``weights``: Weights of a payload: constants turned into arguments, and their data as arrays.

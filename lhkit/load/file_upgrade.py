@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 
 from lhkit.load.loader import sources_of
+from lhkit.load.newer_text import advice_on_unknown_op, advice_on_unknown_part
 from lhkit.load.old_spellings import elementwise_spelling
 from lhkit.load.resource_data import MAGIC
 from lhkit.load.source_texts import read_source
@@ -87,6 +88,10 @@ def upgrade_file(
     if done.text != text and (remaining := _first_error(shown, done.text, worker, limits)) is not None:
         message = f"{remaining.message}; places are those of the text with this rewritten"
         remaining = dataclasses.replace(remaining, message=message)
+    if remaining is not None and remaining.diagnostics:
+        first = remaining.diagnostics[0]
+        advice = advice_on_unknown_op(first, worker) or advice_on_unknown_part(first, done.text, worker)
+        remaining = dataclasses.replace(remaining, advice=remaining.advice or advice or None)
     return UpgradedFile(shown, text, done, remaining)
 
 

@@ -18,6 +18,7 @@ from lhkit.model.ir_outline import WrittenOp
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, Schedule, choose_entry
+from lhkit.text.expectations import expectations_of
 from lhkit.text.knob_text import check_requirements, requirements_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
@@ -195,7 +196,7 @@ def _read(
 ) -> tuple[Schedule, tuple[WrittenOp, ...]]:
     """Return the schedule of a text, and its transform ops if they are asked for."""
     parts = [(shown, content), *((library.source, library.text.encode()) for library in libraries)]
-    with old_spellings_named(shown, [part for _, part in parts]):
+    with old_spellings_named(shown, [part for _, part in parts], worker):
         answer = (worker or shared_worker()).ask(LoadSchedule(sources_of(parts), with_ops), limits=limits)
     if not answer.sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer.functions)
@@ -208,7 +209,9 @@ def _read(
         bind=tuple(bind),
         libraries=libraries,
     )
-    requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
+    # What cannot be read is said when it is loaded, not when it is applied.
+    requirements_of(schedule)
+    expectations_of(schedule)
     return schedule_for(schedule, target), answer.written
 
 

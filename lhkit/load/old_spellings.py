@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+from lhkit.load.newer_text import advice_on_unknown_op
 from lhkit.load.resource_data import MAGIC
+from lhkit.load.result_counts import advice_on_counts
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.fatal_attributes import ELEMENTWISE, ElementwiseSpelling
@@ -78,12 +80,12 @@ _MOST_CHARACTERS = 50_000
 
 
 @contextmanager
-def old_spellings_named(source: str, contents: Sequence[bytes]) -> Iterator[None]:
-    """Add to errors of parsing, raised inside, which old spellings or unknown names the text has."""
+def old_spellings_named(source: str, contents: Sequence[bytes], worker: Worker | None = None) -> Iterator[None]:
+    """Add to errors of parsing, raised inside, what the text has: old spellings, unknown names."""
     try:
         yield
     except LhkitError as error:
-        if error.failure.kind not in _KINDS or not (advice := _advice(source, contents, error.failure)):
+        if error.failure.kind not in _KINDS or not (advice := _advice(source, contents, error.failure, worker)):
             raise
         both = "\n".join(a for a in (error.failure.advice, advice) if a)
         raise error_for(dataclasses.replace(error.failure, advice=both)) from None
@@ -99,7 +101,7 @@ def top_level_sequence(source: str, content: bytes) -> UsageError | None:
     return usage_error(message, f"{_command(source)} rewrites it.")
 
 
-def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
+def _advice(source: str, contents: Sequence[bytes], failure: Failure, worker: Worker | None) -> str:
     if sum(map(len, contents)) > _MOST_CHARACTERS:
         return ""
     if advice := advice_on_unknown(failure, contents):
@@ -114,7 +116,11 @@ def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
         more = f"; {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
         return f"This is an older spelling ({named}{more}). {_command(source)} rewrites it."
     hints = [h for u in upgrades for h in u.hints]
-    return f"Line {hints[0].line}: {hints[0].message}. Write instead: {hints[0].instead}." if hints else ""
+    if hints:
+        return f"Line {hints[0].line}: {hints[0].message}. Write instead: {hints[0].instead}."
+    text = contents[0].decode(errors="replace")
+    said = (advice_on_counts(d, text, worker) or advice_on_unknown_op(d, worker) for d in failure.diagnostics)
+    return next(filter(None, said), "")
 
 
 def _command(source: str) -> str:

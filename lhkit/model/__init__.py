@@ -21,6 +21,9 @@
 - ``check_report``: The report of a static check: uses of invalidated handles, fatal ops, and refused passes.
 - ``fatal_attributes``: Attribute values of transform ops that crash the compiler or make it slow, and the
   interpreter's warnings.
+- ``expectation``: Expectations: what a schedule says in comments about the payload that it leaves, and those
+  that are not met.
+- ``op_loops``: The loops of a structured op: its own dimensions, and the loops around it at the end of a trace.
 - ``explanation``: Explanations, repairs, and trials of transform ops, as values.
 - ``flow_graph``: Dataflow graphs as data: nodes nested in boxes, and named edges.
 - ``memory_footprint``: The memory of a kernel, estimated and counted, and the interval arithmetic of the

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from lhkit.model.span import Span, excerpt
 FailureKind = Literal[
     "invalidated-handle", "repeated-payload", "silenceable", "definite", "invalid-payload", "payload-parse",
     "payload-verify", "schedule-parse", "schedule-verify", "lowering", "wrong-result", "usage", "crash",
-    "timeout", "memory", "cancelled",
+    "timeout", "memory", "cancelled", "unmet-expectation",
 ]  # fmt: skip
 
 FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
@@ -81,8 +82,8 @@ class Failure:
 
     def describe(self) -> str:
         """Return the message for people: what, where with carets, why, and what to do next."""
-        said_below = bool(self.diagnostics) and self.diagnostics[0].message == self.message
-        blocks = [] if said_below else [shortened(self.message, _MOST_OF_A_MESSAGE)]
+        said = head_of(self.message, self.diagnostics)
+        blocks = [shortened(said, _MOST_OF_A_MESSAGE)] if said else []
         for diagnostic in self.diagnostics:
             blocks.extend(describe_diagnostic(diagnostic, dict(self.texts)))
         if self.output.strip():
@@ -96,6 +97,12 @@ class Failure:
         return "\n".join(blocks)
 
 
+def head_of(message: str, diagnostics: Sequence[Diagnostic]) -> str:
+    """Return a message without the end that repeats the first diagnostic, which is shown below it."""
+    first = diagnostics[0].message.strip().partition("\n")[0] if diagnostics else ""
+    return message.removesuffix(first).rstrip() if first else message
+
+
 def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> list[str]:
     """Return a diagnostic and its notes as lines, each place with its source line and a caret."""
     place = f"{diagnostic.span}: " if diagnostic.span else ""
@@ -103,11 +110,16 @@ def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> lis
     message, _, rest = diagnostic.message.strip().partition("\n")
     message = shortened(message, _MOST_OF_A_MESSAGE)
     lines = [f"{place}{diagnostic.severity}: {message}{' …' if rest else ''}"]
-    if diagnostic.span and (shown := excerpt(diagnostic.span, texts)):
+    if diagnostic.span and (shown := excerpt(diagnostic.span, texts, about=handles_in(message))):
         lines.append(shown)
     for note in diagnostic.notes:
         lines.extend(describe_diagnostic(note, texts))
     return lines
+
+
+def handles_in(message: str) -> list[str]:
+    """Return the names of handles in a message, which the source line below it may have."""
+    return re.findall(r"%[A-Za-z_][\w$-]*", message)
 
 
 def _tail(text: str, *, most: int = 12) -> str:
@@ -176,7 +188,13 @@ class MemoryLimitError(WorkerError):
 
 OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
 VariantFailure = Literal[
-    "invalid-config", "schedule-failed", "compile-failed", "crashed", "timeout", "out-of-memory"
+    "invalid-config",
+    "schedule-failed",
+    "unmet-expectation",
+    "compile-failed",
+    "crashed",
+    "timeout",
+    "out-of-memory",
 ]
 
 
@@ -202,6 +220,7 @@ REACTIONS: Mapping[FailureKind, Reaction] = {
     "repeated-payload": Reaction(ScheduleError),
     "invalid-payload": Reaction(ScheduleError),
     "invalidated-handle": Reaction(InvalidatedHandleError),
+    "unmet-expectation": Reaction(ScheduleError, variant="unmet-expectation"),
     "wrong-result": Reaction(WrongResultError),
     "crash": Reaction(CrashError, 3, "crashed", "crashed"),
     "timeout": Reaction(TimeLimitError, 3, "timeout", "timeout"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from lhkit.model.errors import Diagnostic, describe_diagnostic
+from lhkit.model.errors import Diagnostic, describe_diagnostic, head_of
 from lhkit.model.printable import counted
 from lhkit.model.showable import Described
 from lhkit.model.span import Span
@@ -23,6 +23,7 @@ class Explanation(Described):
     step: int | None = None  # Index of the responsible step, or None
     # The sources that places point into, each as (file name, text)
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    advice: str | None = None  # The next step to take, of a failure
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -30,9 +31,10 @@ class Explanation(Described):
         return tuple(p.span for p in self.places if p.span is not None)
 
     def describe(self) -> str:
-        """Return the sentence, then each place with its source line and a caret."""
+        """Return the sentence, then each place with its source line and a caret, then what to do next."""
         places = [line for p in self.places for line in describe_diagnostic(p, dict(self.texts))]
-        return "\n".join([self.sentence, *places])
+        head = head_of(self.sentence, self.places)
+        return "\n".join(line for line in (head, *places, self.advice) if line)
 
 
 RepairKind = Literal[

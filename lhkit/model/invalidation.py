@@ -1,4 +1,4 @@
-"""The invalidation rule of handles, over plain ids.
+"""The invalidation rule of handles, over plain ids, and the sentence that says why a handle is dead.
 
 Handles have ids of text, payload ops numbers; ``parent_of`` gives the parent of an op. The interpreter applies
 the same rule before it runs a transform op, so the verdict is known before the op is applied.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lhkit.model.trace_record import Cause
 
@@ -132,3 +133,49 @@ def judge(
 def _lists_twice(points_to: PointsTo) -> bool:
     listed = points_to.values if points_to.is_value else points_to.ops
     return len(set(listed)) != len(listed)
+
+
+# When a handle was consumed: by another op than the one that uses it, by an earlier operand of that op, or by
+# that op when the loop around it ran before.
+Turn = Literal["earlier", "same-op", "iteration-before"]
+
+
+def describe_death(
+    name: str,
+    by: str,
+    cause: Cause,
+    killer: str,
+    *,
+    state: str = "is dead",
+    turn: Turn = "earlier",
+    shared: str = "",
+    around: str = "",
+    is_certain: bool = True,
+) -> str:
+    """Return why a handle is dead, as a sentence without its full stop; the check and traces say it so.
+
+    Args:
+        name: The dead handle.
+        by: The consumed handle, which may be the same.
+        cause: How the two are related.
+        killer: The op that consumed it, in words.
+        state: ``is dead``, ``died here`` or ``may be dead``.
+        turn: When it was consumed; see `Turn`.
+        shared: The payload op that the dead handle points to; "" if it is not known.
+        around: The payload op of the consumed handle that contains it, likewise.
+        is_certain: Whether the two handles certainly share payload.
+    """
+    it = "it" if by == name or cause == "direct" else by
+    how = {
+        "earlier": f"{killer} consumed {it}",
+        "same-op": f"the same {killer} consumes {it} first",
+        "iteration-before": f"the same {killer} consumed {it} an iteration before",
+    }[turn]
+    point, lies = ("point", "lies") if is_certain else ("may point", "may lie")
+    what = f"the {shared} that {name} points to" if shared else f"what {name} points to"
+    why = {
+        "direct": "",
+        "alias": f", and both {point} to the same {shared or 'ops'}",
+        "nested": f", and {what} {lies} inside{f' that {around}' if around else ''}",
+    }[cause]
+    return f"{name} {state}: {how}{why}"

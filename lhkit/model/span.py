@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -25,8 +26,11 @@ def _lines_of(text: str) -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
-    """Return the source line of a span with a caret under its column, or "" if the text is unknown."""
+def excerpt(span: Span, texts: Mapping[str, str], *, about: Iterable[str] = (), width: int = 110) -> str:
+    """Return the source line of a span with a caret under its column, or "" if the text is unknown.
+
+    The first of the words ``about`` that is on the line elsewhere is underlined.
+    """
     lines = _lines_of(texts.get(span.file, ""))
     if not 1 <= span.line <= len(lines):
         return ""
@@ -37,5 +41,16 @@ def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
     shown = line[start : start + width]
     head, tail = "…" if start else "", "…" if start + width < len(line) else ""
     gutter = f"{span.line:>6} | "
-    caret = " " * (len(gutter) + len(head) + column - 1 - start) + "^"
-    return f"{gutter}{head}{shown}{tail}\n{caret}"
+    margin = len(gutter) + len(head) - start
+    marks = {margin + column - 1: "^"}
+    for word in about:
+        found = next((m for m in _whole(word, line) if m.start() >= start and m.end() <= start + width), None)
+        if found is not None and not found.start() <= column - 1 < found.end():
+            marks |= {margin + at: "~" for at in range(*found.span())}
+            break
+    below = "".join(marks.get(at, " ") for at in range(max(marks) + 1))
+    return f"{gutter}{head}{shown}{tail}\n{below}"
+
+
+def _whole(word: str, line: str) -> Iterator[re.Match[str]]:
+    return re.finditer(rf"{re.escape(word)}(?![\w$.-])", line)

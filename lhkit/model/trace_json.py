@@ -14,6 +14,7 @@ from msgspec import to_builtins
 
 from lhkit.model import trace_record as record
 from lhkit.model.errors import Diagnostic, public, usage_error
+from lhkit.model.expectation import UnmetExpectation
 from lhkit.model.file_io import parse_json, read_bytes, write_file
 from lhkit.model.span import Span
 
@@ -40,6 +41,7 @@ def trace_json_text(trace: record.Trace) -> str:
         "elided": [{"parent": e.parent, "iterations": [e.first, e.last]} for e in trace.elided],
         "ops": {o.id: op_to_json(o) for o in trace.op_records},
         "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
+        **({"unmet": [to_builtins(u) for u in trace.unmet]} if trace.unmet else {}),
     }
     return json.dumps(data, separators=(",", ":")) + "\n"
 
@@ -60,6 +62,7 @@ def trace_from_json(data: Mapping[str, Any]) -> record.Trace:
             elided=tuple(record.Elision(e["parent"], *e["iterations"]) for e in data["elided"]),
             op_records=tuple(op_from_json(i, o) for i, o in data["ops"].items()),
             snapshots=tuple(snapshot_from_json(s) for s in data["snapshots"]),
+            unmet=tuple(_unmet_from(u) for u in data.get("unmet", ())),
         )
     except KeyError as error:
         raise ValueError(f"not a trace: field {error.args[0]!r} is missing") from None
@@ -98,6 +101,11 @@ def _without_id(value: Any) -> Json:
 
 def _span_from(data: Json | None) -> Span | None:
     return None if data is None else Span(**data)
+
+
+def _unmet_from(data: Json) -> UnmetExpectation:
+    places = {name: _span_from(data[name]) for name in ("source", "payload_place")}
+    return UnmetExpectation(**{**data, **places})
 
 
 def handle_to_json(handle: record.HandleRecord) -> Json:

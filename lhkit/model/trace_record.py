@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.model.errors import Diagnostic, OutcomeStatus, public
+from lhkit.model.expectation import UnmetExpectation
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -272,6 +273,7 @@ class Trace(Printable):
         snapshots: The payload before the first step and after every step that ran; enclosing steps follow
             nested ones.
         provenance: Payload and schedule, None for a trace that was read from JSON.
+        unmet: The expectations of the schedule (``// lhkit: expect``) that the last payload does not meet.
     """
 
     payload: SourceRecord
@@ -284,6 +286,7 @@ class Trace(Printable):
     op_records: Sequence[PayloadOp]
     snapshots: tuple[Snapshot, ...]
     provenance: Provenance | None = field(default=None, repr=False, compare=False)
+    unmet: tuple[UnmetExpectation, ...] = ()
     _handles: Mapping[str, HandleRecord] = field(init=False, repr=False, compare=False)
     _ops: dict[str, PayloadOp] = field(init=False, repr=False, compare=False)
     _snapshots: Mapping[int, Snapshot] = field(init=False, repr=False, compare=False)

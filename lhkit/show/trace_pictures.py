@@ -53,11 +53,14 @@ from lhkit.show.trace_view import (
 from lhkit.show.value_views import counts_pane, graph_pane, text_picture, tiles_pane
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
+from lhkit.tiles.loops_picture import loops_svg, loops_text
+from lhkit.tiles.op_dimensions import loops_of
 from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.graph.payload_graph import Quantity, outline_after, payload_flow, payload_outline
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.trace_run import trace_schedule
@@ -342,6 +345,23 @@ def tiles(
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False))
 
 
+@public
+def loops(trace: Trace, op: str | int | None = None) -> Drawing:
+    """Return the loops around a structured op at the end of a trace, and its own dimensions, as nested boxes.
+
+    Args:
+        trace: The trace.
+        op: The op, as for `lhkit.loops_of`.
+
+    Raises:
+        UsageError: There is no such op.
+    """
+    found = loops_of(trace, op)
+    picture = loops_svg(found)
+    pane = Pane("loops", "", picture, picture=loops_svg(found, themed=False))
+    return Drawing(View(trace_key(trace), (pane,)), loops_text(found), lambda: loops_svg(found, themed=False))
+
+
 def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePicture]) -> Drawing:
     given = shown.provenance if isinstance(shown, Trace) else None
     if not isinstance(shown, Trace) or given is None:
@@ -364,7 +384,7 @@ def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePictur
             moved = picture_of(trace)
         except LhkitError as error:
             return None, f"not drawn: {error.failure.message}"
-        return _knob_view(key, moved, values), (trace.outcome.message or "").partition("\n")[0]
+        return _knob_view(key, moved, values), "" if (failed := failure_of(trace)) is None else failed.message
 
     live = functools.partial(KnobView, view, controls, schedule.values, redraw)
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False), live=live)

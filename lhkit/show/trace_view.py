@@ -22,6 +22,7 @@ from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.explain.compiler_words import compiler_text
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
@@ -150,7 +151,7 @@ def failure_panes(trace: Trace, repairs: Sequence[Repair] = ()) -> tuple[Pane, .
         return ()
     if repairs:
         failure = failure and dataclasses.replace(failure, advice=None)
-    said = failure_html(failure.describe() if failure else outcome.message or "")
+    said = failure_html(failure.describe() if failure else outcome.message or "", compiler_text(trace))
     if not repairs:
         return (Pane("failure", outcome.status, said),)
     listed = element("pre", escaped(Repairs(tuple(repairs)).describe()), class_="lh-repairs")

@@ -110,6 +110,11 @@ class LocalExecutor:
         subject = variant.subject
         notes: list[Progress] = []
         is_again = False
+        if subject.refuse is not None:
+            try:
+                subject.refuse(variant.values, self._worker, self._limits)
+            except LhkitError as error:
+                return Trial(error.failure.reaction.variant, _in_a_line(error.failure))
         while True:
             name = self._ready(subject, known)
             before = functools.partial(_preparations, subject, name, known)

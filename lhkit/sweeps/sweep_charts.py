@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 MARKS: Mapping[SweepStatus, str] = {
     "invalid-config": "∅",
     "schedule-failed": "✕",
+    "unmet-expectation": "≉",
     "compile-failed": "▲",
     "wrong-result": "≠",
     "crashed": "†",

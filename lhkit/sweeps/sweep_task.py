@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments, result_places
-from lhkit.kernels.kernel import Kernel
+from lhkit.kernels.kernel import Kernel, refuse_unmet
 from lhkit.kernels.verification import allowed_errors, compare_results, expected_results, payload_work
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.load.target_choice import describe_environment
@@ -27,6 +27,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.space import Point
 from lhkit.sweeps.variant_record import SweepRecord
+from lhkit.text.expectations import expectations_of
 from lhkit.text.knob_text import Requirement, requirements_of
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.worker.client import Worker
@@ -59,6 +60,8 @@ def schedule_facts(schedule: Schedule) -> dict[str, Any]:
         "entry": schedule.entry,
         "bind": list(schedule.bind),
         # Without any the keys stay what they were.
+        # A variant that was dropped for an expectation may be one of a schedule that has others.
+        **({"expects": [e.text for e in expected]} if (expected := expectations_of(schedule)) else {}),
         **({"allowed_passes": list(schedule.allowed_passes)} if schedule.allowed_passes else {}),
     }
 
@@ -99,6 +102,8 @@ class Subject:
     difference: Callable[[Sequence[Sequence[int]]], str]
     flops: int | None = None
     keep: object = None
+    # Raises for values with which the schedule does not do what it says; None: it says nothing
+    refuse: Callable[[Mapping[str, KnobValue], Worker, Limits], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +298,14 @@ def _subject(
     names = [f"result {i}" for i in range(len(function.results))]
     names += [f"argument {i}" for i, t in enumerate(function.arguments) if t.kind == "memref"]
     difference = functools.partial(_difference, names, wrong, expected, work.rounding, against)
-    return Subject(sha256_of(scope), preparation, difference, work.flops, packing)
+    refuse = functools.partial(_refuse, payload, schedule) if expectations_of(schedule) else None
+    return Subject(sha256_of(scope), preparation, difference, work.flops, packing, refuse)
+
+
+def _refuse(
+    payload: Payload, schedule: Schedule, values: Mapping[str, KnobValue], worker: Worker, limits: Limits
+) -> None:
+    refuse_unmet(payload, schedule.with_knobs(dict(values)), worker, limits)
 
 
 def _difference(

@@ -19,6 +19,7 @@ SweepStatus = Literal[
     "stopped-early",
     "invalid-config",
     "schedule-failed",
+    "unmet-expectation",
     "compile-failed",
     "wrong-result",
     "crashed",

@@ -8,5 +8,6 @@
 - ``step_edits``: Edits of steps: insert, replace, remove, move, switch off, and wrap in a foreach.
 - ``knob_text``: Knobs in schedule text: literals, defaults, requirements, and portable exports that fold them.
 - ``expressions``: Parser and compiler of expressions over knobs and target facts.
+- ``expectations``: Parser of ``// lhkit: expect`` comments.
 - ``upgrades/``: Old spellings of transform and payload IR, rewritten to those of today.
 """

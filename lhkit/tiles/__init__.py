@@ -5,5 +5,7 @@
 - ``operand_region``: Regions of operands from indexing maps and slices: one iteration, loop nests, visited
   parts, paths.
 - ``tile_layout``: Positions of operands to one scale, a matrix product as on paper; the picture as text.
+- ``op_dimensions``: The dimensions of a structured op, by its indexing maps, and the loops around it.
+- ``loops_picture``: The loops of a structured op as SVG and text: nested boxes.
 - ``tile_svg``: Tile pictures as SVG and HTML: operands, loops, and bytes compared with caches.
 """

@@ -57,12 +57,12 @@ def tile_picture(
 
     extents = numbers(op.extents)
     loops: dict[int, PicturedLoop] = {}
-    for number, label in zip(op.loops, _loop_labels(op, tilings.loops, values), strict=True):
+    for number, label in zip(op.loops, loop_labels(op, tilings.loops, values), strict=True):
         variable, runs = tilings.loops[number], nest.range_of(number, start)
         loops[number] = PicturedLoop(label, variable.name, variable.op, runs.start, runs.step, len(runs))
     operands = tuple(
         _operand(o, letter, loops, values, argument_names, numbers(o.base_shape))
-        for o, letter in zip(op.operands, _operand_letters(op), strict=True)
+        for o, letter in zip(op.operands, operand_letters(op), strict=True)
     )
     return TilePicture(
         op=op.name,
@@ -207,11 +207,12 @@ _DIMENSIONS = "ijklmnpqrs"
 _INPUTS = "ABDEFGHJKLMN"
 
 
-def _dimension_letter(dimension: int) -> str:
+def dimension_letter(dimension: int) -> str:
+    """Return the name of a dimension of an iteration space: i, j, k and so on."""
     return _DIMENSIONS[dimension] if dimension < len(_DIMENSIONS) else f"d{dimension}"
 
 
-def _operand_letters(op: StructuredOp) -> list[str]:
+def operand_letters(op: StructuredOp) -> list[str]:
     """Return a letter for each operand: C for the output, A, B, D, E, … for inputs."""
     inputs = iter(_INPUTS)
     outputs = [i for i, operand in enumerate(op.operands) if operand.is_output]
@@ -237,25 +238,26 @@ def _operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
 
 def _axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:
     """Return the dimensions of the op along each axis of an operand's whole value."""
-    labels = [_expression(index, values) for index in operand.map]
+    labels = [expression_text(index, values) for index in operand.map]
     for view in operand.views:
         kept = dict(zip(view.kept, labels, strict=True))
         labels = [kept.get(dimension, "") for dimension in range(len(view.offsets))]
     return tuple(labels)
 
 
-def _expression(index: int, values: TermValues) -> str:
+def expression_text(index: int, values: TermValues) -> str:
+    """Return an index in terms of an op's dimensions (``j + m``), "" if it is not linear."""
     linear = values.linear(index, "dimension")
     if linear is None:
         return ""
     constant, factors = linear
-    parts = [f"{'' if f == 1 else f}{_dimension_letter(d)}" for d, f in factors]
+    parts = [f"{'' if f == 1 else f}{dimension_letter(d)}" for d, f in factors]
     if constant or not parts:
         parts.append(str(constant))
     return " + ".join(parts)
 
 
-def _loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> list[str]:
+def loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> list[str]:
     """Return a label for each loop: the letter of the dimension that it tiles, or its name.
 
     Several loops along one dimension are numbered, the outer first.
@@ -270,7 +272,7 @@ def _loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermVa
 
 def _moved_dimension(loop: int, op: StructuredOp, values: TermValues) -> str:
     """Return the letter of a dimension that is alone on an axis that a loop moves along, or ""."""
-    letters = {_dimension_letter(d) for d in range(len(op.extents))}
+    letters = {dimension_letter(d) for d in range(len(op.extents))}
     for operand in reversed(op.operands):  # the output's axes are the plainest
         for axis, label in enumerate(_axis_labels(operand, values)):
             factors = loop_factors(operand, axis, values)

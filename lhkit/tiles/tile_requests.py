@@ -175,6 +175,15 @@ def tile_picture_of(
     return dataclasses.replace(picture, op_ids=(op_id,), handles=handles)
 
 
+def chosen_op(
+    trace: Trace, op: str | int | None, worker: Worker | None = None
+) -> tuple[Tilings, StructuredOp, str | None, str]:
+    """Return a structured op, the tilings that it is of, its id in the trace or None, and where it was read."""
+    source = _Source(trace, None, worker or shared_worker())
+    at, chosen, op_id, _ = source.choose(op, None)
+    return source.read(at), chosen, op_id, _where(trace, at)
+
+
 def _where(trace: Trace, step: int) -> str:
     """Return which payload of a trace is shown, in words."""
     if step < 0:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.draw.svg import element, escaped
+from lhkit.draw.viewer import compiler_html
 from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Repair, Tried
+from lhkit.traces.explain.compiler_words import compiler_text
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.workbench.jobs import StaticChecks
 from lhkit.workbench.pane_steps import do
@@ -22,7 +24,8 @@ def _problems(workbench: WorkbenchCore) -> dict[str, Any]:
     warned = trace.step_records if trace is not None and not session.is_stale else ()
     warnings = [(step.index, w.kind, w.message) for step in warned for w in step.warnings]
     repairs = _repairs_html(workbench) if failure or warnings else ""
-    wrong = _failure_html(failure, step, repairs) if failure else repairs
+    said = compiler_text(trace) if trace is not None and step is not None else ""
+    wrong = _failure_html(failure, step, repairs, said) if failure else repairs
     listed = [_warning_html(*warning) for warning in warnings]
     is_trusted, nothing = session.is_trusted, "Nothing is wrong."
     if not is_trusted:
@@ -45,7 +48,7 @@ def _checked(checks: StaticChecks) -> list[str]:
     return listed
 
 
-def _failure_html(failure: Failure, step: int | None, repairs: str) -> str:
+def _failure_html(failure: Failure, step: int | None, repairs: str, compiler: str) -> str:
     first, _, more = failure.message.partition("\n")
     head = element("b", escaped(first))
     if step is not None:
@@ -54,7 +57,8 @@ def _failure_html(failure: Failure, step: int | None, repairs: str) -> str:
     rest = failure.describe().removeprefix(failure.message).strip("\n")
     said = "\n".join(part for part in (more, rest) if part)
     details = element("pre", escaped(said)) if said else ""
-    return element("div", head, repairs, details, class_="lhw-problem", data_status="failed")
+    folded = compiler_html(compiler)
+    return element("div", head, repairs, details, folded, class_="lhw-problem", data_status="failed")
 
 
 def _repairs_html(workbench: WorkbenchCore) -> str:

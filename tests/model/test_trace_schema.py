@@ -36,7 +36,7 @@ def trace(request, worker):
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     kinds = SCHEMA["properties"]["outcome"]["properties"]["kind"]["anyOf"][0]["enum"]
-    assert set(kinds) == set(FAILURE_KINDS) - {"lowering", "wrong-result"}
+    assert set(kinds) == set(FAILURE_KINDS) - {"lowering", "wrong-result", "unmet-expectation"}
 
 
 def test_a_trace_fits_and_comes_back_the_same(trace):
@@ -44,6 +44,15 @@ def test_a_trace_fits_and_comes_back_the_same(trace):
     VALIDATOR.validate(data)
     assert trace_from_json(data) == trace
     assert len(data["steps"]) >= 5 and data["handles"] and data["ops"] and data["snapshots"]
+
+
+def test_expectations_that_are_not_met_fit_too(worker):
+    schedule = lhkit.load_schedule("fc_relu_handles", worker=worker)
+    said = lhkit.load_schedule(f"// lhkit: expect none func.func\n{schedule.text}", worker=worker)
+    trace = trace_schedule(lhkit.load_payload("fc_relu", worker=worker), said, worker=worker)
+    data = json.loads(json.dumps(trace_to_json(trace)))
+    VALIDATOR.validate(data)
+    assert len(data["unmet"]) == 1 and trace_from_json(data) == trace
 
 
 @pytest.mark.parametrize(

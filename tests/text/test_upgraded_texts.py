@@ -69,6 +69,47 @@ def test_what_is_left_is_the_first_error_with_its_place(worker):
     assert failure.span.line == 2 and "%b" in failure.describe()
 
 
+def test_the_results_of_a_sequence_stay(worker):
+    new = upgrade_file(FOLDER / "sequence_with_results.mlir", worker=worker).upgrade.text
+    head = "transform.named_sequence @__transform_main(%root: !transform.any_op) -> (!transform.any_op, !transform.any_op) {"
+    assert head in new and "transform.yield %products, %inner : !transform.any_op, !transform.any_op" in new
+    payload = load_payload((FOLDER.parents[2] / "data" / "fc_relu.mlir"), worker=worker)
+    assert trace_schedule(payload, load_schedule(new, worker=worker), worker=worker).outcome.status == "ok"
+
+
+def in_a_sequence(line):
+    return (
+        "module attributes {transform.with_named_sequence} {\n"
+        "transform.named_sequence @__transform_main(%a: !transform.any_op) {\n"
+        f"  {line}\n  transform.yield\n}}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("transform.structured.frobnicate %a : !transform.any_op", "the text is newer than they are"),
+        (
+            "transform.structured.vectorise %a : !transform.any_op",
+            "did you mean transform.structured.vectorize",
+        ),
+        ("brandnew.op", "have no dialect brandnew: the text is newer"),
+    ],
+)
+def test_what_the_bindings_do_not_know_is_newer_or_misspelled(line, said, worker):
+    failure = upgrade_file(in_a_sequence(line), worker=worker).left(written=False)
+    assert failure.advice.startswith("The bindings (") and said in failure.advice
+    with pytest.raises(LhkitError) as caught:
+        load_schedule(in_a_sequence(line), worker=worker)
+    assert said in str(caught.value)
+
+
+def test_a_part_of_a_step_that_is_not_known_is_shown_beside_what_is(worker):
+    line = "%t, %l = transform.structured.tile_using_for %a tile_sizes [4] anew : (!transform.any_op) -> (!transform.any_op, !transform.any_op)"
+    failure = upgrade_file(in_a_sequence(line), worker=worker).left(written=False)
+    assert "write it in this form:\n  %tiled" in failure.advice and "newer than they are" in failure.advice
+
+
 def test_loading_names_the_old_spelling(worker, tmp_path):
     path = tmp_path / "old.mlir"
     path.write_text(LAYER)

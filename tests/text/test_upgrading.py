@@ -121,6 +121,38 @@ def test_the_loop_comes_last_today_and_names_follow():
             "(!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)",
         ),
         (
+            "  %s:2 = transform.structured.split %a after 42 { dimension = 0 } : !transform.any_op",
+            "  %s_parts = transform.structured.split %a after 42 { dimension = 0 } : !transform.any_op\n"
+            "  %s:2 = transform.split_handle %s_parts : "
+            "(!transform.any_op) -> (!transform.any_op, !transform.any_op)",
+        ),
+        (
+            "  %p = transform.structured.pack_greedily %a gemm_packed_sizes = [8, 16, 32] gemm_inner_dims_order = [1, 2, 0] : "
+            "(!transform.any_op) -> !transform.any_op",
+            "  %p = transform.structured.pack_greedily %a matmul_packed_sizes = [8, 16, 32] matmul_inner_dims_order = [1, 2, 0] : "
+            "(!transform.any_op) -> !transform.any_op",
+        ),
+        (
+            "  transform.affine.simplify_bounded_affine_ops %a with [%a, %a] within [0, 0] and [8, 8]",
+            "  transform.affine.simplify_bounded_affine_ops %a with [%a, %a : !transform.any_op, !transform.any_op]"
+            " within [0, 0] and [8, 8] : !transform.any_op",
+        ),
+        (
+            "  %b = transform.structured.bufferize_to_allocation %a {memory_space = 3} : (!pdl.operation) -> !transform.any_value",
+            "  %b, %b_new_ops = transform.structured.bufferize_to_allocation %a {memory_space = 3} : !transform.any_op",
+        ),
+        (
+            "  %h = transform.structured.hoist_redundant_tensor_subsets %a : (!transform.any_op) -> !transform.any_op",
+            "  %a_loops = transform.structured.match interface{LoopLikeInterface} in %a : "
+            "(!transform.any_op) -> !transform.any_op\n"
+            "  transform.loop.hoist_loop_invariant_subsets %a_loops : !transform.any_op\n"
+            "  %h = transform.merge_handles %a : !transform.any_op",
+        ),
+        (
+            "  transform.structured.hoist_redundant_vector_transfers %a : !pdl.operation",
+            "  transform.structured.hoist_redundant_vector_transfers %a : (!transform.any_op) -> !transform.any_op",
+        ),
+        (
             '  transform.test_print_remark_at_operand %a, "here" : !pdl.operation',
             '  transform.debug.emit_remark_at %a, "here" : !transform.any_op',
         ),

@@ -242,10 +242,10 @@ def test_a_failure_shows_the_cause_and_the_places_of_use_definition_and_consumpt
 def test_what_the_compiler_said_is_shown_where_no_handle_is_at_fault():
     note = Diagnostic("note", "containing op", at(2))
     said = (Diagnostic("error", "could not fuse", at(7, 3), (note,)),)
-    failed = failed_trace(diagnostics=said, kind="silenceable", message="s.mlir does not apply\nmore")
+    failed = failed_trace(diagnostics=said, kind="silenceable", message="s.mlir does not apply to p.mlir\nmore")
     assert f"      ✗ {said[0].message.splitlines()[0]}\n" in plain_text(trace_lines(failed))
     assert failure_of(with_text(failed)).describe().splitlines() == [
-        "step 5 (transform.print): s.mlir does not apply",
+        "step 5 (transform.print):",
         "s.mlir:7:3: error: could not fuse",
         "     7 | // line 7",
         "           ^",

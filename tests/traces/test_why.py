@@ -101,7 +101,7 @@ def test_an_op_listed_twice_is_explained_with_the_step_that_made_two_one(traced,
 def test_a_step_that_consumes_a_handle_and_uses_it_again(traced):
     trace = traced(MATCH, TILE, f"%f = transform.loop.fuse_sibling %l into %l : ({ANY}, {ANY}) -> {ANY}")
     assert trace.outcome.kind == "invalidated-handle"
-    assert trace.why().sentence == "step 2 consumes %l and then uses it again."
+    assert trace.why().sentence == "%l is dead: the same transform.loop.fuse_sibling consumes it first."
     assert "Give step 2 handles to different ops" in failure_of(trace).advice
 
 
@@ -110,7 +110,9 @@ def test_a_step_that_consumes_a_handle_and_uses_another_to_the_same_op(traced):
     trace = traced(
         MATCH, TILE, same, f"%f = transform.loop.fuse_sibling %l into %same : ({ANY}, {ANY}) -> {ANY}"
     )
-    assert trace.why().sentence == "step 3 consumes %l and then uses %same, which points to the same scf.for."
+    assert trace.why().sentence == (
+        "%same is dead: the same transform.loop.fuse_sibling consumes %l first, and both point to the same scf.for."
+    )
 
 
 def test_live_handles_parameters_and_steps_that_never_ran(traced):

@@ -208,6 +208,17 @@ def test_duplicating_and_adding_text(bench):
     assert "generalize %relu" in bench.session.text
 
 
+def test_an_expectation_that_is_not_met_is_a_problem_and_so_is_one_that_cannot_be_read(bench):
+    bench.do("set_text", text=f"// lhkit: expect none linalg.matmul\n{bench.session.text}")
+    problems = bench.part("problems")
+    assert problems["status"] == "failed" and "expected none linalg.matmul; found" in _text(problems["html"])
+    bench.do("set_text", text=bench.session.text.replace("none linalg.matmul", "none matmul"))
+    assert "this expectation cannot be read" in _text(bench.part("problems")["html"])
+    bench.do("undo")
+    bench.do("undo")
+    assert bench.part("problems")["status"] == "ok"
+
+
 def test_a_death_is_shown_with_repairs_and_one_mends_it(bench):
     bench.do("add_text", text=GENERALIZE, after=TILE)
     failed = bench.workbench.trace.outcome.failed_step

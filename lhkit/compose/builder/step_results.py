@@ -352,7 +352,8 @@ def _assigned(
     if len(arguments) > len(positional) and not takes_rest:
         listed = ", ".join(p.name for p in positional) or "none"
         message = f"{op.name} takes {listed} without a name, and {len(arguments)} arguments are given so"
-        raise error_here(message, argument=len(positional))
+        advice = _call_with_names(op, parameters, arguments, len(positional), named)
+        raise error_here(message, advice, argument=len(positional))
     known = {p.name: p for p in parameters}
     for name, value in named.items():
         is_body = name == op_functions.BODY_ARGUMENTS and any(r.kind == "body" for r in op.regions)
@@ -371,6 +372,47 @@ def _assigned(
         if parameter.is_required and not any(p.name == parameter.name for p, _, _ in given):
             raise error_here(f"{op.name} needs {parameter.name!r}: {parameter.describe()}")
     return given
+
+
+def _call_with_names(
+    op: CatalogueOp,
+    parameters: Sequence[op_functions.Parameter],
+    arguments: Sequence[Any],
+    positional: int,
+    named: Mapping[str, Any],
+) -> str:
+    """Return a call as it should be, as advice: arguments beyond the positional ones under names that fit."""
+    written = [_in_python(value) for value in arguments[:positional]]
+    free = [p for p in parameters if not p.is_positional and p.name not in named]
+    free.sort(key=lambda p: not p.is_required)  # stable: those that the op needs come first
+    for value in arguments[positional:]:
+        choices = ((p, given) for given in (value, [value]) for p in free if _takes(p, given))
+        fits, given = next(choices, (None, value))
+        if fits is None:
+            names = ", ".join(f"{p.name}=" for p in free)
+            also = f"by name it takes {names}" if names else "it takes nothing else"
+            call = f"{op.name.removeprefix('transform.')}({', '.join(written)})"
+            return f"Write {call}; {also}."
+        free.remove(fits)
+        written.append(f"{fits.name}={_in_python(given)}")
+    written += [f"{name}={_in_python(value)}" for name, value in named.items()]
+    return f"Write {op.name.removeprefix('transform.')}({', '.join(written)})."
+
+
+def _takes(parameter: op_functions.Parameter, value: Any) -> bool:
+    try:
+        return parameter.attribute is not None and attribute_data(value, parameter.attribute)[0] is not None
+    except ValueError:
+        return False
+
+
+def _in_python(value: Any) -> str:
+    """Return a value as it is written in a call; a handle by its name, as the variable is likely to be."""
+    if isinstance(value, BuiltHandle):
+        return value.name.removeprefix("%")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_python, value))}]"
+    return _shown(value)
 
 
 def _region(builder: op_functions.Caller, kind: str, value: Any) -> FormBlock:

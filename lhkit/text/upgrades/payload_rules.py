@@ -25,6 +25,7 @@ from lhkit.text.upgrades.rule_edits import (
     signature_of,
     values_of,
 )
+from lhkit.text.upgrades.util_rules import UTIL_RULES
 
 
 def _read_renamed() -> dict[str, dict[str, tuple[str, int]]]:
@@ -322,4 +323,5 @@ _RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
     "vector.extractelement": (_element("vector.extract", "from"),),
     "vector.insertelement": (_element("vector.insert", "into"),),
     "vector.extract": (_extract,),
+    **UTIL_RULES,
 }

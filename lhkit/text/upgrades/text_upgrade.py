@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from lhkit.model.step_form import op_of_type
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax, Syntax
-from lhkit.text.parser import SHORT_NAMES, are_balanced, read_syntax, source_of
+from lhkit.text.parser import SHORT_NAMES, are_balanced, first_outside, read_syntax, source_of
 from lhkit.text.script import Replacement, with_replacements
 from lhkit.text.upgrades.linalg_rules import Respelling
 from lhkit.text.upgrades.payload_rules import find_in_payload
@@ -89,10 +89,21 @@ def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
     ending = "" if ends and op.spelling != "transform.with_pdl_patterns" else "  transform.yield\n"
     return [
         between(op.first, label.at, opening),
-        replaced(label.tokens[-1], " {"),
+        replaced(label.tokens[-1], f"{_result_types(op)} {{"),
         inserted(region.end - 1, ending),
         inserted(region.end, "\n}"),
     ]
+
+
+def _result_types(op: OpSyntax) -> str:
+    """Return the types of a sequence's results behind an arrow, "" if it has none; what it yields stays."""
+    arrow = first_outside(op.head, "->")
+    if arrow is None:
+        return ""
+    behind = [t for t in op.head[arrow + 1 :] if t.text != "attributes"]
+    fails = next((i for i, t in enumerate(behind) if t.text == "failures"), len(behind))
+    types = source_of(behind[:fails])
+    return f" -> {types}" if types.startswith("(") or "," not in types else f" -> ({types})"
 
 
 def _wrap(op: OpSyntax, name: str, *, is_sequence: bool) -> list[Replacement]:

@@ -183,19 +183,92 @@ def pad_flags(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 def split_parts_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``structured.split`` gave two handles; today one, with the parts one after another."""
-    if op.result_count != 2 or len(op.results) != 2:
+    if op.result_count != 2:
         return
-    low, high = op.results
+    low, high = op.results[0], op.results[-1]
     signature = signature_of(op)
     operands = operand_types(op, signature, scope.types)
     type_ = today(operands[0]) if operands else ANY_OP
-    both = f"{'%parts_' if low.text[1:].isdigit() else '%'}{low.text[1:]}_{high.text[1:]}"
+    ending = high.text[1:] if high is not low else "parts"
+    both = f"{'%parts_' if low.text[1:].isdigit() else '%'}{low.text[1:]}_{ending}"
     edits = [between(low, high, both)]
     if signature.colon is None:
         edits.append(inserted(op.end, f" : {', '.join(today(t) for t in operands)}"))
-    parts = f"{low.text}, {high.text} = transform.split_handle {both} {functional([type_], [type_, type_])}"
+    names = f"{low.text}, {high.text}" if high is not low else f"{low.text}:2"
+    parts = f"{names} = transform.split_handle {both} {functional([type_], [type_, type_])}"
     edits.append(inserted(op.end, _line_break(op) + parts))
     yield rewrite(op.at, "2 results of structured.split", "transform.split_handle", *edits, until=20)
+
+
+def both_results(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``bufferize_to_allocation`` gave its buffer; today the new ops too; it has the operand's type alone."""
+    signature = signature_of(op)
+    if signature.colon is not None and signature.results is None and op.result_count != 1:
+        return
+    types = f": {today(operand_types(op, signature, scope.types)[0])}" if values_of(op, signature) else ""
+    if not types or op.result_count > 2:
+        return
+    edits = [type_edit(op, signature, types)]
+    edits += [
+        inserted(r.end, f", {_word_name(r.text)}_new_ops") for r in op.results[:1] if op.result_count == 1
+    ]
+    yield rewrite(op.at, "1 result of bufferize_to_allocation", "2 results", *edits, until=17)
+
+
+def matmul_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """What ``pack_greedily`` called gemm is matmul today."""
+    edits = [replaced(t, f"matmul{t.text[4:]}") for t in op.head if t.text.startswith("gemm_")]
+    if edits:
+        yield rewrite(op.at, "gemm_…", "matmul_…", *edits, until=17)
+
+
+def bounded_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``simplify_bounded_affine_ops`` has the types of its bounded values in their list, and its own behind."""
+    listed = brackets_behind(op.head, "with", "[")
+    signature = signature_of(op)
+    values = values_of(op, signature)
+    if listed is None or not values:
+        return
+    edits = []
+    inside = op.head[listed[0] + 1 : listed[1]]
+    bounded = [t for t in inside if t.kind == "value"]
+    written = list(signature.operands)
+    if bounded and not any(t.text == ":" for t in inside):
+        types = written[1:] if len(written) == len(values) else [type_of(v, scope.types) for v in bounded]
+        edits.append(inserted(bounded[-1].end, f" : {', '.join(map(today, types))}"))
+    if len(written) != 1:
+        own = today(written[0]) if written else type_of(values[0], scope.types)
+        edits.append(type_edit(op, signature, f": {own}"))
+    if edits:
+        yield rewrite(op.at, "no types of bounded values", "with [%value : type]", *edits, until=18)
+
+
+def hoist_subsets(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Subsets were hoisted out of all loops of a function; today out of a loop that a handle points to."""
+    signature = signature_of(op)
+    values = values_of(op, signature)
+    if len(values) != 1:
+        return
+    target, type_ = values[0].text, today(operand_types(op, signature, scope.types)[0])
+    loops = f"{_word_name(target.replace('#', '_'))}_loops"
+    text = (
+        f"{loops} = transform.structured.match interface{{LoopLikeInterface}} in {target}"
+        f" {functional([type_], [ANY_OP])}{_line_break(op)}"
+        f"transform.loop.hoist_loop_invariant_subsets {loops} : {ANY_OP}"
+    )
+    for result in op.results[:1]:
+        text += f"{_line_break(op)}{result.text} = transform.merge_handles {target} : {type_}"
+    yield rewrite_op(op, op.spelling, "transform.loop.hoist_loop_invariant_subsets", text, until=18)
+
+
+def one_result(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Ops that gave nothing and give a handle today: their type is functional."""
+    signature = signature_of(op)
+    if signature.colon is None or signature.results is not None:
+        return
+    operands = [today(t) for t in operand_types(op, signature, scope.types)]
+    types = functional(operands, [ANY_OP])
+    yield rewrite(op.at, "no result", types, type_edit(op, signature, types), until=17)
 
 
 _KIND = {"loop.peel": "scf.for", "loop.pipeline": "scf.for", "memref.multibuffer": "memref.alloc"}
@@ -395,6 +468,8 @@ structured.scalarize structured.vectorize_children_and_apply_patterns
 structured.rewrite_in_destination_passing_style structured.hoist_pad bufferization.one_shot_bufferize
 gpu.map_nested_forall_to_threads gpu.map_forall_to_blocks memref.multibuffer structured.replace
 get_producer_of_operand get_consumers_of_result get_parent_op get_defining_op num_associations
+structured.hoist_redundant_vector_transfers structured.hoist_redundant_vector_broadcasts
+structured.insert_slice_to_copy structured.pack_greedily loop.coalesce
 """
 _RESULTS = {
     **dict.fromkeys(_ONE_RESULT.split(), 1),
@@ -502,6 +577,12 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "loop.pipeline": (cast_handle,),
     "memref.multibuffer": (cast_handle,),
     "structured.interchange": (_interchange_word,),
+    "structured.bufferize_to_allocation": (both_results,),
+    "structured.pack_greedily": (matmul_words,),
+    "affine.simplify_bounded_affine_ops": (bounded_types,),
+    "structured.hoist_redundant_tensor_subsets": (hoist_subsets,),
+    "structured.hoist_redundant_vector_transfers": (one_result,),
+    "structured.hoist_redundant_vector_broadcasts": (one_result,),
     "structured.split": (split_parts_handle,),
     **dict.fromkeys(("structured.multitile_sizes", "split_handle", "merge_handles"), (_without_types,)),
     "sequence": (nested_sequence,),

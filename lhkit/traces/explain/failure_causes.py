@@ -1,4 +1,4 @@
-"""Causes of failures that only the whole trace shows: erased foreach targets, lost uses of a fused producer."""
+"""Causes of failures that only the whole trace shows: empty matches, erased targets, lost uses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lhkit.model.explanation import Explanation
 from lhkit.model.trace_record import HandleRecord, Trace, TraceStep
 from lhkit.traces.record.handle_history import display_names, enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words, place_ops, source_place
+from lhkit.traces.record.placed_values import path_between
 
 _FUSE = "transform.structured.fuse_into_containing_op"
 _FOREACH = "transform.foreach"
@@ -50,9 +51,7 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
     lost = find_lost_use(trace, step, producers, container)
     record = step.operands[0].handle
     if lost is None:
-        there = _users_in_words(trace, [u for each in producers for u in users(placed, each)])
-        sentence = f"{head}, and nothing that it was made from ever did; {there}."
-        return Explanation(sentence, (here,), record, None, trace.texts)
+        return _never_used(trace, step, placed, producers, container)
     culprit = trace.step_records[lost.step]
     sentence = (
         f"{head}: step {lost.step} ({culprit.op}) took that use away. Until then the"
@@ -61,7 +60,52 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
     places = [at_step(culprit, "takes the use away"), here]
     if (place := source_place(trace, trace.op(lost.producer))) is not None:
         places.insert(0, Diagnostic("note", f"the producer, {trace.op(lost.producer).name}", place))
-    return Explanation(sentence, tuple(places), record, lost.step, trace.texts)
+    advice = f"Fuse before step {lost.step}, or keep step {lost.step} from the ops that are to be fused."
+    return Explanation(sentence, tuple(places), record, lost.step, trace.texts, advice)
+
+
+def _never_used(
+    trace: Trace, step: TraceStep, placed: PlacedOps, producers: list[str], container: list[str]
+) -> Explanation:
+    """Explain a fusion of what the container never read: what uses it instead, and what to fuse first."""
+    producer, into = (display_names(trace)[o.handle] for o in step.operands[:2])
+    numbers = {id_: n for n, id_ in enumerate(placed.ids) if id_ is not None}
+    inside = {numbers[i] for i in (*_inside(placed, container), *container) if i in numbers}
+    sources = [numbers[p] for p in producers if p in numbers]
+    using = list(dict.fromkeys(u for each in producers for u in users(placed, each)))
+    sentence = (
+        f"nothing in {into} reads what {producer} computes, and nothing that it was made from ever did;"
+        f" {_users_in_words(trace, using)}."
+    )
+    between = [i for n in (path_between(placed, sources, inside) or ())[1:-1] if (i := placed.ids[n])]
+    if between:
+        named = [_handle_to(trace, step, i) or f"the {op_in_words(trace, i)}" for i in reversed(between)]
+        order = ", then ".join([*named, producer])
+        advice = (
+            f"Fuse what is between them first: {order}, each into the loop that the fusion before it gives"
+            f" (transform.structured.fuse_into_containing_op {named[0]} into {into})."
+        )
+    elif path_between(placed, inside, set(sources)):
+        advice = (
+            f"{producer} is computed from what {into} gives: it is a consumer, and only producers can be fused"
+            f" into a loop. Tile {producer}, and fuse what {into} was made from into its loop."
+        )
+    elif using:
+        advice = f"Fuse {producer} into the loop around one of its users."
+    else:
+        advice = f"Leave this step out: nothing needs {producer} as a tile."
+    places = [at_step(step, f"wants to fuse {producer}", "error")]
+    for user in using[:_MOST_USERS]:
+        if (place := source_place(trace, trace.op(user))) is not None:
+            places.append(Diagnostic("note", f"{trace.op(user).name} uses it, and is not in {into}", place))
+    return Explanation(sentence, tuple(places), step.operands[0].handle, None, trace.texts, advice)
+
+
+def _handle_to(trace: Trace, step: TraceStep, op: str) -> str | None:
+    """Return the name of a live handle to one op when a step began, or None."""
+    names = display_names(trace)
+    live = (c for c in states_before(trace, step.index).values() if c.state == "live")
+    return next((names[c.handle] for c in live if c.payload == (op,)), None)
 
 
 def find_lost_use(
@@ -163,7 +207,7 @@ def _named(placed: PlacedOps, identity: str) -> list[list[tuple[str | int, int]]
 def _users_in_words(trace: Trace, users_of: list[str]) -> str:
     if not users_of:
         return "nothing uses it at all"
-    listed = [trace.op(u).name for u in users_of[:_MOST_USERS]]
+    listed = [op_in_words(trace, u) for u in users_of[:_MOST_USERS]]
     more = len(users_of) - len(listed)
     names = ", ".join(listed) + (f" and {more} more" if more else "")
     return f"{names} {'use' if len(users_of) > 1 else 'uses'} it"
@@ -201,7 +245,11 @@ def explain_erased_target(trace: Trace) -> Explanation | None:
         ]
         if (place := source_place(trace, op)) is not None:
             places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
-        return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)
+        advice = (
+            f"Keep step {eraser.index} from erasing later payload ops of the foreach's target: give it other"
+            " ops, or match those that are left again and go on with them after the loop."
+        )
+        return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts, advice)
     return None
 
 
@@ -221,3 +269,74 @@ def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[Tra
         return None
     target = before.payload[iteration]
     return (loop, iteration, target) if isinstance(target, str) else None
+
+
+_ZERO_MATCH, _NO_EFFECT = "zero-match", "no-effect"
+
+
+def find_empty_match(trace: Trace, step: TraceStep) -> TraceStep | None:
+    """Return the first match that found nothing and that a step depends on, or None.
+
+    It is looked for backwards, from operands to the steps that made them, as long as these found nothing or
+    did nothing. A fusion also builds on earlier ones into the same loop.
+    """
+    made_by = {r: s for s in trace.step_records for r in s.results}
+    waiting = [step]
+    if step.op == _FUSE:
+        own = {o.handle for o in step.operands}
+        idle = (s for s in trace.step_records[: step.index] if s.op == _FUSE and _warns(s, _NO_EFFECT))
+        waiting += [s for s in idle if own.intersection(o.handle for o in s.operands)]
+    found: list[TraceStep] = []
+    seen: set[int] = set()
+    while waiting:
+        at = waiting.pop()
+        if at.index in seen:
+            continue
+        seen.add(at.index)
+        for operand in at.operands:
+            maker = made_by.get(operand.handle)
+            if maker is None or maker.index >= at.index:
+                continue
+            state = next((c.state for c in maker.changes if c.handle == operand.handle), None)
+            if _warns(maker, _ZERO_MATCH):
+                found.append(maker)
+            # Another step fails for reasons of its own where its operands have payload.
+            builds_on = at is not step or step.op == _FUSE
+            if state == "empty" or (builds_on and _warns(maker, _NO_EFFECT)):
+                waiting.append(maker)
+    return min(found, key=lambda s: s.index, default=None)
+
+
+def _is_empty(trace: Trace, step: TraceStep, handle: str) -> bool:
+    state = states_before(trace, step.index).get(handle)
+    return state is not None and state.state == "empty"
+
+
+def _warns(step: TraceStep, kind: str) -> bool:
+    return any(w.kind == kind for w in step.warnings)
+
+
+def explain_empty_match(trace: Trace, said: str) -> Explanation | None:
+    """Return the match above a failure that found nothing, then the failure; None where there is none.
+
+    ``said`` is what fails, as a sentence without its full stop.
+    """
+    at = trace.outcome.failed_step
+    step = None if at is None else trace.step_records[at]
+    match = None if step is None else find_empty_match(trace, step)
+    if step is None or match is None:
+        return None
+    names = display_names(trace)
+    found = " and ".join(names[r] for r in match.results)
+    why = next(w.message for w in match.warnings if w.kind == _ZERO_MATCH).partition(": ")[2].partition(": ")[2]
+    reason = f" ({why})" if why else ""
+    sentence = (
+        f"step {match.index} ({match.op}) finds nothing, so that {found} is empty{reason}. Step {step.index}"
+        f" ({step.op}) fails because of that: {said}."
+    )
+    empty = [names[o.handle] for o in step.operands if _is_empty(trace, step, o.handle)]
+    with_ = f" with {' and '.join(dict.fromkeys(empty))}, which is empty," if empty else ""
+    fails = at_step(step, f"fails{with_}", "error")
+    places = (at_step(match, f"finds nothing for {found}"), fails)
+    advice = f"Mend the match of {found} first; step {step.index} may be right as it is."
+    return Explanation(sentence, places, match.results[0], match.index, trace.texts, advice)

@@ -8,10 +8,17 @@ from collections import Counter
 
 from lhkit.model.errors import Diagnostic, Failure, usage_error
 from lhkit.model.explanation import Explanation
+from lhkit.model.invalidation import describe_death
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
-from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.failure_causes import at_step, explain_erased_target, explain_lost_producer
+from lhkit.model.trace_record import Cause, HandleChange, HandleRecord, Reference, Trace, TraceStep
+from lhkit.traces.explain.compiler_words import advice_on, each_place_once, first_error
+from lhkit.traces.explain.failure_causes import (
+    at_step,
+    explain_empty_match,
+    explain_erased_target,
+    explain_lost_producer,
+)
 from lhkit.traces.record.handle_history import (
     Death,
     PayloadHistory,
@@ -59,29 +66,62 @@ def explain(trace: Trace, handle: str | None = None) -> Explanation:
 def explain_failure(trace: Trace) -> Explanation:
     """Return why a schedule failed: the cause if the trace shows it, else the compiler's message."""
     outcome = trace.outcome
+    if outcome.kind is None and trace.unmet:
+        return _explain_unmet(trace)
     if outcome.kind is None:
         ran = sum(s.status != "not-run" for s in trace.step_records)
         return Explanation(f"nothing failed: {counted(ran, 'step')} ran.", texts=trace.texts)
     step = None if outcome.failed_step is None else trace.step_records[outcome.failed_step]
-    if step is not None and outcome.kind == "invalidated-handle":
+    if step is None:
+        said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
+        return Explanation(said, texts=trace.texts)
+    if (cause := _explain_handle_failure(trace, step)) is not None:
+        return cause
+    said = first_error(step)
+    # The cause before its consequence; a crash or an exceeded limit has other causes.
+    first = explain_empty_match(trace, said or _silent_step(trace, step))
+    if first is not None and outcome.status == "failed":
+        return first
+    if (cause := explain_lost_producer(trace)) is not None:
+        return cause
+    reasons = [*_remarks_before(trace, step), *(d for d in step.diagnostics if d.severity == "error")]
+    reasons = reasons or [Diagnostic("error", _silent_step(trace, step), step.source)]
+    places = each_place_once(reasons)
+    said = (outcome.message or "").partition("\n")[0]
+    if not said or _NO_REASON in said:  # it only says that the schedule did not apply
+        said = places[0].message.strip().partition("\n")[0]
+    sentence = f"step {step.index} ({step.op}): {said}"
+    advice = advice_on(places[0].message)
+    return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts, advice=advice)
+
+
+def _explain_unmet(trace: Trace) -> Explanation:
+    """Explain that the schedule applies and leaves another payload than it says."""
+    sentence = f"the schedule applies, and does not do what it says: {trace.unmet[0].message}"
+    places = []
+    for unmet in trace.unmet:
+        place = unmet.payload_place
+        notes = () if place is None else (Diagnostic("note", "the payload op that this is about", place),)
+        places.append(Diagnostic("error", unmet.message, unmet.source, notes))
+    advice = "Change the steps so that it is met, or the expectation if it says what is not meant."
+    return Explanation(sentence, tuple(places), texts=trace.texts, advice=advice)
+
+
+def _explain_handle_failure(trace: Trace, step: TraceStep) -> Explanation | None:
+    """Explain a step that was given a dead handle, or one that lists an op twice."""
+    if trace.outcome.kind == "invalidated-handle":
         found = deaths(trace)
         for operand in step.operands:
             died = found.get(operand.handle)
             if died is not None and died.step < step.index:
                 return _explain_death(trace, trace.handle(operand.handle), died, step)
-        if (clash := _explain_clash(trace, step)) is not None:
-            return clash
-    if step is not None and outcome.kind == "repeated-payload":
+        return _explain_clash(trace, step)
+    if trace.outcome.kind == "repeated-payload":
         before = states_before(trace, step.index)
         for operand in step.operands:
             if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
                 return _explain_repeated(trace, trace.handle(operand.handle), again, step)
-    for explain_cause in (explain_erased_target, explain_lost_producer):
-        if (cause := explain_cause(trace)) is not None:
-            return cause
-    said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
-    places = () if step is None else tuple(d for d in step.diagnostics if d.severity == "error")
-    return Explanation(said, places, step=outcome.failed_step, texts=trace.texts)
+    return explain_erased_target(trace)
 
 
 def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
@@ -120,13 +160,18 @@ def find_handle(trace: Trace, handle: str) -> HandleRecord:
 
 
 def _explanation(
-    trace: Trace, sentence: str, record: HandleRecord, *places: Diagnostic, step: int | None = None
+    trace: Trace,
+    sentence: str,
+    record: HandleRecord,
+    *places: Diagnostic,
+    step: int | None = None,
+    advice: str | None = None,
 ) -> Explanation:
     name = display_names(trace)[record.id]
     by = f"step {record.defined_by}" if record.defined_by >= 0 else f"@{trace.schedule.entry} as an argument"
     span = _definition_of(trace, record)
     defined = (Diagnostic("note", f"{name} is defined here, by {by}", span),) if span else ()
-    return Explanation(sentence + ".", (*defined, *places), record.id, step, trace.texts)
+    return Explanation(sentence + ".", (*defined, *places), record.id, step, trace.texts, advice)
 
 
 def _use(trace: Trace, step: TraceStep, name: str) -> Diagnostic:
@@ -139,9 +184,7 @@ def _explain_death(
 ) -> Explanation:
     names, killer = display_names(trace), trace.step_records[died.step]
     name, by = names[record.id], names[died.invalidation.by]
-    sentence = death_in_words(trace, died.step, died.invalidation, names)
-    if user is not None:
-        sentence = sentence.replace(" died here:", " is dead:")
+    sentence = death_in_words(trace, died.step, died.invalidation, names, user)
     before = states_before(trace, died.step).get(record.id)
     if before is not None and before.state == "empty":
         sentence += "; it was empty by then"
@@ -154,7 +197,12 @@ def _explain_death(
             places.append(Diagnostic("note", f"the {op.name} that {name} pointed to", place))
     later = [s for s in trace.step_records if s.index > died.step and _uses(s, record.id)]
     places += [_use(trace, s, name) for s in ([user] if user else later[:_MOST_USES])]
-    return _explanation(trace, sentence, record, *places, step=died.step)
+    advice = None
+    if user is not None:
+        advice = f"Match again after step {died.step}, or move step {user.index} before it."
+    if user is not None and user.source == killer.source:
+        advice = f"Match {name} again in each iteration, or use a handle that the loop itself gives."
+    return _explanation(trace, sentence, record, *places, step=died.step, advice=advice)
 
 
 def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, died: Death | None) -> Explanation:
@@ -184,20 +232,24 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
     names, before = display_names(trace), states_before(trace, step.index)
     for i, first in enumerate(step.operands):
         for second in step.operands[i + 1 :] if first.effect == "consume" else ():
-            tie = _relation(trace, before.get(first.handle), before.get(second.handle))
-            record = trace.handle(second.handle)
             one, two = names[first.handle], names[second.handle]
-            if first.handle == second.handle:
-                sentence = f"step {step.index} consumes {one} and then uses it again"
-            elif tie is not None:
-                sentence = f"step {step.index} consumes {one} and then uses {two}, {tie}"
-            else:
+            tie: tuple[Cause, str, str] | None = ("direct", "", "")
+            if first.handle != second.handle:
+                tie = _relation(trace, before.get(first.handle), before.get(second.handle))
+            if tie is None:
                 continue
-            return _explanation(trace, sentence, record, _use(trace, step, two), step=step.index)
+            cause, shared, around = tie
+            sentence = describe_death(two, one, cause, step.op, turn="same-op", shared=shared, around=around)
+            record = trace.handle(second.handle)
+            advice = f"Give step {step.index} handles to different ops that do not lie inside one another."
+            return _explanation(trace, sentence, record, _use(trace, step, two), step=step.index, advice=advice)
     return None
 
 
-def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
+def _relation(
+    trace: Trace, consumed: HandleChange | None, used: HandleChange | None
+) -> tuple[Cause, str, str] | None:
+    """Return how the payload of a used handle relates to that of a consumed one, and the names of two ops."""
     roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
     for reference in used.payload if used else ():
         op = reference if isinstance(reference, str) else getattr(reference, "op", None)
@@ -205,10 +257,7 @@ def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | 
         while at is not None and at not in roots:
             at = trace.op(at).parent
         if op is not None and at is not None:
-            name = trace.op(op).name
-            if at == op:
-                return f"which points to the same {name}"
-            return f"and the {name} that it points to lies inside that {trace.op(at).name}"
+            return ("alias" if at == op else "nested"), trace.op(op).name, trace.op(at).name
     return None
 
 
@@ -227,7 +276,16 @@ def _explain_repeated(
         places.append(Diagnostic("note", made_one, since.source))
     if step is not None:
         places.append(_use(trace, step, name))
-    return _explanation(trace, sentence, record, *places, step=None if since is None else since.index)
+    advice = (
+        None
+        if step is None
+        else (
+            f"Remove the repetition before step {step.index}: transform.merge_handles deduplicate {name},"
+            " or match again."
+        )
+    )
+    at = None if since is None else since.index
+    return _explanation(trace, sentence, record, *places, step=at, advice=advice)
 
 
 def _reference(trace: Trace, reference: Reference) -> str:
@@ -276,42 +334,35 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
 
 
 _INCLUDE = "transform.include"
-_NO_REASON = "; the step that failed gave no reason"
+_NO_REASON = " does not apply to "
 _TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
 def failure_of(trace: Trace) -> Failure | None:
-    """Return the failure of a trace, or None.
+    """Return the failure of a trace, or None; expectations that are not met are one too.
 
     If a handle is at fault, the message is the cause, with the places of definition, consumption and use. If
     the compiler gave no reason, the operands of the step and their states are named.
     """
     outcome = trace.outcome
-    if outcome.kind is None:
+    kind = outcome.kind or ("unmet-expectation" if trace.unmet else None)
+    if kind is None:
         return None
-    message = outcome.message or f"{trace.schedule.source} failed"
-    diagnostics: tuple[Diagnostic, ...] = ()
-    advice = None
+    cause = explain_failure(trace)
+    message, diagnostics = outcome.message or cause.sentence.removesuffix("."), cause.places
     if outcome.failed_step is not None:
         step = trace.step_records[outcome.failed_step]
-        cause = explain_failure(trace)
+        message, diagnostics = cause.sentence, cause.places
         if cause.handle is not None:
             message, diagnostics = cause.sentence.removesuffix("."), _used_first(cause.places)
-            advice = _advice(trace, step, cause.handle, cause.step)
-        else:
-            message = message.partition("\n")[0]  # the lines after it show the same diagnostics
-            diagnostics = (
-                *_remarks_before(trace, step),
-                *(d for d in step.diagnostics if d.severity == "error"),
-            ) or (Diagnostic("error", _silent_step(trace, step), step.source),)
-            message = message.removesuffix(_NO_REASON)
+            if not message.startswith("step "):
+                message = f"step {step.index} ({step.op}): {message}"
         diagnostics = _users_first(trace, step, diagnostics)
-        message = f"step {step.index} ({step.op}): {message}"
     return Failure(
-        kind=outcome.kind,  # type: ignore[arg-type]
+        kind=kind,  # type: ignore[arg-type]
         message=message,
         diagnostics=diagnostics,
-        advice=advice,
+        advice=cause.advice,
         texts=trace.texts,
     )
 
@@ -369,24 +420,3 @@ def _silent_step(trace: Trace, step: TraceStep) -> str:
             state = f"live, {len(change.payload)} in payload"
         said.append(f"{operand.effect}s {names[operand.handle]} ({state})")
     return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
-
-
-def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
-    name = display_names(trace)[handle]
-    if since is not None and explain_erased_target(trace) is not None:
-        return (
-            f"Keep step {since} from erasing later payload ops of the foreach's target: give it other ops, or"
-            " match those that are left again and go on with them after the loop."
-        )
-    if trace.outcome.kind == "silenceable":
-        if since is None:
-            return f"Fuse {name} into the loop around one of its users."
-        return f"Fuse before step {since}, or keep step {since} from the ops that are to be fused."
-    if trace.outcome.kind == "repeated-payload":
-        return (
-            f"Remove the repetition before step {step.index}: transform.merge_handles deduplicate {name},"
-            " or match again."
-        )
-    if since is None or since == step.index:
-        return f"Give step {step.index} handles to different ops that do not lie inside one another."
-    return f"Match again after step {since}, or move step {step.index} before it."

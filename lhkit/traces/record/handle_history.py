@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from lhkit.model.invalidation import Turn, describe_death
 from lhkit.model.span import Span
 from lhkit.model.trace_record import (
     HandleChange,
@@ -200,18 +201,19 @@ def states_before(trace: Trace, step: int) -> dict[str, HandleChange]:
     return states
 
 
-def death_in_words(trace: Trace, step: int, death: Invalidation, names: dict[str, str]) -> str:
-    """Return why a handle died in ``step``, as a sentence without its full stop."""
+def death_in_words(
+    trace: Trace, step: int, death: Invalidation, names: dict[str, str], user: TraceStep | None = None
+) -> str:
+    """Return why a handle died in ``step``, as a sentence without its full stop; ``user`` used it when dead."""
     name, by = names[death.handle], names[death.by]
-    if death.cause == "direct" or death.payload_op is None or death.ancestor is None:
-        return f"{name} died here: step {step} consumed it"
-    op, ancestor = trace.op(death.payload_op).name, trace.op(death.ancestor).name
-    if death.cause == "alias":
-        return f"{name} died here: step {step} consumed {by}, and both point to the same {op}"
-    return (
-        f"{name} died here: step {step} consumed {by}, and the {op} that {name} points to"
-        f" lies inside that {ancestor}"
-    )
+    shared, around = ("" if o is None else trace.op(o).name for o in (death.payload_op, death.ancestor))
+    cause = death.cause if shared and around else "direct"
+    state, killer = "died here" if user is None else "is dead", f"step {step}"
+    turn: Turn = "earlier"
+    record = trace.step_records[step]
+    if user is not None and record.source is not None and record.source == user.source:
+        turn, killer = "iteration-before", f"{record.op} (step {step})"
+    return describe_death(name, by, cause, killer, state=state, turn=turn, shared=shared, around=around)
 
 
 def death_in_few_words(step: int, death: Invalidation, names: dict[str, str]) -> str:

@@ -25,6 +25,8 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
+from lhkit.traces.explain.compiler_words import with_named_handles
+from lhkit.traces.intent.expectation_check import with_expectations
 from lhkit.traces.opt.opt_runs import opt_host
 from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
 from lhkit.traces.warnings.warning_list import (
@@ -218,10 +220,10 @@ def trace_schedule(
         schedule = schedule.with_knobs(knobs)
     if worker is None and (host := opt_host()) is not None:
         # Without changes of single payload ops, warnings about them would be guesses.
-        trace = trace_with_opt(host, payload, schedule, limits=limits)
+        trace = with_named_handles(trace_with_opt(host, payload, schedule, limits=limits))
         versions = _versions((host.name, host.version))
         return dataclasses.replace(trace, provenance=record.Provenance(payload, schedule, versions))
-    trace = with_warnings(_run(payload, schedule, worker, limits))
+    trace = with_warnings(with_named_handles(_run(payload, schedule, worker, limits)))
     if check_knobs and trace.outcome.status == "ok":
 
         def apply(variant: Schedule) -> str | None:
@@ -229,7 +231,7 @@ def trace_schedule(
             return run.last_snapshot_text() if run.outcome.status == "ok" else None
 
         trace = with_knob_warnings(trace, knobs_without_effect(schedule, apply))
-    return without_warnings(trace, switched_off)
+    return with_expectations(without_warnings(trace, switched_off), schedule)
 
 
 def trace_working_steps(payload: Payload, schedule: Schedule, worker: Worker | None = None) -> record.Trace:

@@ -187,6 +187,7 @@ def _ending(trace: record.Trace, names: dict[str, str], *, most: int = 12) -> li
         failures = len(suppressed_failures(trace))
         also = f", {counted(failures, 'failure')} suppressed" if failures else ""
         lines: list[Line] = [(Piece(f"ok: {counted(ran, 'step')}{also}", "title"),)]
+        lines += [(Piece(f"✗ line {u.source.line}: {u.message}", "failed"),) for u in trace.unmet]
     else:
         at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"

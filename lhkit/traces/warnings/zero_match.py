@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
 from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadOp, Trace, TraceStep, TraceWarning
+from lhkit.traces.explain.match_conditions import excluding_condition
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
-from lhkit.traces.record.placed_ops import place_ops, source_place
+from lhkit.traces.record.placed_ops import source_place
 
 _MOST_NAMES = 6
 
@@ -30,43 +30,13 @@ def near_misses(history: PayloadHistory, step: TraceStep) -> str | None:
     if there:
         more = "the payload changed since"
         if asks_for_more and text and step.source:
-            more = _excluded_by(history, step, text.clauses_of(step.source), {o.id for o in there})
+            more = excluding_condition(history.trace, step, text.clauses_of(step.source), {o.id for o in there})
         listed = ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in there).items())
         return f"{listed} {_are(len(there))} there, and {more}"
     head = f"no {' or '.join(names)} here"
     elsewhere = _elsewhere(history, [o for o in alive if o.name in names])
     reasons = [r for r in (elsewhere, _replacement(history, step, names)) if r]
     return f"{head}; {'; '.join(reasons or [_spelling(names, inside) or _what_is_there(inside)])}"
-
-
-_ATTRIBUTES = re.compile(r"\battributes\s*\{(.*)\}", re.DOTALL)
-_RESULT_TYPE = re.compile(r"\bfilter_result_type\s*=\s*([^\s{}]+)")
-_OPERAND_TYPES = re.compile(r"\bfilter_operand_types\s*=\s*\[(.*?)\](?=\s|$)", re.DOTALL)
-
-
-def _excluded_by(history: PayloadHistory, step: TraceStep, clauses: str, ids: set[str]) -> str:
-    """Return which condition of a match excludes ops of the right name, with what they have instead."""
-    snapshots = [s.step for s in history.trace.snapshots if s.step < step.index]
-    placed = place_ops(history.trace, snapshots[-1]) if snapshots else None
-    ops = [op for op, id_ in zip(placed.ir.ops, placed.ids, strict=True) if id_ in ids] if placed else []
-    printed = ["\n".join(op.shapes) for op in ops]
-    attributes = _ATTRIBUTES.search(clauses)
-    for wanted in re.split(r",\s*(?=[\w.\"]+\s*(?:=|,|$))", attributes[1]) if attributes and printed else ():
-        name, _, value = (part.strip() for part in wanted.partition("="))
-        having = [
-            m[1] for text in printed if (m := re.search(rf"\b{re.escape(name)}\b(?:\s*=\s*([^,}}\n]+))?", text))
-        ]
-        if not having:
-            return f"none has the attribute {name}"
-        if value and not any(h and h.strip() == value for h in having):
-            return f"its {name} is {having[0]}, not {value}" if having[0] else f"none has {name} = {value}"
-    types = [found[-1].strip() for text in printed if (found := re.findall(r"-> (.*)", text))]
-    wanted_type = _RESULT_TYPE.search(clauses)
-    if wanted_type and types and wanted_type[1] not in types:
-        return f"the result is {types[0]}, not {wanted_type[1]}"
-    if _OPERAND_TYPES.search(clauses):
-        return "their operands are not of the types of filter_operand_types"
-    return "its other conditions exclude them"
 
 
 def _payload_of(trace: Trace, step: TraceStep) -> set[str]:
