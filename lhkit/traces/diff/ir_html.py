@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
+from lhkit.model.trace_record import DELTA_WORDS
 from lhkit.traces.diff.line_diff import ChangedPart, HandleMark, IrDiff, IrLine, Sign
 from lhkit.traces.diff.op_diff import plain_lines
 
-_CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
-_WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
+_CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "↕": " m"}
+_WORDS: dict[Sign, str] = {"": "unchanged"}
+_WORDS.update(DELTA_WORDS)
 # Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
