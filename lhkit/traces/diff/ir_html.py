@@ -13,8 +13,7 @@ from lhkit.traces.diff.line_diff import ChangedPart, HandleMark, IrDiff, IrLine,
 from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "↕": " m"}
-_WORDS: dict[Sign, str] = {"": "unchanged"}
-_WORDS.update(DELTA_WORDS)
+_WORDS: dict[Sign, str] = dict([("", "unchanged"), *DELTA_WORDS.items()])
 # Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
