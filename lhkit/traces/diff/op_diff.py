@@ -146,8 +146,8 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
 @functools.lru_cache(maxsize=8)
 def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
     trace = same.trace
-    new_step = _snapshot_at(trace, step)
-    old_step = _step_before(trace, step) if against is None else _snapshot_at(trace, against)
+    new_step = snapshot_at(trace, step)
+    old_step = _step_before(trace, step) if against is None else snapshot_at(trace, against)
     old_text, new_text = trace.snapshot_text(old_step) or "", trace.snapshot_text(new_step) or ""
     new = place_ops(trace, new_step)
     is_same = old_text == new_text and order_at(trace, old_step) == order_at(trace, new_step)
@@ -211,7 +211,7 @@ def plain_lines(text: str) -> IrDiff:
     return IrDiff("", tuple(IrLine("", n, n, each) for n, each in enumerate(read_printed(text).lines, 1)))
 
 
-def _snapshot_at(trace: Trace, step: int) -> int:
+def snapshot_at(trace: Trace, step: int) -> int:
     """Return the step whose snapshot shows the payload after a step: its own, or the last one before it."""
     if not trace.snapshots or not -1 <= step < max(len(trace.step_records), 1):
         known = f"Steps: -1 to {len(trace.step_records) - 1}." if trace.snapshots else ""
