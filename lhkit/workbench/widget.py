@@ -63,7 +63,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+    _esm = script("roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
     _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
 

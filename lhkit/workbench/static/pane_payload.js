@@ -12,6 +12,7 @@ class PayloadPane extends BenchPane {
   static title = "Payload";
   static area = "middle";
   static shows = ["payload"];
+  static items = ".l[data-op], summary";
 
   constructor(bench) {
     super(bench);
@@ -65,8 +66,12 @@ class PayloadPane extends BenchPane {
     this.built.set(name, found);
     if (this.built.size > MOST_BUILT) this.built.delete(this.built.keys().next().value);
     if (this.frame !== found.node) {
+      const hadFocus = this.frame.contains(this.frame.getRootNode().activeElement);
       this.frame.replaceWith(found.node);
       this.frame = found.node;
+      this.roving.stop(this.frame.querySelector(".l:is(.a, .x, .m)[data-op]")); // what the step did first
+      this.roving.tidy();
+      if (hadFocus) this.roving.now?.focus();
     }
     this.index = found.index;
     this.bench.lightSoon();

@@ -5,6 +5,7 @@ class ProblemsPane extends BenchPane {
   static title = "Problems";
   static area = "bottom";
   static shows = ["problems"];
+  static items = "button, summary";
 
   update() {
     const { html, status } = this.bench.part("problems");

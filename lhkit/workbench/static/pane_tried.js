@@ -5,6 +5,7 @@ class TriedPane extends BenchPane {
   static title = "What can I do";
   static area = "bottom";
   static shows = ["tried"];
+  static items = "button, summary";
 
   update() {
     const { html, handle } = this.bench.part("tried");

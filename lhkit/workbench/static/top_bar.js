@@ -31,6 +31,7 @@ class TopBar {
       button("flag", "⚑", "set a checkpoint", () => bench.do({ do: "checkpoint" })),
       this.marks,
       this.exports,
+      button("keys", "?", "keys (?)", () => bench.keys.show()),
       button("large", "A", "large type", () => bench.do({ do: "set_large", large: !bench.part("screen").large })),
     );
   }
