@@ -150,5 +150,5 @@ class Tried:
     counts: tuple[tuple[str, int], ...] = ()
     gives: tuple[tuple[str, str], ...] = ()  # For each handle that it defines: its name, and what it points to
     sequences: str = ""  # Of a recipe, named sequences to add to the schedule; "" if it has them already
-    # The structured ops of the payload without the step and with it, where it has an effect; they travel no further
+    # The structured ops of the payload without the step and with it, where it has an effect
     tilings: tuple[Tilings, Tilings] | None = field(default=None, repr=False, compare=False)

@@ -1,7 +1,7 @@
 """The effect of tiling on a payload in four figures: loops, footprint, bytes moved, flops per byte.
 
-Bytes moved are those of every tile that is not the tile of the iteration before: an upper bound, for a cache that
-keeps one tile of each operand and no more.
+Bytes moved are those of every tile that is not the tile of the iteration before: an upper bound, for a cache
+that keeps one tile of each operand and no more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def effect_of(picture: TilePicture) -> TileEffect:
 
 
 def effect_in(tilings: Tilings, caches: Sequence[CacheLevel]) -> TileEffect | None:
-    """Return the figures of the op with most work in a payload; None if there is none, or sizes are not known."""
+    """Return the figures of the op with most work; None if there is none, or sizes are not known."""
     live = [op for op in tilings.ops if op.is_live] or tilings.ops
     if not live:
         return None

@@ -137,6 +137,10 @@ def _go_back(workbench: WorkbenchCore, command: Command) -> None:
         session.set_knobs(dict(knobs), amends=is_other)
 
 
+def _look_at_code(workbench: WorkbenchCore) -> None:
+    workbench.code.start(workbench.current_trace())
+
+
 def _profile(workbench: WorkbenchCore, _: Command) -> None:
     """``{}``: time the parts of the whole model in place, each with the schedule that it has here."""
     if not workbench.model.parts:
@@ -401,6 +405,8 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "why_not_fused": lambda workbench, command: workbench.fusion.start(
         workbench.current_trace(), text(command, "producer"), text(command, "consumer")
     ),
+    # {}: compile the current version, and link its hot loops to the payload and the steps.
+    "look_at_code": lambda workbench, _: _look_at_code(workbench),
     # {"pipeline": text, "scheduled": bool}: run passes on the payload, or on what the schedule makes of it.
     "run_passes": lambda workbench, command: workbench.passes.start(
         text(command, "pipeline"), is_scheduled=command.get("scheduled") is True

@@ -87,7 +87,7 @@ def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
     return _tile_frame(trace, workbench.screen.step, 0)
 
 
-def _asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
+def asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
     """Return the trace that a question names; a usage error if another one is on screen by now."""
     trace = workbench.trace
     if trace is None or question.get("key") != trace_key(trace):
@@ -97,13 +97,13 @@ def _asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
 
 def _frame(workbench: WorkbenchCore, question: Command) -> Any:
     """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
-    trace = _asked_trace(workbench, question)
+    trace = asked_trace(workbench, question)
     return sent(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
 
 
 def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     """``{"key": of the trace, "step": index}`` → the graph of the payload after the step, packed."""
-    trace, step = _asked_trace(workbench, question), integer(question, "step")
+    trace, step = asked_trace(workbench, question), integer(question, "step")
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
@@ -117,7 +117,7 @@ def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
     After a step that leaves no structured op it is of the last one before that did.
     """
     step, iteration = integer(question, "step"), integer(question, "iteration")
-    return _tile_frame(_asked_trace(workbench, question), step, max(iteration, 0))
+    return _tile_frame(asked_trace(workbench, question), step, max(iteration, 0))
 
 
 def _shown_trace(workbench: WorkbenchCore, name: str) -> SameTrace | None:

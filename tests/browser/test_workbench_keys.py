@@ -30,7 +30,7 @@ def press(bench, *keys):
 
 def test_each_list_is_one_tab_stop_and_rows_are_gone_through_by_arrows(bench):
     page = bench.page
-    assert page.evaluate(STOPS) == {"steps": 1, "payload": 1, "tiles": 1, "problems": 1}
+    assert page.evaluate(STOPS) == {"steps": 1, "payload": 1, "tiles": 1, "guide": 1}
     bench.locator(".lhw-row.lh-now .lhw-main").focus()
     press(bench, "Tab")
     assert focused(bench)[1].startswith("+ add a step")

@@ -60,7 +60,7 @@ def test_what_can_be_done_with_a_handle_adds_a_step(page):
     root = page.page.locator(".lhw")
     root.locator(".lhw-row", has_text="tile_using_forall").locator("[data-handle]").first.click()
     root.get_by_role("button", name="what can I do with this?").click()
-    pane = root.locator(".lhw-pane[data-pane='tried']")
+    pane = root.locator(".lhw-question[data-section='tried']")
     step = pane.locator("details[open] button", has_text="structured.generalize")
     step.wait_for(timeout=90_000)
     page.page.screenshot(path=SCREENSHOTS / "workbench_tried.png")

@@ -27,6 +27,9 @@ class BenchPane {
   // Another step is shown.
   async showStep() {}
 
+  // Something else is selected.
+  showSelection() {}
+
   // Whether there is anything for it to show; a pane that is not offered has no tab.
   get isOffered() {
     return true;

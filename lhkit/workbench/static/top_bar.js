@@ -117,7 +117,8 @@ class TopBar {
   tryHandle() {
     const { selection } = this.bench;
     if (selection?.kind !== "handle") return;
-    this.bench.areas.reveal("tried");
+    this.bench.areas.reveal("guide");
+    this.bench.panes.find((pane) => pane instanceof GuidePane).open("tried");
     this.bench.do({ do: "try_handle", handle: String(selection.id).split(" ")[0] });
   }
 

@@ -235,6 +235,7 @@ class Workbench {
     const keys = keysOf(this.lookup, this.step, this.selection);
     this.lit = relight(this.lit, this.shown.map((pane) => pane.index), this.step, keys);
     this.top.showSelection(this.selection);
+    for (const pane of this.shown) pane.showSelection();
   }
 
   select(node) {
