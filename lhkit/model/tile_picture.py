@@ -281,7 +281,7 @@ class TileEffect:
     """What the loops around an op make of it, in figures."""
 
     op: str
-    loops: tuple[tuple[str, int, int], ...]  # Label, number of iterations, step; outermost first
+    loops: tuple[tuple[str, int], ...]  # Label and number of iterations, outermost first
     footprint_bytes: int  # Of one tile: all operands together
     fits: str  # The smallest cache that holds it, or empty
     moved_bytes: int  # Of all tiles that differ from the one before

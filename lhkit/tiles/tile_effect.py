@@ -23,7 +23,7 @@ def effect_of(picture: TilePicture) -> TileEffect:
     for operand, size in zip(picture.operands, tile.bytes, strict=True):
         moved += (size or 0) * -(-picture.iterations // operand.stays)
     flops, _ = work_of(picture.tilings, picture.structured_op)
-    loops = tuple((loop.label, loop.count, loop.step) for loop in picture.loops)
+    loops = tuple((loop.label, loop.count) for loop in picture.loops)
     fits = tile.fits.name if tile.fits is not None else ""
     return TileEffect(picture.op, loops, tile.total_bytes, fits, moved, flops)
 
@@ -42,7 +42,7 @@ def effect_in(tilings: Tilings, caches: Sequence[CacheLevel]) -> TileEffect | No
 
 def effect_words(effect: TileEffect, before: TileEffect | None = None) -> str:
     """Return the figures in words; with those of the payload before, figures that stay are left out."""
-    loops = " ".join(f"{label} {count}×{step}" for label, count, step in effect.loops) or "none"
+    loops = ", ".join(f"{label} ×{count}" for label, count in effect.loops) or "none"
     fits = f", fits {effect.fits}" if effect.fits else ", fits no cache"
     said = [
         (f"loops {loops}", None if before is None else effect.loops == before.loops),

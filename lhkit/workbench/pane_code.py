@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 from lhkit.draw.svg import element, escaped, marks
-from lhkit.draw.theme import mlir_html
 from lhkit.kernels.code_listing import SORT_CLASSES, SORT_MARKS, ListedInstruction, ListedLoop, written
 from lhkit.kernels.perf_events import hardware_counters
 from lhkit.model.printable import counted
@@ -94,6 +93,8 @@ def _loop(code: LinkedCode, listed: ListedLoop, trace: Trace, is_open: bool) -> 
     ]
     if (left := len(listed.instructions) - _MOST_INSTRUCTIONS) > 0:
         rows.append(element("p", f"⋯ {left} more instructions are left out here", class_="lh-note"))
+    heads = [element("span", word) for word in ("at", "instruction", "does", "line · step")]
+    rows.insert(0, element("div", *heads, class_="lhw-instruction lhw-columns"))
     body = element("div", *rows, class_="lhw-instructions")
     return element(
         "details", element("summary", title), lines, body, class_="lhw-loop", open="" if is_open else None
@@ -111,18 +112,25 @@ def _lines(code: LinkedCode, listed: ListedLoop, trace: Trace) -> str:
     rows = []
     for link, count in counts.most_common():
         spilled = element("span", f"⚠ {counted(spills[link], 'spill')}", class_="ks") if spills[link] else ""
-        share = f"{count} of {total} instructions"
+        share = f"{count} of {total}"
         track = element("span", class_="lhw-fill")
         bar = element(
             "span", track, class_="lhw-track", style=f"--value:{100 * count / total:.1f}%", aria_hidden="true"
         )
-        text = element("code", mlir_html(link.text.strip()))
+        text = element("code", escaped(link.text.strip()))
         place = element("span", f"{link.line}", class_="lhw-number")
         said = element(
             "span", escaped(f"{share} · {step_words(trace, link.step)} "), spilled, class_="lhw-value"
         )
         rows.append(
-            element("div", place, text, bar, said, **_linked(link, f"payload line {link.line}, {share}"))
+            element(
+                "div",
+                place,
+                text,
+                bar,
+                said,
+                **_linked(link, f"payload line {link.line}, {share} instructions"),
+            )
         )
     rest = total - sum(counts.values())
     note = f"{_SHARES} {counted(rest, 'instruction')} without a known line." if rest else _SHARES
@@ -135,11 +143,11 @@ def _row(each: ListedInstruction, link: CodeLink | None, trace: Trace) -> str:
     text = element("code", escaped(written(each)))
     address = element("span", f"{each.instruction.address:x}", class_="lhw-number")
     if link is None:
-        return element("div", address, mark, text, class_="lhw-instruction")
-    place = element("span", escaped(f"line {link.line} · {step_words(trace, link.step)}"), class_="lhw-value")
+        return element("div", address, text, mark, class_="lhw-instruction")
+    place = element("span", f"{link.line} · {'given' if link.step < 0 else link.step}", class_="lhw-value")
     said = f"{written(each)}, {each.words}, payload line {link.line}, {step_words(trace, link.step)}"
     return element(
-        "div", address, mark, text, place, title=link.text.strip(), **_linked(link, said, "lhw-instruction")
+        "div", address, text, mark, place, title=link.text.strip(), **_linked(link, said, "lhw-instruction")
     )
 
 

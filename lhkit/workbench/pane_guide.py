@@ -65,7 +65,7 @@ def _of_handle(trace: Trace, step: int, handle: str) -> tuple[str, list[str]]:
         facts.append(f"after step {step}: {_STATES[state.state]}{held}")
     else:
         facts.append(f"after step {step} it is not there yet")
-    facts.append(explain(trace, handle).sentence)
+    facts.append(f"at the end: {explain(trace, handle).sentence}")
     names = display_names(trace)
     return mlir_html(names.get(handle, record.name)), [*map(escaped, facts), *_tiling(trace, step, handle)]
 
@@ -79,7 +79,7 @@ def _of_op(trace: Trace, step: int, op: str) -> tuple[str, list[str]]:
 
 
 def _tiling(trace: Trace, step: int, shown: str | None) -> list[str]:
-    """Return what loops make of an op, or of the op of a step; nothing where there is no such op or no sizes."""
+    """Return what loops make of an op, or of the op of a step; nothing without such an op or sizes."""
 
     def words() -> Iterator[str]:
         of_op = shown is not None

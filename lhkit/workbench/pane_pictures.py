@@ -15,7 +15,7 @@ from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_key
 from lhkit.tiles.tile_requests import tile_picture_at
 from lhkit.tiles.tile_svg import tiles_at
-from lhkit.traces.diff.ir_html import ir_html, payload_html
+from lhkit.traces.diff.ir_html import ir_html, payload_html, sides_html
 from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
@@ -96,8 +96,13 @@ def asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
 
 
 def _frame(workbench: WorkbenchCore, question: Command) -> Any:
-    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
+    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed.
+
+    With ``"against": index`` it is the diff of the payloads after both steps, side by side.
+    """
     trace = asked_trace(workbench, question)
+    if "against" in question:
+        return sent(sides_html(ir_diff(trace, integer(question, "step"), integer(question, "against"))))
     return sent(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
 
 

@@ -16,7 +16,7 @@ class GuidePane extends BenchPane {
     this.sections = {};
     for (const [name, title] of Object.entries(QUESTIONS)) {
       const section = { badge: make("span", { class: "lhw-badge" }), answer: make("div") };
-      section.node = make("details", { class: "lhw-question", "data-section": name }, make("summary", {}, title, section.badge), section.answer);
+      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", {}, title, section.badge), section.answer);
       this.sections[name] = section;
     }
     const { tried, fusion, slow } = this.sections;
@@ -48,7 +48,7 @@ class GuidePane extends BenchPane {
     const { problems, tried, fusion, code } = Object.fromEntries(this.constructor.shows.map((name) => [name, this.bench.part(name)]));
     this.node.dataset.status = problems.status;
     this.fill("problems", problems.html, problems.status === "ok" ? "✓" : String(problems.count));
-    if (problems.status !== "ok" && this.status === "ok" || this.status === undefined) this.sections.problems.node.open = true;
+    if (problems.status !== "ok" && (this.status ?? "ok") === "ok") this.sections.problems.node.open = true;
     this.status = problems.status;
     if (tried.handle !== this.handle) this.sections.tried.answer.replaceChildren(); // what was unfolded was of another handle
     this.handle = tried.handle;
