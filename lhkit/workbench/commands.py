@@ -46,6 +46,8 @@ def _select(workbench: WorkbenchCore, command: Command) -> None:
         raise usage_error(f"nothing of kind {kind!r} can be selected")
     asked = dataclasses.replace(workbench.screen, step=step, kind=kind, ids=text(command, "ids"))
     workbench.screen = dataclasses.replace(fitting(asked, trace), by=str(command.get("by", "")))
+    if workbench.screen.kind == "handle":
+        workbench.tryouts.prepare()  # the next question is likely about it
     if trace and workbench.screen.kind == "op":
         workbench.fusion.choose(trace, workbench.screen.ids)
 

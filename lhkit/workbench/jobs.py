@@ -34,6 +34,7 @@ from lhkit.traces.record.handle_history import oldest_of
 from lhkit.workbench.form_fields import StepPlace
 from lhkit.worker.cancellation import was_stopped
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
 from lhkit.worker.timing_conditions import cache_levels
 
 Stopped = Callable[[], bool]
@@ -53,6 +54,9 @@ class Jobs:
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Start a background job; a running job of the same name is cancelled."""
         work(lambda: False)
+
+    def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
+        """Start work that nobody waits for; nothing where work is not in the background."""
 
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
@@ -113,6 +117,15 @@ class ThreadJobs(Jobs):
         threading.Thread(
             target=self._guarded, args=(lambda: work(stop.is_set),), name=f"lhkit-{name}", daemon=True
         ).start()
+
+    def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
+        """Start work that nobody waits for; its failure is that of the next request."""
+
+        def quiet(stopped: Stopped) -> None:
+            with contextlib.suppress(LhkitError):
+                work(stopped)
+
+        self.start(name, quiet)
 
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
@@ -277,7 +290,7 @@ class Tryouts(Background):
     found: tuple[Tried, ...] = ()
     predicted: tuple[str, ...] = ()  # The effect of each, in figures
     now = ""  # The same of the payload without any of them
-    is_trying = False
+    is_trying = _is_prepared = False
 
     def start(self, trace: Trace, script: Script, handle: str) -> None:
         """Start to try ops on a handle, directly behind the step that defines it."""
@@ -320,6 +333,12 @@ class Tryouts(Background):
             self._jobs.post(functools.partial(show, found, now, error, is_trying=False))
 
         self._jobs.start("trying", work)
+
+    def prepare(self) -> None:
+        """Start the process of trials in the background: its start is most of the wait for a first answer."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._jobs.start_ahead("prepare", lambda _: trying_worker().ask(Ping()))
 
     def tried(self, number: int) -> Tried:
         """Return the result of this number; a usage error if it does not exist or did not apply."""

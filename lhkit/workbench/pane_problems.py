@@ -99,9 +99,7 @@ _HINT = "Select a handle, then ask what can be done with it: every op is tried o
 _FUSION_HINT = (
     "Choose two ops, here or in the payload, and ask why the schedule does not fuse them; repairs are tried."
 )
-_PREDICTED = (
-    "Predicted for the op with most work: bytes moved where only the last tile is kept, and flops for each."
-)
+_PREDICTED = "Predicted, for the op with most work; bytes moved are those where only the last tile is kept."
 # Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),

@@ -59,7 +59,7 @@ def test_a_row_has_keys_for_all_that_it_holds(bench):
     slider = bench.get_by_role("slider", name="knob tile")
     assert slider.evaluate("input => input === document.activeElement")
     press(bench, "ArrowRight")
-    bench.locator("[data-pane='payload'] .lhw-frame, [data-pane='tiles'] svg", has_text="64").first.wait_for()
+    bench.get_by_role("button", name="undo: set tile = 64").wait_for()
     press(bench, "Escape")
     assert "lhw-main" in focused(bench)[0]
     bench.locator(".lhw-row[data-step='5'] .lhw-main").focus()
