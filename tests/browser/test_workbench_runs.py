@@ -36,7 +36,7 @@ def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
     root.get_by_role("button", name="sweep: try all values").click()
     line = root.locator(".lhw-run-line")
     line.get_by_text("of 36").wait_for(timeout=90_000)
-    root.get_by_role("tab", name="Problems").click()  # the kernel is free meanwhile
+    root.get_by_role("tab", name="Guide").click()  # the kernel is free meanwhile
     line.get_by_role("button", name="stop").click()
     line.wait_for(state="hidden")
     root.get_by_role("tab", name="Results").click()
