@@ -275,8 +275,11 @@ def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, form_fie
 
 
 def _search(workbench: WorkbenchCore, question: Command) -> str:
-    """``{"words": str}`` → matching ops and recipes as HTML; without words the usual ones."""
+    """``{"words": str}`` → matching ops and recipes as HTML; without words the usual ones, of ``*`` all."""
     catalogue, words = workbench.catalogue(), text(question, "words").strip()
+    if words == "*":
+        steps = (op for op in catalogue.ops if op.role == "step")
+        return form_fields.found_html(steps, _recipes(workbench.session.schedule))
     if not words:
         usual = ("structured.match", *USUAL[:-1])
         return form_fields.found_html(

@@ -103,3 +103,16 @@ def test_what_changes_elsewhere_is_said_to_a_screen_reader(bench):
     bench.locator(".lhw-notice", has_text="depend").wait_for()
     bench.get_by_role("button", name="switch off it and").click()
     spoken.get_by_text("problem").wait_for(state="attached")
+
+
+def test_the_search_for_a_step_is_answered_in_the_browser(bench):
+    bench.get_by_role("button", name="+ add a step").click()
+    search = bench.get_by_role("searchbox", name="search ops and recipes")
+    found = bench.locator(".lhw-results [data-choose]")
+    found.first.wait_for()
+    search.fill("tile loops")
+    bench.locator(".lhw-results [data-choose='transform.structured.tile_using_for']").wait_for()
+    search.fill("general")
+    bench.locator(".lhw-results li:first-child [data-choose='transform.structured.generalize']").wait_for()
+    search.fill("zzzz")
+    bench.locator(".lhw-results", has_text="Nothing like that").wait_for()

@@ -20,7 +20,7 @@ class GuidePane extends BenchPane {
       this.sections[name] = section;
     }
     const { tried, fusion, slow } = this.sections;
-    this.tryIt = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => bench.top.tryHandle() });
+    this.tryIt = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => bench.top.tryHandle() }, "try every op on it");
     this.words = make("input", { type: "search", placeholder: "filter", "aria-label": "filter what was tried", oninput: () => this.filter() });
     tried.answer.before(make("form", { class: "lhw-asking", onsubmit: (event) => event.preventDefault() }, this.tryIt, " ", this.words));
     fusion.answer.before(this.fusionForm());
