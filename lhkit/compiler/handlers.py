@@ -282,7 +282,7 @@ class Handlers:
             self._send(Progress(str(number)))
             tried = dataclasses.replace(schedule, content=text.encode())
             application = dataclasses.replace(request.application, sources=(tried, *libraries))
-            outcomes.append(try_last_step(request.payload, application, request.depth))
+            outcomes.append(try_last_step(request.payload, application, request.depth, request.known))
         return requests.Value(tuple(outcomes))
 
     def _recipe(self, spec: kernel_requests.KernelSpec) -> Recipe:

@@ -267,7 +267,7 @@ class _Bench:
             # Nearly all take as long as the schedule does; one may take longer.
             limits = Limits(self.seconds + 4 * self.usual_seconds * len(waiting))
             try:
-                outcomes = self._ask([self._text(c.text, c.sequences) for c in waiting], limits)
+                outcomes = self._ask([self._text(c.text, c.sequences) for c in waiting], limits, before.digest)
             except WorkerError as error:
                 stage = error.failure.stage
                 if stage is None or not stage.isdecimal():  # it did not come to any of them
@@ -283,9 +283,9 @@ class _Bench:
     def _text(self, step: str, sequences: str = "") -> str:
         return insert_recipe(self.place.script, step, sequences, inside=self.place.inside).text
 
-    def _ask(self, texts: list[str], limits: Limits | None) -> tuple[StepOutcome, ...]:
+    def _ask(self, texts: list[str], limits: Limits | None, known: str = "") -> tuple[StepOutcome, ...]:
         source, application = payload_source(self.payload), application_of(self.schedule)
-        request = TrySteps(source, application, tuple(texts), self.place.depth)
+        request = TrySteps(source, application, tuple(texts), self.place.depth, known)
         return self.worker.ask(request, limits=limits).value
 
 
@@ -333,7 +333,8 @@ def _tried(c: Candidate, outcome: StepOutcome, before: StepOutcome) -> Tried:
     else:
         listed = "; ".join(f"{name}: {points_to}" for name, points_to in gives if points_to)
         reason = _short(listed) or "changes nothing"
-    return Tried(c.name, c.text, status, reason, c.sentence, counts, gives, c.sequences)
+    tilings = (before.tilings, outcome.tilings) if before.tilings and outcome.tilings else None
+    return Tried(c.name, c.text, status, reason, c.sentence, counts, gives, c.sequences, tilings)
 
 
 def _points_to(subject: Subject) -> str:

@@ -7,7 +7,7 @@ import base64
 import json
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,10 +219,12 @@ class KnobView(ViewWidget):
 
     Attributes:
         said: Why the view does not show these values; empty if it does.
+        drawn: The values that it shows.
     """
 
     controls = traitlets.Unicode().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)
+    drawn = traitlets.Dict().tag(sync=True)
     said = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -234,9 +236,15 @@ class KnobView(ViewWidget):
         later: Callable[[Callable[[], None]], None] = debounce,
     ) -> None:
         super().__init__(view)
-        self.controls, self.knobs = controls, dict(knobs)
+        self.controls, self.knobs, self.drawn = controls, dict(knobs), dict(knobs)
         self._redraw, self._later, self._is_due = redraw, later, False
         self.observe(self._follow, "knobs")
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
+        """Answer a page that asks whether the kernel is there."""
+        if content.get("do") == "beat":
+            self.send({"done": content.get("id")})
 
     def _follow(self, _: object) -> None:
         # A drawing that is due takes the newest values.
@@ -246,9 +254,10 @@ class KnobView(ViewWidget):
 
     def _draw(self) -> None:
         self._is_due = False
-        view, said = self._redraw(dict(self.knobs))
+        knobs = dict(self.knobs)
+        view, said = self._redraw(knobs)
         if view is not None:
-            self.content = view_content(view)
+            self.content, self.drawn = view_content(view), knobs
         self.said = said
 
 

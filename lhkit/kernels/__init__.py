@@ -8,5 +8,6 @@
 - ``verification``: Verification of kernels against the payload's NumPy reference, else against the
   unscheduled payload.
 - ``hot_loops``: Hot loops of a kernel from its machine code: per-iteration counts and the likely bound.
+- ``perf_events``: Events of Linux's perf subsystem: whether cycles and cache misses can be counted.
 - ``code_listing``: Listings of the hot loops, instruction by instruction, with the IR of each.
 """

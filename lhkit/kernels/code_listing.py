@@ -146,17 +146,17 @@ def hot_loops_bundle(hot: HotLoops) -> dict[str, Any]:
 
 
 # The sort of an instruction has a mark and a word besides its colour.
-_MARKS: dict[Sort, str] = {
+SORT_MARKS: dict[Sort, str] = {
     "FMA": "✱", "arithmetic": "+", "division": "÷", "load": "↓", "store": "↑", "spill": "⚠", "gather": "⇊",
     "shuffle": "⇄", "branch": "↺", "call": "→", "other": "·",
 }  # fmt: skip
-_CLASSES: dict[Sort, str] = {
+SORT_CLASSES: dict[Sort, str] = {
     "FMA": "ka", "arithmetic": "ka", "division": "ka", "load": "kl", "store": "kl", "gather": "kl",
     "spill": "ks", "call": "ks", "shuffle": "kh", "branch": "ko", "other": "ko",
 }  # fmt: skip
 _MOST_INSTRUCTIONS = 400
 _LINES_AROUND = 2
-_LEGEND = "  ".join(f"{mark} {sort}" for sort, mark in _MARKS.items())
+_LEGEND = "  ".join(f"{mark} {sort}" for sort, mark in SORT_MARKS.items())
 
 
 def code_html(listing: CodeListing, *, most_loops: int = 4) -> str:
@@ -179,7 +179,7 @@ def code_text(listing: CodeListing) -> str:
             if each.line == last:
                 comes_from = "   ″" if each.line else ""
             last = each.line
-            lines.append(f"{_MARKS[each.sort]} {_address(each)}  {_written(each):<58} {comes_from}".rstrip())
+            lines.append(f"{SORT_MARKS[each.sort]} {_address(each)}  {written(each):<58} {comes_from}".rstrip())
         lines.append("")
     return "\n".join([*lines, _LEGEND]) + "\n"
 
@@ -209,10 +209,10 @@ def _code(listed: ListedLoop) -> Iterable[str]:
         bits = f", {each.vector_bits}-bit vectors" if each.vector_bits else ""
         comes_from = f", from line {each.line}" if each.line else ""
         said = f"{each.words}{bits}, {each.instruction.size} bytes{comes_from}"
-        sort = "ks" if each.is_scalar else _CLASSES[each.sort]
-        word = f'<span class="k {sort}">{_MARKS[each.sort]} {each.words}</span>'
+        sort = "ks" if each.is_scalar else SORT_CLASSES[each.sort]
+        word = f'<span class="k {sort}">{SORT_MARKS[each.sort]} {each.words}</span>'
         number = f"data-n={_address(each).strip()}"
-        yield f'<pre class=l {number}{line} title="{said}">{escaped(_written(each))}{word}</pre>'
+        yield f'<pre class=l {number}{line} title="{said}">{escaped(written(each))}{word}</pre>'
     if (left := len(listed.instructions) - _MOST_INSTRUCTIONS) > 0:
         yield f"<div class=u>⋯ {left} more instructions are left out here</div>"
 
@@ -255,7 +255,8 @@ def _address(each: ListedInstruction) -> str:
     return f"{each.instruction.address:5x}"
 
 
-def _written(each: ListedInstruction) -> str:
+def written(each: ListedInstruction) -> str:
+    """Return an instruction as assembly, with the symbol that it names."""
     one = each.instruction
     symbol = f" ; {one.symbol}" if one.symbol else ""
     return f"{one.mnemonic:<14} {one.operands}".rstrip() + symbol

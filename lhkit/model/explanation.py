@@ -10,6 +10,7 @@ from lhkit.model.errors import Diagnostic, describe_diagnostic, head_of
 from lhkit.model.printable import counted
 from lhkit.model.showable import Described
 from lhkit.model.span import Span
+from lhkit.model.tile_picture import Tilings
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +159,5 @@ class Tried:
     counts: tuple[tuple[str, int], ...] = ()
     gives: tuple[tuple[str, str], ...] = ()  # For each handle that it defines: its name, and what it points to
     sequences: str = ""  # Of a recipe, named sequences to add to the schedule; "" if it has them already
+    # The structured ops of the payload without the step and with it, where it has an effect
+    tilings: tuple[Tilings, Tilings] | None = field(default=None, repr=False, compare=False)

@@ -277,6 +277,23 @@ class TileFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class TileEffect:
+    """What the loops around an op make of it, in figures."""
+
+    op: str
+    loops: tuple[tuple[str, int], ...]  # Label and number of iterations, outermost first
+    footprint_bytes: int  # Of one tile: all operands together
+    fits: str  # The smallest cache that holds it, or empty
+    moved_bytes: int  # Of all tiles that differ from the one before
+    flops: int
+
+    @property
+    def flops_per_byte(self) -> float:
+        """Arithmetic per byte moved."""
+        return self.flops / self.moved_bytes if self.moved_bytes else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TilePicture(Showable):
     """A structured op, the loops around it, and its operands."""
 

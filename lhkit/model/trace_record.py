@@ -162,6 +162,11 @@ class Invalidation:
     ancestor: str | None  # The payload op of the consumed handle that is or contains it, None likewise
 
 
+DeltaSign = Literal["+", "−", "~", "↕"]
+# The signs of what a step did to payload ops, in the order in which they are shown.
+DELTA_WORDS: dict[DeltaSign, str] = {"+": "created", "−": "erased", "~": "changed", "↕": "moved"}
+
+
 @dataclass(frozen=True, slots=True)
 class PayloadDelta:
     """The effect of a step on payload ops, by id.
@@ -174,6 +179,12 @@ class PayloadDelta:
     erased: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
+
+    @property
+    def signed(self) -> tuple[tuple[DeltaSign, tuple[str, ...]], ...]:
+        """Each non-empty part with the sign that all drawings and texts have for it."""
+        parts = (self.created, self.erased, self.changed, self.moved)
+        return tuple((sign, ids) for sign, ids in zip(DELTA_WORDS, parts, strict=True) if ids)
 
 
 @dataclass(frozen=True, slots=True)

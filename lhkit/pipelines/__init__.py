@@ -6,5 +6,6 @@
 - ``iree_passes``: IREE's pipeline on a payload, pass by pass: its compiler runs as a process with limits; its
   log is read.
 - ``pass_views``: Passes as text, as a table, as op counts over the passes, and the diff of one.
+- ``linked_code``: Machine code of the hot loops, linked to payload ops and steps.
 - ``pass_page``: The page of a pipeline; texts stay compressed in it until they are looked at.
 """

@@ -2,6 +2,7 @@
 
 - ``tile_requests``: Tile pictures of payloads and traces; the worker reads the structured ops.
 - ``tile_facts``: Tile pictures: loops, operands and their labels; the tiles of one iteration.
+- ``tile_effect``: The effect of tiling in figures: loops, footprint, bytes moved, flops per byte.
 - ``operand_region``: Regions of operands from indexing maps and slices: one iteration, loop nests, visited
   parts, paths.
 - ``tile_layout``: Positions of operands to one scale, a matrix product as on paper; the picture as text.

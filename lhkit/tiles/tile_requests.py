@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import StructuredOp, TilePicture, Tilings
 from lhkit.model.trace_record import HandleChange, PayloadOp, Trace
 from lhkit.tiles.tile_facts import tile_picture, work_of
+from lhkit.traces.diff.op_diff import snapshot_at
 from lhkit.traces.explain.handle_explanation import find_handle
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.worker.client import Worker, shared_worker
@@ -88,17 +90,23 @@ def last_step_of_op(trace: Trace, op_id: str) -> int:
     return ended[-1] if died is None else ended[ended.index(died) - 1]
 
 
-def steps_to_look_at(trace: Trace) -> list[int]:
-    """Return the steps after which to search for structured ops, the last one first.
+def steps_to_look_at(trace: Trace, until: int | None = None) -> list[int]:
+    """Return the steps, at most ``until``, after which to search for structured ops, the last one first.
 
     If erased ops are recorded: the last step, and each before one that erased a structured op.
     """
-    steps = [s.step for s in trace.snapshots]
+    steps = _snapshots(trace, until)
     erased = {o.died for o in trace.op_records if o.name.startswith("linalg.")}
     if len(trace.op_records):
         pairs = zip(steps, [*steps[1:], None], strict=True)
         steps = [s for s, following in pairs if following in erased | {None}]
     return steps[::-1]
+
+
+def _snapshots(trace: Trace, until: int | None) -> list[int]:
+    """Return the steps with a snapshot, up to the one that shows the payload after step ``until``."""
+    steps = [s.step for s in trace.snapshots]
+    return steps if until is None else steps[: steps.index(snapshot_at(trace, until)) + 1]
 
 
 def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
@@ -127,6 +135,7 @@ def tile_picture_of(
     *,
     op: str | int | None = None,
     step: int | None = None,
+    until: int | None = None,
     iteration: int = 0,
     shapes: Shapes = None,
     caches: Sequence[CacheLevel] | None = None,
@@ -141,6 +150,7 @@ def tile_picture_of(
             Default: the one with most work.
         step: The step of the trace after which to search, -1 for the payload as given. Default: the last one at
             which most of the payload's work, or ``op``, was still in structured ops.
+        until: Search no later than after this step, where ``step`` is None.
         iteration: The iteration that a still picture shows, from 0.
         shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
         caches: Caches to compare with, smallest first; default this machine's.
@@ -153,7 +163,7 @@ def tile_picture_of(
         UsageError: There is no such op, step or iteration, no structured op at all, or an extent is not known.
     """
     source = _Source(shown, shapes, worker or shared_worker())
-    at, chosen, op_id, notes = source.choose(op, step)
+    at, chosen, op_id, notes = source.choose(op, step, until)
     tilings = source.read(at)
     notes += _copies_note(tilings, chosen)
     function = next(f for f in tilings.functions if f.name == chosen.function)
@@ -182,6 +192,22 @@ def chosen_op(
     source = _Source(trace, None, worker or shared_worker())
     at, chosen, op_id, _ = source.choose(op, None)
     return source.read(at), chosen, op_id, _where(trace, at)
+
+
+def tile_picture_at(trace: Trace, step: int, *, worker: Worker | None = None) -> TilePicture:
+    """Return the picture that goes with a step: of the op that its results point to, else that with most work.
+
+    Without such an op after the step the picture is of the last payload before that had one; its notes say so.
+    The errors are those of `tile_picture_of`.
+    """
+    states = trace.states_after(step)
+    results = trace.step_records[step].results if step >= 0 else ()
+    held = (_structured_op(trace, states[handle]) for handle in results if handle in states)
+    op = next((each for each in held if each is not None), None)
+    if op is not None and trace.snapshot_text(step) is not None:
+        with contextlib.suppress(UsageError):  # the text may not tell it from others
+            return tile_picture_of(trace, op=op, step=step, worker=worker)
+    return tile_picture_of(trace, until=step, worker=worker)
 
 
 def _where(trace: Trace, step: int) -> str:
@@ -238,7 +264,7 @@ class _Source:
             )
         return read_tilings(self._shown.payload.source, text.encode(), self._worker)
 
-    def choose(self, op: str | int | None, step: int | None) -> Choice:
+    def choose(self, op: str | int | None, step: int | None, until: int | None) -> Choice:
         """Return the step, the op, its id or None, and notes for the reader."""
         if isinstance(self._shown, Payload):
             if step is not None:
@@ -252,8 +278,8 @@ class _Source:
             step, op_id = self._identified(trace, op, step)
         notes: tuple[str, ...] = ()
         if step is None:
-            step = self._last_step(trace, op)
-            notes = self._gone_note(trace, step)
+            step = self._last_step(trace, op, until)
+            notes = self._gone_note(trace, step, until)
         tilings = self.read(step)
         ids = ops_by_id(trace, step, tilings)
         if op_id is not None:
@@ -292,13 +318,13 @@ class _Source:
         candidates = [o for o in named if o.is_live] or named
         return max(candidates, key=lambda o: (work_of(tilings, o, self._shapes), -o.number))
 
-    def _last_step(self, trace: Trace, op: str | int | None) -> int:
+    def _last_step(self, trace: Trace, op: str | int | None, until: int | None) -> int:
         """Return the last step after which half of the payload's work, or a named op, was left."""
         if isinstance(op, int):
-            return trace.snapshots[-1].step
+            return _snapshots(trace, until)[-1]
         first = trace.snapshots[0].step
         flops, points = self._live_work(first)
-        for step in steps_to_look_at(trace):
+        for step in steps_to_look_at(trace, until):
             if "linalg." not in (trace.snapshot_text(step) or ""):
                 continue
             if op is None:
@@ -316,8 +342,8 @@ class _Source:
         return sum(flops for flops, _ in works), sum(points for _, points in works)
 
     @staticmethod
-    def _gone_note(trace: Trace, step: int) -> tuple[str, ...]:
-        steps = [s.step for s in trace.snapshots]
+    def _gone_note(trace: Trace, step: int, until: int | None) -> tuple[str, ...]:
+        steps = _snapshots(trace, until)
         if step == steps[-1]:
             return ()
         following = steps[steps.index(step) + 1]
@@ -325,4 +351,5 @@ class _Source:
         is_left = "linalg." in (trace.snapshot_text(steps[-1]) or "")
         left = "this op is not left" if is_left else "no structured op is left"
         where = "the payload as given" if step < 0 else f"the payload after step {step}"
-        return (f"At the end {left}: shown is {where}, before step {following} ({name}).",)
+        when = "At the end" if steps[-1] == trace.snapshots[-1].step else f"After step {steps[-1]}"
+        return (f"{when} {left}: shown is {where}, before step {following} ({name}).",)

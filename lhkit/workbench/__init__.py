@@ -23,8 +23,11 @@
 - ``pane_pictures``: Panes of pictures, and the questions for one frame of them: payload, timeline, schedule
   graph, tiles.
 - ``pane_parts``: The pane ``parts``: the parts of a model, each a bar that opens it.
-- ``pane_problems``: The panes ``problems`` (failures, warnings, repairs), ``tried`` (ops that apply to a
-  handle) and ``fusion`` (why two ops are not fused).
+- ``code_question``: The compiled code of the current version, in the background, linked to its trace.
+- ``pane_code``: The pane ``code``: the hot loops by instruction, with payload lines, steps and the roofline.
+- ``pane_guide``: The question ``facts`` of the guide: what is known of the selected step, handle or payload op.
+- ``pane_problems``: Answers of the guide: ``problems`` (failures, warnings, repairs), ``tried`` (ops that apply
+  to a handle) and ``fusion`` (why two ops are not fused).
 - ``pane_results``: The panes ``results`` (results as bar charts), ``run`` (progress of the current run) and
   ``passes`` (a pass pipeline, pass by pass).
 """

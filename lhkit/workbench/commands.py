@@ -46,6 +46,8 @@ def _select(workbench: WorkbenchCore, command: Command) -> None:
         raise usage_error(f"nothing of kind {kind!r} can be selected")
     asked = dataclasses.replace(workbench.screen, step=step, kind=kind, ids=text(command, "ids"))
     workbench.screen = dataclasses.replace(fitting(asked, trace), by=str(command.get("by", "")))
+    if workbench.screen.kind == "handle":
+        workbench.tryouts.prepare()  # the next question is likely about it
     if trace and workbench.screen.kind == "op":
         workbench.fusion.choose(trace, workbench.screen.ids)
 
@@ -135,6 +137,10 @@ def _go_back(workbench: WorkbenchCore, command: Command) -> None:
         session.set_text(result.schedule.text, title=f"back to result {result.number}")
     if knobs:
         session.set_knobs(dict(knobs), amends=is_other)
+
+
+def _look_at_code(workbench: WorkbenchCore) -> None:
+    workbench.code.start(workbench.current_trace())
 
 
 def _profile(workbench: WorkbenchCore, _: Command) -> None:
@@ -269,8 +275,11 @@ def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, form_fie
 
 
 def _search(workbench: WorkbenchCore, question: Command) -> str:
-    """``{"words": str}`` → matching ops and recipes as HTML; without words the usual ones."""
+    """``{"words": str}`` → matching ops and recipes as HTML; without words the usual ones, of ``*`` all."""
     catalogue, words = workbench.catalogue(), text(question, "words").strip()
+    if words == "*":
+        steps = (op for op in catalogue.ops if op.role == "step")
+        return form_fields.found_html(steps, _recipes(workbench.session.schedule))
     if not words:
         usual = ("structured.match", *USUAL[:-1])
         return form_fields.found_html(
@@ -401,6 +410,8 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "why_not_fused": lambda workbench, command: workbench.fusion.start(
         workbench.current_trace(), text(command, "producer"), text(command, "consumer")
     ),
+    # {}: compile the current version, and link its hot loops to the payload and the steps.
+    "look_at_code": lambda workbench, _: _look_at_code(workbench),
     # {"pipeline": text, "scheduled": bool}: run passes on the payload, or on what the schedule makes of it.
     "run_passes": lambda workbench, command: workbench.passes.start(
         text(command, "pipeline"), is_scheduled=command.get("scheduled") is True

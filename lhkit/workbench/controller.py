@@ -10,6 +10,8 @@ from lhkit.compose.session import Session
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.workbench import (
     commands,
+    pane_code,
+    pane_guide,
     pane_parts,
     pane_pictures,
     pane_problems,
@@ -31,6 +33,7 @@ Json = Any
 COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = commands.COMMANDS
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Json]] = {
     **pane_pictures.QUESTIONS,
+    **pane_guide.QUESTIONS,
     **text_questions.QUESTIONS,
     **commands.QUESTIONS,
     **workbench_exports.QUESTIONS,
@@ -43,6 +46,7 @@ PANES: tuple[LivePane, ...] = (
     *pane_pictures.PANES,
     *pane_parts.PANES,
     *pane_problems.PANES,
+    *pane_code.PANES,
     *pane_results.PANES,
 )
 # As many as a session keeps traces for undo and redo.
@@ -170,7 +174,7 @@ class Workbench(WorkbenchCore):
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
-        for name in ("repairs", "trying", "fusion", "passes", "cut"):
+        for name in ("repairs", "trying", "fusion", "passes", "code", "cut"):
             self.jobs.stop(name)
         for desk in (*self._desks.values(), Desk(self.session, self.runs, self.screen)):
             desk.runs.close()

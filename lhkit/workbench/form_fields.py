@@ -225,17 +225,24 @@ Offered = Sequence[tuple[TypedName, bool]]
 
 def found_html(ops: Iterable[CatalogueOp], recipes: Iterable[Recipe]) -> str:
     """Return ops and recipes as a list to choose from."""
-    items = [_item(op.name, op.short_name, op.sentence, op.group) for op in ops]
+    items = [_item(op.name, op.short_name, op.sentence, op.group, _argument_names(op)) for op in ops]
     items += [_item(r.name, r.name, r.sentence, "recipe") for r in recipes]
     if not items:
         return element("p", "Nothing like that.", class_="lh-note")
     return element("ul", *items, class_="lhw-found")
 
 
-def _item(name: str, shown: str, sentence: str, group: str) -> str:
+def _argument_names(op: CatalogueOp) -> str:
+    return " ".join(
+        [o.name for o in op.operands] + [a.name for a in op.attributes] + [r.name for r in op.results]
+    )
+
+
+def _item(name: str, shown: str, sentence: str, group: str, more: str = "") -> str:
     words = (element("b", escaped(shown)), element("span", escaped(group), class_="lhw-group"))
     said = element("span", escaped(sentence), class_="lhw-sentence")
-    return element("li", element("button", *words, said, type="button", data_choose=name))
+    found = {"type": "button", "data_choose": name, "data_more": more or None}  # words that it is found by too
+    return element("li", element("button", *words, said, **found))
 
 
 def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, is_new: bool) -> str:

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -30,10 +30,13 @@ from lhkit.pipelines.pass_run import run_passes
 from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
 from lhkit.repairs.silent_mistakes import REPAIRED_WARNINGS
 from lhkit.text.script import SEQUENCE, Script
+from lhkit.tiles.tile_effect import effect_in, effect_words
 from lhkit.traces.record.handle_history import oldest_of
 from lhkit.workbench.form_fields import StepPlace
 from lhkit.worker.cancellation import was_stopped
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Ping
+from lhkit.worker.timing_conditions import cache_levels
 
 Stopped = Callable[[], bool]
 
@@ -53,11 +56,22 @@ class Jobs:
         """Start a background job; a running job of the same name is cancelled."""
         work(lambda: False)
 
+    def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
+        """Start work that nobody waits for; nothing where work is not in the background."""
+
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
 
     def close(self) -> None:
         """Cancel all jobs and refuse further commands; queued ones are still executed."""
+
+    @contextlib.contextmanager
+    def first_answer(self) -> Iterator[Callable[[], None]]:
+        """Hold back trials that give way, until the function that is given is called or the block ends."""
+        yield lambda: None
+
+    def give_way(self) -> None:
+        """Wait while a reader's question has no answer yet: trials that nobody asked for come later."""
 
 
 class ThreadJobs(Jobs):
@@ -70,6 +84,8 @@ class ThreadJobs(Jobs):
         self._thread: threading.Thread | None = None
         self._is_open = True
         self._stops: dict[str, threading.Event] = {}
+        self._free = threading.Event()  # no question waits for its first answer
+        self._free.set()
         _OPEN.add(self)
 
     def post(self, act: Callable[[], None]) -> None:
@@ -103,6 +119,15 @@ class ThreadJobs(Jobs):
             target=self._guarded, args=(lambda: work(stop.is_set),), name=f"lhkit-{name}", daemon=True
         ).start()
 
+    def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
+        """Start work that nobody waits for; its failure is that of the next request."""
+
+        def quiet(stopped: Stopped) -> None:
+            with contextlib.suppress(LhkitError):
+                work(stopped)
+
+        self.start(name, quiet)
+
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
         if (stop := self._stops.pop(name, None)) is not None:
@@ -114,6 +139,20 @@ class ThreadJobs(Jobs):
             self._is_open = False
         for name in tuple(self._stops):
             self.stop(name)
+        self._free.set()
+
+    @contextlib.contextmanager
+    def first_answer(self) -> Iterator[Callable[[], None]]:
+        """Hold back trials that give way, until the function that is given is called or the block ends."""
+        self._free.clear()
+        try:
+            yield self._free.set
+        finally:
+            self._free.set()
+
+    def give_way(self) -> None:
+        """Wait while a reader's question has no answer yet."""
+        self._free.wait(_MOST_WAIT_S)
 
     def _take(self, act: Callable[[], None]) -> bool:
         with self._lock:
@@ -142,6 +181,8 @@ class ThreadJobs(Jobs):
             self._report(error)
 
 
+# A question that takes longer does not hold back the trials for ever.
+_MOST_WAIT_S = 5.0
 _OPEN: weakref.WeakSet[ThreadJobs] = weakref.WeakSet()
 
 
@@ -158,7 +199,7 @@ _SHOW_S = 0.2
 
 
 @dataclass(eq=False)
-class _Background:
+class Background:
     """Work on the text of a session; ``refresh`` renders what has changed."""
 
     _session: Session
@@ -166,7 +207,7 @@ class _Background:
     _refresh: Callable[[], None]
 
 
-class RepairSearch(_Background):
+class RepairSearch(Background):
     """Searches for repairs of the current problem in the background; ``error`` if the search itself failed."""
 
     found: tuple[Repair, ...] = ()
@@ -208,7 +249,12 @@ class RepairSearch(_Background):
         # A separate worker: a trial may crash it, and the worker of the session must survive.
         worker = trying_worker()
         if failure is None:
-            return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stopped, worker=worker)
+
+            def stop() -> bool:
+                self._jobs.give_way()
+                return stopped()
+
+            return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stop, worker=worker)
         error = error_for(failure)
         if not isinstance(error, ScheduleError):
             return ()
@@ -236,13 +282,15 @@ def _subject_of(session: Session) -> Subject | None:
     return (version.schedule, version.text, None, trace) if trace.outcome.status == "failed" or warned else None
 
 
-class Tryouts(_Background):
+class Tryouts(Background):
     """Tries all ops and recipes on a handle of text ``version`` in the background; ``error`` if it cannot."""
 
     handle = version = error = ""
     place = StepPlace("inside", 0)
     found: tuple[Tried, ...] = ()
-    is_trying = False
+    predicted: tuple[str, ...] = ()  # The effect of each, in figures
+    now = ""  # The same of the payload without any of them
+    is_trying = _is_prepared = False
 
     def start(self, trace: Trace, script: Script, handle: str) -> None:
         """Start to try ops on a handle, directly behind the step that defines it."""
@@ -256,30 +304,41 @@ class Tryouts(_Background):
         inside = definition.is_argument or definition.op.name == SEQUENCE
         self.place = StepPlace("inside" if inside else "after", script.number_of(definition.op))
         self.handle, self.version = name, drawing_id(self._session.text)
-        self.found, self.error, self.is_trying = (), "", True
+        self.found, self.predicted, self.now, self.error, self.is_trying = (), (), "", "", True
         payload, schedule, subject = self._session.payload, self._session.schedule, (name, self.version)
 
-        def show(found: tuple[Tried, ...], error: str, *, is_trying: bool) -> None:
+        def show(found: Sequence[tuple[Tried, str]], now: str, error: str, *, is_trying: bool) -> None:
             if subject == (self.handle, self.version):
-                self.found, self.error, self.is_trying = found, error, is_trying
+                self.found, self.predicted = tuple(t for t, _ in found), tuple(words for _, words in found)
+                self.now, self.error, self.is_trying = now, error, is_trying
                 self._refresh()
 
         def work(stopped: Stopped) -> None:
-            found: list[Tried] = []
-            error, shown_at = "", time.monotonic()
+            found: list[tuple[Tried, str]] = []
+            error, now, shown_at = "", "", 0.0
             try:
-                for tried in try_ops(payload, schedule, name):
-                    if stopped():
-                        return
-                    found.append(tried)
-                    if time.monotonic() - shown_at >= _SHOW_S:
-                        shown_at = time.monotonic()
-                        self._jobs.post(functools.partial(show, tuple(found), "", is_trying=True))
+                with self._jobs.first_answer() as answered:
+                    for tried in try_ops(payload, schedule, name):
+                        if stopped():
+                            return
+                        before, words = _predicted(tried)
+                        now = now or before
+                        found.append((tried, words))
+                        answered()
+                        if time.monotonic() - shown_at >= _SHOW_S:  # the first result at once
+                            shown_at = time.monotonic()
+                            self._jobs.post(functools.partial(show, tuple(found), now, "", is_trying=True))
             except LhkitError as raised:
                 error = raised.failure.message
-            self._jobs.post(functools.partial(show, tuple(found), error, is_trying=False))
+            self._jobs.post(functools.partial(show, found, now, error, is_trying=False))
 
         self._jobs.start("trying", work)
+
+    def prepare(self) -> None:
+        """Start the process of trials in the background: its start is most of the wait for a first answer."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            self._jobs.start_ahead("prepare", lambda _: trying_worker().ask(Ping()))
 
     def tried(self, number: int) -> Tried:
         """Return the result of this number; a usage error if it does not exist or did not apply."""
@@ -288,7 +347,17 @@ class Tryouts(_Background):
         return self.found[number]
 
 
-class FusionQuestion(_Background):
+def _predicted(tried: Tried) -> tuple[str, str]:
+    """Return what loops make of the payload now, and what changes of that with a step, in figures."""
+    if tried.tilings is None:
+        return "", ""
+    caches = cache_levels()
+    before, after = (effect_in(tilings, caches) for tilings in tried.tilings)
+    now = effect_words(before) if before else ""
+    return now, effect_words(after, before) if after else "no structured op is left"
+
+
+class FusionQuestion(Background):
     """Answers why two ops are not fused: the cause at once, the repairs from the background.
 
     ``clicked`` has the last two ops of the payload as given that were selected, by name.
@@ -332,7 +401,7 @@ class FusionQuestion(_Background):
             self._jobs.start("fusion", work)
 
 
-class PassRun(_Background):
+class PassRun(Background):
     """Runs a pass pipeline on the payload in the background; ``error`` says why it cannot."""
 
     made: PassTrace | None = None
@@ -362,7 +431,7 @@ class PassRun(_Background):
         self._jobs.start("passes", work)
 
 
-class StaticChecks(_Background):
+class StaticChecks(Background):
     """Checks the current schedule after the queued commands; ``fatal`` uses would crash the compiler."""
 
     found: tuple[Finding, ...] = ()

@@ -13,9 +13,9 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_key
-from lhkit.tiles.tile_requests import tile_picture_of
+from lhkit.tiles.tile_requests import tile_picture_at
 from lhkit.tiles.tile_svg import tiles_at
-from lhkit.traces.diff.ir_html import ir_html, payload_html
+from lhkit.traces.diff.ir_html import ir_html, payload_html, sides_html
 from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
@@ -28,7 +28,7 @@ from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, 
 _MOST_OPEN = 60
 # The slider's length: later iterations of a loop repeat the first ones.
 _MOST_ITERATIONS = 32
-_NO_TILES: dict[str, Any] = {"key": "", "count": 0, "label": "", "html": ""}
+_NO_TILES: dict[str, Any] = {"key": "", "step": -1, "iteration": 0, "count": 0, "label": "", "html": ""}
 
 
 def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
@@ -61,27 +61,33 @@ def _schedule_graph(trace: Trace) -> Any:
     return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
-def _tiles(trace: Trace) -> dict[str, Any]:
+def _tile_frame(trace: Trace, step: int, iteration: int) -> dict[str, Any]:
+    found = {"key": trace_key(trace), "step": step, "iteration": iteration}
     try:
-        picture = _tile_picture(SameTrace(trace))
+        picture = _tile_picture(SameTrace(trace), step)
     except LhkitError as error:
         note = element("p", escaped(error.failure.message), class_="lh-note")
-        return {"key": trace_key(trace), "count": 1, "label": "", "html": note}
+        return {**found, "count": 1, "label": "", "html": note}
     count = min(picture.iterations, _MOST_ITERATIONS)
-    return {"key": trace_key(trace), "count": count, **_tile_frame(picture, 0)}
-
-
-@functools.lru_cache(maxsize=4)
-def _tile_picture(same: SameTrace) -> TilePicture:
-    return tile_picture_of(same.trace)
-
-
-def _tile_frame(picture: TilePicture, iteration: int) -> dict[str, Any]:
+    iteration = min(iteration, count - 1)
     words, drawing = tiles_at(picture, iteration, themed=False)
-    return {"label": words, "html": sent(drawing)}
+    return {**found, "iteration": iteration, "count": count, "label": words, "html": sent(drawing)}
 
 
-def _asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
+@functools.lru_cache(maxsize=8)
+def _tile_picture(same: SameTrace, step: int) -> TilePicture:
+    return tile_picture_at(same.trace, step)
+
+
+def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
+    """Render the first iteration at the current step; the view asks for other steps and iterations."""
+    trace = workbench.trace
+    if trace is None or not workbench.screen.is_open("tiles"):
+        return _NO_TILES
+    return _tile_frame(trace, workbench.screen.step, 0)
+
+
+def asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
     """Return the trace that a question names; a usage error if another one is on screen by now."""
     trace = workbench.trace
     if trace is None or question.get("key") != trace_key(trace):
@@ -90,14 +96,19 @@ def _asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
 
 
 def _frame(workbench: WorkbenchCore, question: Command) -> Any:
-    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
-    trace = _asked_trace(workbench, question)
+    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed.
+
+    With ``"against": index`` it is the diff of the payloads after both steps, side by side.
+    """
+    trace = asked_trace(workbench, question)
+    if "against" in question:
+        return sent(sides_html(ir_diff(trace, integer(question, "step"), integer(question, "against"))))
     return sent(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
 
 
 def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     """``{"key": of the trace, "step": index}`` → the graph of the payload after the step, packed."""
-    trace, step = _asked_trace(workbench, question), integer(question, "step")
+    trace, step = asked_trace(workbench, question), integer(question, "step")
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
@@ -106,29 +117,36 @@ def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
 
 
 def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
-    """``{"key": of the trace, "iteration": number}`` → the label and the tile picture of the iteration."""
-    picture = _tile_picture(SameTrace(_asked_trace(workbench, question)))
-    return _tile_frame(picture, integer(question, "iteration"))
+    """``{"key": of the trace, "step": index, "iteration": number}`` → the tile picture, and what it shows.
+
+    After a step that leaves no structured op it is of the last one before that did.
+    """
+    step, iteration = integer(question, "step"), integer(question, "iteration")
+    return _tile_frame(asked_trace(workbench, question), step, max(iteration, 0))
 
 
-def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder: Any = None) -> LivePane:
+def _shown_trace(workbench: WorkbenchCore, name: str) -> SameTrace | None:
+    return same_trace(workbench) if workbench.screen.is_open(name) else None
+
+
+def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any) -> LivePane:
     """Return a pane of a trace that is rendered only while it is in front; the timeline always is."""
 
     def key(workbench: WorkbenchCore) -> Hashable:
-        return same_trace(workbench) if name == "timeline" or workbench.screen.is_open(name) else None
+        return same_trace(workbench) if name == "timeline" else _shown_trace(workbench, name)
 
     def render(workbench: WorkbenchCore) -> Any:
         trace = workbench.trace
         return nothing if trace is None or key(workbench) is None else draw(trace)
 
-    return LivePane(name, render, key, is_cached=True, placeholder=placeholder)
+    return LivePane(name, render, key, is_cached=True)
 
 
 PANES = (
     LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
     _picture("timeline", _timeline, ""),
     _picture("schedule_graph", _schedule_graph, ""),
-    _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES),
+    LivePane("tiles", _tiles, lambda w: _shown_trace(w, "tiles"), is_cached=True, placeholder=_NO_TILES),
 )
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "frame": _frame,

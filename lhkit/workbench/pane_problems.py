@@ -1,4 +1,4 @@
-"""The panes ``problems``, ``tried`` (ops that apply to a handle) and ``fusion`` (why two ops are not fused)."""
+"""Answers of the guide: ``problems``, ``tried`` (ops that apply to a handle) and ``fusion`` (why not fused)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from lhkit.draw.viewer import compiler_html
 from lhkit.fusion.fusion_case import FUSED_OPS, given_ops, names_of
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Repair, Tried
+from lhkit.model.printable import counted
 from lhkit.traces.explain.compiler_words import compiler_text
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.workbench.jobs import StaticChecks
@@ -34,7 +35,11 @@ def _problems(workbench: WorkbenchCore) -> dict[str, Any]:
     has_failed = failure is not None or (not is_trusted and bool(workbench.checks.refused))
     status = "failed" if has_failed else "warned" if listed else "ok"
     html = "".join([wrong, *listed]) or element("p", nothing, class_="lh-note")
-    return {"count": (failure is not None) + len(listed), "status": status, "html": html}
+    count = (failure is not None) + len(listed)
+    said = counted(count, "problem") if count else ""
+    if said and (found := len(workbench.repairs.found)):
+        said += f", {counted(found, 'repair')} found"
+    return {"count": count, "status": status, "html": html, "said": said}
 
 
 def _checked(checks: StaticChecks) -> list[str]:
@@ -102,6 +107,7 @@ _HINT = "Select a handle, then ask what can be done with it: every op is tried o
 _FUSION_HINT = (
     "Choose two ops, here or in the payload, and ask why the schedule does not fuse them; repairs are tried."
 )
+_PREDICTED = "Predicted, for the op with most work; bytes moved are those where only the last tile is kept."
 # Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),
@@ -114,7 +120,7 @@ _GROUPS = (
 def _tried(workbench: WorkbenchCore) -> dict[str, Any]:
     tryouts = workbench.tryouts
     if not tryouts.handle:
-        return {"count": 0, "handle": "", "html": element("p", _HINT, class_="lh-note")}
+        return {"count": 0, "handle": "", "html": element("p", _HINT, class_="lh-note"), "said": ""}
     is_old = tryouts.version != workbench.version_id
     effects = sum(t.status == "effect" for t in tryouts.found)
     count = f"{len(tryouts.found)} tried{' so far …' if tryouts.is_trying else ''}"
@@ -124,23 +130,31 @@ def _tried(workbench: WorkbenchCore) -> dict[str, Any]:
     if is_old:
         head += " — of the schedule as it was then; ask again"
     html = element("p", head, class_="lh-note", role="status")
-    items = [(t.status, _tried_item(n, t, tryouts.handle, is_old)) for n, t in enumerate(tryouts.found)]
+    if tryouts.now:
+        html += element("p", escaped(f"Now: {tryouts.now}. {_PREDICTED}"), class_="lh-note")
+    items = [
+        (t.status, _tried_item(n, t, predicted, tryouts.handle, is_old))
+        for n, (t, predicted) in enumerate(zip(tryouts.found, tryouts.predicted, strict=True))
+    ]
     for title, statuses, is_open in _GROUPS:
         group = [item for status, item in items if status in statuses]
         summary = element("summary", f"{title} ({len(group)})")
         listed = element("ul", *group, class_="lhw-found")
         shown = {"open": "" if is_open else None, "hidden": None if group else ""}
         html += element("details", summary, listed, **shown)
-    return {"count": effects, "handle": tryouts.handle, "html": html}
+    said = "" if tryouts.is_trying or is_old else head
+    return {"count": effects, "handle": tryouts.handle, "html": html, "said": said}
 
 
-def _tried_item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
+def _tried_item(number: int, tried: Tried, predicted: str, handle: str, is_old: bool) -> str:
     name = element("b", escaped(tried.op.removeprefix("transform.")))
     reason = element("span", escaped(tried.reason), class_="lhw-sentence")
     if tried.status not in ("effect", "no-effect"):
         return element("li", element("span", name, reason, title=tried.sentence), class_="lhw-failed")
     action = {"data_do": do("add_tried", number=number, handle=handle), "disabled": "" if is_old else None}
-    return element("li", element("button", name, reason, type="button", **action, title=f"add: {tried.text}"))
+    effect = element("small", escaped(predicted)) if predicted else ""
+    title = f"add: {tried.text}"
+    return element("li", element("button", name, reason, effect, type="button", **action, title=title))
 
 
 def _fusion(workbench: WorkbenchCore) -> dict[str, Any]:

@@ -168,13 +168,13 @@ def do(name: str, **fields: object) -> str:
 
 def button(label: str, command: str, *, title: str, class_: str = "") -> str:
     """Return a button that executes a command."""
-    said = {"title": title, "aria_label": title}
+    said = {"title": title, "aria_label": title, "tabindex": -1}
     return element("button", escaped(label), type="button", data_do=command, **said, class_=class_)
 
 
 def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version: str) -> str:
     """Return the rows as an HTML list; ``version`` is the id of their text."""
-    given = element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1)
+    given = element("div", "the payload as given", role="button", tabindex=-1, class_="lhw-main", data_goto=-1)
     first = element("li", given, class_="lhw-row lhw-given", data_step=-1)
     listed = element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
     return listed + element("p", _LEGEND, class_="lh-note lhw-legend")
@@ -217,7 +217,7 @@ def _main(row: StepRow, *, has_control: bool) -> str:
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
     goto = row.steps[0] if row.steps else None
     # No <button>: some browsers cannot drag its contents.
-    role = {"role": "button", "tabindex": 0, "class_": "lhw-main"}
+    role = {"role": "button", "tabindex": -1, "class_": "lhw-main"}  # one row of the list is the tab stop
     return element("div", *parts, **role, title=title, aria_label=said, data_goto=goto)
 
 
@@ -235,10 +235,10 @@ def _tools(row: StepRow, version: str) -> str:
         on = button("on", command, title="switch on", class_="lhw-switch")
         return element("span", on, class_="lhw-tools")
     given = {"step": row.number, "version": version}
-    edit = {"type": "button", "data_edit": row.number, "title": "change arguments (e)"}
+    edit = {"type": "button", "tabindex": -1, "data_edit": row.number, "title": "change arguments (e)"}
     made = [
         element("button", "edit", aria_label="change arguments", **edit),
-        button("copy", do("duplicate_step", **given), title="duplicate"),
+        button("copy", do("duplicate_step", **given), title="duplicate (d)"),
         button("off", do("switch_off", **given), title="switch off (space)", class_="lhw-switch"),
         button("↑", do("move_step", by=-1, **given), title="move up (Alt ↑)"),
         button("↓", do("move_step", by=1, **given), title="move down (Alt ↓)"),

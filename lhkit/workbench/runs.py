@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lhkit.bench.side_by_side import measure
-from lhkit.bench.speed_charts import speed_bars
+from lhkit.bench.speed_charts import draw_roofline, speed_bars
 from lhkit.compose.session import Session
+from lhkit.draw.figures import figure_svg
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
@@ -165,6 +167,8 @@ def measure_it(subject: Subject, worker: Worker, watch: Watcher) -> Result:
         watch.tell(RunProgress("measure", "sampling in rounds", done, total))
 
     comparison = measure(kernels, rounds=_ROUNDS, seconds=_SECONDS, progress=tell)
+    with contextlib.suppress(LhkitError):  # operations or limits that are not known have no roofline
+        watch.picture = figure_svg(draw_roofline(comparison))
     return measured(comparison, name, subject)
 
 
@@ -275,6 +279,7 @@ class Watcher:
 
     Attributes:
         end: Ends the current phase; repeated until the run is ``over`` once cancellation was requested.
+        picture: A drawing that goes with the result, as SVG.
     """
 
     def __init__(self, report: Callable[[RunProgress], None]) -> None:
@@ -282,6 +287,7 @@ class Watcher:
         self._reported_at = -1.0
         self._said = ""
         self.end: Callable[[], None] = lambda: None
+        self.picture = ""
         self.over = threading.Event()
         self._asked = threading.Event()
 
@@ -324,6 +330,7 @@ class Runs:
         results: tuple[Result, ...] = (),
     ) -> None:
         self.results = results
+        self.pictures: dict[int, str] = {}  # rooflines by the numbers of results; they are not saved
         self.progress = RunProgress()
         self._session, self._jobs, self._refresh, self._notify = session, jobs, refresh, notify
         self._adopt = adopt
@@ -411,6 +418,8 @@ class Runs:
         self._watcher, self.progress = None, RunProgress()
         if result is not None:
             self.results = (*self.results, result)
+            if watcher.picture:
+                self.pictures[result.number] = watcher.picture
             if result.kind == "propose" and result.status == "ok":
                 self._adopt(result)
         elif watcher.is_stopped:

@@ -15,7 +15,7 @@ from lhkit.traces.record.handle_history import display_names
 Command = Mapping[str, Any]
 # The pane in front of each area at first.
 FRONT = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
-         ("bottom", "problems"), ("narrow", "steps"))  # fmt: skip
+         ("bottom", "guide"), ("narrow", "steps"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

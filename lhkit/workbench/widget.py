@@ -47,8 +47,7 @@ LOST_SECONDS = 300.0
 _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
-    "pane_handles.js", "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js",
-    "pane_passes.js")  # fmt: skip
+    "pane_handles.js", "pane_code.js", "pane_guide.js", "pane_results.js", "pane_passes.js")  # fmt: skip
 FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 
@@ -63,7 +62,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+    _esm = script("roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
     _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
 

@@ -20,6 +20,7 @@ from lhkit.model.op_catalogue import Catalogue
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
 from lhkit.traces.record.placed_ops import SameTrace
+from lhkit.workbench.code_question import CodeQuestion
 from lhkit.workbench.jobs import FusionQuestion, Jobs, PassRun, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
 from lhkit.workbench.runs import Result, Runs
@@ -77,6 +78,7 @@ class WorkbenchCore(abc.ABC):
         self.tryouts = Tryouts(session, jobs, self.refresh)
         self.fusion = FusionQuestion(session, jobs, self.refresh)
         self.passes = PassRun(session, jobs, self.refresh)
+        self.code = CodeQuestion(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
         self.typed = Typed()
         self.gesture: Hashable = None
@@ -94,7 +96,7 @@ class WorkbenchCore(abc.ABC):
         if self.runs.progress.kind:
             raise usage_error(f"a {self.runs.progress.kind} is not over yet", "Stop it first.")
         desk = self._desks.get(name) or self._new_desk(self.model.new_session(name))
-        for job in ("repairs", "trying", "fusion", "passes"):
+        for job in ("repairs", "trying", "fusion", "passes", "code"):
             self.jobs.stop(job)
         self.runs.rest()
         screen = self.screen

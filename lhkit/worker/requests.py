@@ -358,6 +358,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
     counts: Mapping[str, int]  # Number of ops by name
     digest: str
     given: tuple[Subject, ...]  # What each result of the step points to
+    tilings: Tilings | None = None  # Its structured ops, if it is another payload than the one that is known
 
 
 class TrySteps(Request[Value[tuple[StepOutcome, ...]]], frozen=True, tag="try_steps"):
@@ -367,3 +368,4 @@ class TrySteps(Request[Value[tuple[StepOutcome, ...]]], frozen=True, tag="try_st
     application: Application
     texts: tuple[str, ...]
     depth: int
+    known: str = ""  # Digest of a payload whose structured ops are known

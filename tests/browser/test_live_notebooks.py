@@ -58,6 +58,25 @@ def test_a_tile_picture_follows_a_knob_that_moves(watched, server):
     page.check(*server.addresses)
 
 
+def test_knobs_of_a_picture_whose_kernel_restarted_say_so_and_stay(watched, server):
+    cell = f"{SETUP}\nlhkit.show.tiles(trace, knobs=True)"
+    nbformat.write(notebook_of([cell]), server.folder / "lost_knobs.ipynb")
+    page = opened(watched, server, "lab", "lost_knobs.ipynb", height=1600)
+    run_cell(page, 0)
+    knob = output(page, 0).get_by_role("slider", name="tile")
+    said = output(page, 0).locator(".lh-knobs .lh-said")
+    title = output(page, 0).locator(".lh-live h3")
+    knob.fill("1")
+    title.get_by_text("tile = 16").wait_for()
+    page.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    said.get_by_text("disconnected: run the cell again.").wait_for()
+    assert knob.evaluate("input => input.closest('[inert]') !== null")
+    assert knob.get_attribute("aria-valuetext") == "16"
+    run_cell(page, 0)
+    title.get_by_text("tile = 32").wait_for()
+    assert not page.page.locator(".lh-knobs [inert]").count()
+
+
 @pytest.mark.parametrize("application", APPLICATIONS)
 def test_drawings_are_live_and_share_what_is_selected(watched, server, application, handle):
     name = f"live_{application}.ipynb"

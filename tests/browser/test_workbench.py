@@ -21,7 +21,7 @@ class Screen:
         self.root.locator(".lhw-frame").first.wait_for(state="attached")
 
     def pane(self, name):
-        return self.root.locator(f".lhw-pane[data-pane='{name}']")
+        return self.root.locator(f":is(.lhw-pane[data-pane='{name}'], .lhw-question[data-section='{name}'])")
 
     def row(self, text):
         return self.root.locator(".lhw-row", has_text=text).first
@@ -202,8 +202,8 @@ def test_a_crash_is_a_red_step_and_the_workbench_goes_on(screen):
 
 def test_two_ops_are_asked_about_and_a_repair_taken(screen):
     shown = screen(explore(""))
-    shown.root.get_by_role("tab", name="Why not fused").click()
     pane = shown.pane("fusion")
+    pane.locator("> summary").click()
     pane.get_by_label("producer").select_option("linalg.add")
     pane.get_by_label("consumer").select_option("linalg.max")
     pane.get_by_role("button", name="why not fused?").click()

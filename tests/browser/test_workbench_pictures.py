@@ -60,6 +60,17 @@ def test_eight_rows_of_the_timeline_are_seen_and_columns_say_their_step(bench):
     assert timeline.locator(".lh-heads .lh-step.lh-now").bounding_box()["y"] == pytest.approx(head["y"], abs=1)
 
 
+def test_the_tiles_follow_the_step_that_is_selected(bench):
+    tiles = pane(bench, "tiles")
+    tiles.locator("svg", has_text="linalg.max, after step 5").wait_for()
+    bench.locator(".lhw-row[data-step='8'] .lhw-op").click()
+    tiles.locator("svg", has_text="linalg.matmul, after step 8").wait_for()
+    tiles.locator(".lh-said", has_text="iteration 1 of 2,048").wait_for()
+    bench.locator(".lhw-given .lhw-main").click()
+    tiles.locator("svg", has_text="linalg.matmul, the payload as given").wait_for()
+    tiles.locator(".lh-said").wait_for(state="hidden")  # there is nothing to iterate over
+
+
 def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     page = bench.page
     fitting, middle = width(bench, "tiles"), pane(bench, "tiles").evaluate(MIDDLE)
@@ -74,9 +85,10 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     assert pane(bench, "tiles").evaluate(MIDDLE) == pytest.approx(middle, abs=0.02)
     bench.get_by_role("status", name="zoom: Tiles").filter(has_text="156 %").wait_for()
     # A handle is selected, a knob is set, another step is shown: the pictures are as large as they were.
-    bench.locator(".lhw-row[data-step='0'] .lhw-op").click()
-    bench.locator(".lhw-row.lh-now[data-step='0'] [data-handle]").last.click()
-    bench.locator(".lh-chosen", has_text="%relu").wait_for()
+    bench.locator(".lhw-row[data-step='6'] .lhw-op").click()
+    bench.locator(".lhw-row.lh-now[data-step='6'] [data-handle]").last.click()
+    bench.locator(".lh-chosen", has_text="%forall").wait_for()
+    pane(bench, "tiles").locator("svg", has_text="after step 6").wait_for()
     drawn = pane(bench, "tiles").locator("svg").evaluate("svg => svg.outerHTML")
     bench.get_by_role("slider", name="knob tile").fill("0")
     page.wait_for_function(

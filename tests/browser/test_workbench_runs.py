@@ -36,7 +36,7 @@ def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
     root.get_by_role("button", name="sweep: try all values").click()
     line = root.locator(".lhw-run-line")
     line.get_by_text("of 36").wait_for(timeout=90_000)
-    root.get_by_role("tab", name="Problems").click()  # the kernel is free meanwhile
+    root.get_by_role("tab", name="Guide").click()  # the kernel is free meanwhile
     line.get_by_role("button", name="stop").click()
     line.wait_for(state="hidden")
     root.get_by_role("tab", name="Results").click()
@@ -60,7 +60,7 @@ def test_what_can_be_done_with_a_handle_adds_a_step(page):
     root = page.page.locator(".lhw")
     root.locator(".lhw-row", has_text="tile_using_forall").locator("[data-handle]").first.click()
     root.get_by_role("button", name="what can I do with this?").click()
-    pane = root.locator(".lhw-pane[data-pane='tried']")
+    pane = root.locator(".lhw-question[data-section='tried']")
     step = pane.locator("details[open] button", has_text="structured.generalize")
     step.wait_for(timeout=90_000)
     page.page.screenshot(path=SCREENSHOTS / "workbench_tried.png")

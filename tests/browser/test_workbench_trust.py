@@ -16,7 +16,7 @@ def test_a_file_from_elsewhere_waits_for_its_reader(bench_page, server):
     banner.wait_for()
     bench = page.locator(".lhw")
     bench.locator(".lhw-row", has_text="tile_using_for").wait_for()
-    bench.get_by_role("tab", name="Problems").click()
+    bench.get_by_role("tab", name="Guide").click()
     bench.locator(".lhw-pane", has_text="check without a payload finds nothing wrong").wait_for()
     bench.get_by_role("tab", name="Payload", exact=True).click()
     bench.locator(".lhw-pane[data-pane='payload']", has_text="linalg.matmul").wait_for()

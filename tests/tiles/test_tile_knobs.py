@@ -45,8 +45,16 @@ def test_a_value_that_is_refused_leaves_the_picture_and_says_why(trace):
     before = widget.content
     widget.knobs = {"tile_m": 5}
     assert widget.content == before and "tile_m" in widget.said and "cannot be '5'" in widget.said
+    assert widget.drawn == {"tile_m": 8}, "a page that loses the kernel shows what the picture does"
     widget.knobs = {"tile_m": 16}
-    assert widget.content != before and widget.said == ""
+    assert widget.content != before and widget.said == "" and widget.drawn == {"tile_m": 16}
+
+
+def test_a_page_that_asks_is_told_that_the_kernel_is_there(trace, monkeypatch):
+    sent, widget = [], lhkit.show.tiles(trace, knobs=True).widget
+    monkeypatch.setattr(type(widget), "send", lambda _, content, buffers=None: sent.append(content))
+    widget._handle_custom_msg({"do": "beat", "by": "k", "id": "k-beat-1"}, [])
+    assert sent == [{"done": "k-beat-1"}]
 
 
 def test_without_a_kernel_it_is_the_picture_alone(trace):

@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lhkit
 from lhkit.draw.svg import svg_png
 from lhkit.draw.tables import format_bytes
 from lhkit.model.signature import ArrayType, Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, Term, TiledOperand, Tilings, View
+from lhkit.tiles.tile_effect import effect_of, effect_words
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
 from lhkit.tiles.tile_layout import lay_out, tiles_text
+from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import (
     tiles_at,
     tiles_bundle,
@@ -190,3 +193,12 @@ def test_bytes_have_the_unit_that_fits():
         "1.03 MiB",
         "3 GiB",
     ]
+
+
+def test_the_effect_of_tiling_in_figures(worker):
+    payload = lhkit.payloads.matmul(64, 64, 64)
+    effect = effect_of(tile_picture_of(payload, worker=worker))
+    # Three matrices of 16 KiB, each once; a multiplication and an addition for each of 64³ points.
+    assert (effect.loops, effect.footprint_bytes, effect.moved_bytes) == ((), 49152, 49152)
+    assert effect.flops == 2 * 64**3 and effect.flops_per_byte == pytest.approx(32 / 3)
+    assert effect_words(effect, effect) == "" and "loops none" in effect_words(effect)

@@ -55,17 +55,20 @@ def check_step(trace, step):
     )
     delta = step.payload_delta
     has_inner = any(s.parent == step.index for s in trace.step_records)
-    if has_inner:
+    if diff.note and has_inner:
         return
-    now = set(order_at(trace, step.index))
+    now, then = (set(order_at(trace, each)) for each in (step.index, before))
+    if has_inner:  # every op counts, also one without a line of its own
+        counts = dict(diff.counts)
+        assert (counts.get("+", 0), counts.get("−", 0)) == (len(now - then), len(then - now))
+        return
     if diff.note:
         return
-    then = set(order_at(trace, before))
-    assert set(delta.created) & now <= signed(diff, "+»~"), "created"
-    assert set(delta.erased) & then <= signed(diff, "−»~"), "erased"
+    assert set(delta.created) & now <= signed(diff, "+↕~"), "created"
+    assert set(delta.erased) & then <= signed(diff, "−↕~"), "erased"
     visible = {line.op for line in diff.lines if line.op and line.new and line.old}
-    assert set(delta.changed) & visible <= signed(diff, "~»"), "changed"
-    assert set(delta.moved) & visible <= signed(diff, "»"), "moved"
+    assert set(delta.changed) & visible <= signed(diff, "~↕"), "changed"
+    assert set(delta.moved) & visible <= signed(diff, "↕"), "moved"
     # What MLIR's hashes do not call changed reads the same: a wrong match of an op and a line would not.
     by_text = [line for line in diff.lines if line.sign == "~" and line.parts and line.op not in delta.changed]
     assert all(reads_something_new(line, diff, delta) for line in by_text), "changed by the text alone"

@@ -8,10 +8,13 @@ import pytest
 from small_trace import AFTER, small_trace
 
 from lhkit.draw.theme import ROLES, ir_style, mlir_html
-from lhkit.traces.diff.ir_html import Fold, fold_lines, ir_html, ir_text, payload_html
+from lhkit.model.trace_record import DELTA_WORDS
+from lhkit.traces.diff.ir_html import Fold, fold_lines, ir_html, ir_text, payload_html, sides_html
 from lhkit.traces.diff.line_diff import HandleMark, IrDiff, IrLine
 from lhkit.traces.diff.op_diff import ir_at, ir_diff, text_diff
+from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
+from lhkit.traces.report.trace_text import DELTA_LEGEND, delta_text
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=y>"
 
@@ -156,3 +159,37 @@ def test_a_schedule_is_linked_to_steps_and_handles():
     assert "step 1: Does it." in page.with_attribute("title") and "this step failed" in page.with_attribute(
         "title"
     )
+
+
+def test_each_change_has_one_sign_in_diffs_graphs_and_texts():
+    signs = dict(DELTA_WORDS)
+    assert list(signs.values()) == ["created", "erased", "changed", "moved"]
+    style, diff = ir_style(), ir_html(ir_diff(small_trace(), 1))
+    for sign, word in signs.items():
+        assert f'content: attr(data-n) " {sign}"' in style and f"{sign} {word}" in DELTA_LEGEND
+    said = dict(ir_diff(small_trace(), 1).counts)
+    assert set(said) == set(signs)
+    assert delta_text(small_trace().step_records[1].payload_delta) == " ".join(
+        f"{s}{n}" for s, n in said.items()
+    )
+    assert all(f"{sign} {count} {signs[sign]}" in diff for sign, count in said.items())
+    node = next(n for n in schedule_flow(small_trace()).nodes if n.step == 1)
+    assert all(f"{sign}{count}" in node.detail for sign, count in said.items())
+
+
+def test_two_payloads_side_by_side_are_each_whole_in_their_column():
+    diff = ir_diff(small_trace(), 1, against=-1)
+    shown = sides_html(diff)
+    body = shown[shown.index("<div class") :]
+    cells = re.findall(r"<pre class=\"l[^>]*>(.*?)</pre>|<div></div>", body)
+    rows = list(zip(cells[::2], cells[1::2], strict=True))
+    plain = [
+        [html.unescape(re.sub(r'<span class="h.*', "", re.sub("<(?!span).*?>", "", c))) for c in row]
+        for row in rows
+    ]
+    assert len(rows) == len(diff.lines)
+    assert [left.split("\n")[0] for left, _ in plain if left] == [
+        line.old_text if line.old_text is not None else line.text for line in diff.lines if line.old
+    ]
+    assert sum(bool(right) for _, right in plain) == sum(1 for line in diff.lines if line.new)
+    assert "against the payload as given" in shown

@@ -22,7 +22,7 @@ def test_ops_are_followed_by_identity():
         ("", 3, 4, "o2"),
         ("~", 4, 5, "o3"),
         ("+", None, 6, "o8"),
-        ("»", 5, 7, "o4"),
+        ("↕", 5, 7, "o4"),
         ("−", 6, None, "o5"),
         ("+", None, 8, "o9"),
         ("+", None, 9, "o8"),
@@ -45,7 +45,7 @@ def test_both_sides_are_the_snapshots():
     for diff in (ir_diff(small_trace(), 1), text_diff(BEFORE, AFTER), text_diff(AFTER, BEFORE)):
         assert sorted((old_side(diff), new_side(diff))) == sorted((BEFORE, AFTER))
     assert old_side(ir_diff(small_trace(), -1, against=1)) == AFTER
-    assert ir_diff(small_trace(), -1, against=1).counts == (("+", 1), ("−", 3), ("~", 2), ("»", 1))
+    assert ir_diff(small_trace(), -1, against=1).counts == (("+", 1), ("−", 3), ("~", 3), ("↕", 1))
 
 
 def test_handles_and_origins_are_told():
@@ -91,8 +91,8 @@ def test_structure_sees_what_was_wrapped_and_what_was_renumbered():
     old = "module {\n  %0 = my.a\n  %1 = my.b %0 {y}\n  my.c %1\n}\n"
     new = "module {\n  %0 = my.z\n  %1 = my.a\n  my.loop {\n    %2 = my.b %1 {y}\n    my.c %2\n  }\n}\n"
     assert [(line.sign, line.text.strip()) for line in text_diff(old, new).lines] == [
-        ("", "module {"), ("+", "%0 = my.z"), ("", "%1 = my.a"), ("+", "my.loop {"), ("»", "%2 = my.b %1 {y}"),
-        ("»", "my.c %2"), ("+", "}"), ("", "}"),
+        ("", "module {"), ("+", "%0 = my.z"), ("", "%1 = my.a"), ("+", "my.loop {"), ("↕", "%2 = my.b %1 {y}"),
+        ("↕", "my.c %2"), ("+", "}"), ("", "}"),
     ]  # fmt: skip
 
 

@@ -13,6 +13,8 @@ def test_a_search_finds_ops_and_recipes(bench):
     assert "structured.match" in bench.ask("search", words="")
     assert "structured.tile_using_for" in bench.ask("search", words="tile loops")
     assert "@clean_up" in bench.ask("search", words="clean")
+    everything = bench.ask("search", words="*")  # the browser filters it
+    assert everything.count("<li>") > 200 and "@clean_up" in everything
     assert "Nothing like that" in bench.ask("search", words="zzzz")
 
 

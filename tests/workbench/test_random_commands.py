@@ -30,8 +30,8 @@ OPS = (
     "structured.tile_using_for",
     "nothing",
 )
-PANES_OF_AREAS = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("problems", "results", "tried", "fusion", "passes"),
-         "pictures": ("tiles", "schedule_graph", "payload_graph")}  # fmt: skip
+PANES_OF_AREAS = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("guide", "results", "passes"),
+         "pictures": ("tiles", "schedule_graph", "payload_graph", "code")}  # fmt: skip
 
 
 class Monkey:

@@ -1,11 +1,13 @@
 """Commands and what they change of the screen, without a screen."""
 
 import json
+import re
 
 import pytest
 from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
 from lhkit.model.errors import UsageError
+from lhkit.show.trace_view import trace_key
 from lhkit.workbench.controller import COMMANDS, PANES, Workbench
 
 CRASH = """module attributes {transform.with_named_sequence} {
@@ -289,8 +291,26 @@ def test_iterations_of_tiles_are_asked_for(bench):
     bench.do("remove_step", step=FUSE)
     part = bench.part("tiles")
     assert part["count"] >= 1 and part["html"]
-    first = bench.ask("tiles", key=part["key"], iteration=0)
-    assert first == {"label": part["label"], "html": part["html"]}
+    assert bench.ask("tiles", key=part["key"], step=part["step"], iteration=0) == part
+    last = bench.ask("tiles", key=part["key"], step=part["step"], iteration=10**6)
+    assert last["iteration"] == last["count"] - 1 and last["html"] != part["html"]
+
+
+def test_the_tiles_are_those_of_the_step_that_is_shown(bench):
+    trace = bench.workbench.trace
+    shown = {}
+    for step in range(-1, len(trace.step_records)):
+        html = bench.ask("tiles", key=trace_key(trace), step=step, iteration=0)["html"]
+        shown[step] = re.search(r"(linalg\.\w+)[^<]* (the payload as given|after step \d+)", html)
+        assert shown[step], html[:400]
+    found = {step: match.groups() for step, match in shown.items()}
+    assert found[-1] == ("linalg.matmul", "the payload as given")
+    for step in trace.step_records:
+        held = [
+            o for h in step.results for o in trace.states_after(step.index)[h].payload if isinstance(o, str)
+        ]
+        if held and (op := trace.op(held[0]).name).startswith("linalg."):
+            assert found[step.index] == (op, f"after step {step.index}")
 
 
 def test_the_graph_of_a_payload_is_of_the_step_that_is_shown(bench):

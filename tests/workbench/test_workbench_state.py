@@ -187,17 +187,17 @@ def test_the_row_of_a_step_and_its_payload_say_the_same_counts(bench):
     trace = bench.workbench.trace
     counted = 0
     for step in trace.step_records:
-        row = dict(zip("+−~↷", map(len, counts_of(step.payload_delta)), strict=True))
+        row = dict(zip("+−~↕", map(len, counts_of(step.payload_delta)), strict=True))
         frame = bench.ask("frame", key=trace_key(trace), step=step.index, whole=False)
         head = re.search(r"<p class=lh-irt>(.*?)</p>", frame)[1]
-        words = {"+": "created", "−": "erased", "~": "changed", "↷": "moved"}
+        words = {"+": "created", "−": "erased", "~": "changed", "↕": "moved"}
         said = {sign: int(n) for sign, word in words.items() for n in re.findall(rf"(\d+) {word}", head)}
         assert said == {sign: n for sign, n in row.items() if n}, step
         counted += len(said)
     assert counted > 4
     html = bench.part("steps")["html"]
     legend = re.search(r'class="[^"]*lhw-legend[^"]*">(.*?)<', html)[1]
-    for words in ("+ created", "− erased", "~ changed", "↷ moved", "✕ handles", "×2"):
+    for words in ("+ created", "− erased", "~ changed", "↕ moved", "✕ handles", "×2"):
         assert words in legend
 
 

@@ -21,6 +21,7 @@ from lhkit.compiler.ir.bindings import interpreter, ir, new_context
 from lhkit.compiler.ir.functions import symbol_name
 from lhkit.compiler.ir.parsing import from_flattened, from_structured, kind_of_application, walk
 from lhkit.compiler.ir.schedule_modules import sequence_ops
+from lhkit.compiler.tiling.tiled_op_reader import tilings_in
 from lhkit.model.errors import Diagnostic, LhkitError
 from lhkit.model.explanation import Subject
 from lhkit.model.trace_record import (
@@ -152,7 +153,9 @@ def _apply(
 MARK = "lhkit.given"
 
 
-def try_last_step(payload_source: Source, application: Application, depth: int = 0) -> StepOutcome:
+def try_last_step(
+    payload_source: Source, application: Application, depth: int = 0, known: str = ""
+) -> StepOutcome:
     """Apply a schedule and return its effect on the payload.
 
     Args:
@@ -160,6 +163,7 @@ def try_last_step(payload_source: Source, application: Application, depth: int =
         application: The schedule.
         depth: How many last steps to enter for the step in question: 0 for the last one of the entry, 1 for the
             last one inside of that, or in the sequence that it includes.
+        known: Digest of a payload whose structured ops are not asked for.
 
     An attribute that a last step ``annotate`` wrote under `MARK` counts as the first result.
     """
@@ -183,7 +187,8 @@ def try_last_step(payload_source: Source, application: Application, depth: int =
         given = _take_marks(payload, count)
         names = Counter(op.name for op in walk(payload.operation))
         digest = hashlib.sha256(str(payload).encode()).hexdigest()
-        return StepOutcome(None, names, digest, tuple(given))
+        tilings = None if digest == known else tilings_in(payload, payload_source)
+        return StepOutcome(None, names, digest, tuple(given), tilings)
 
 
 def _failed(why: str) -> StepOutcome:

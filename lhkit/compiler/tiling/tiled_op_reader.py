@@ -237,16 +237,20 @@ _WRITE_SLICES = ("tensor.insert_slice", "tensor.parallel_insert_slice")
 def tilings_of(payload: Source) -> Tilings:
     """Return the structured ops of a payload's functions."""
     with new_context():
-        module = parse_module(payload)
-        functions = tuple(functions_of(module))
-        reader = _Reader(Names([payload]))
-        for function in function_ops(module):
-            for region in function.regions:
-                for block in region.blocks:
-                    reader.read(block, symbol_name(function), (), ())
-        live = _live_ops(module)
-        ops = tuple(dataclasses.replace(record, is_live=op in live) for op, record in reader.found)
-        return Tilings(tuple(reader.terms.terms), tuple(reader.loops), ops, functions)
+        return tilings_in(parse_module(payload), payload)
+
+
+def tilings_in(module: Any, payload: Source) -> Tilings:
+    """Return the structured ops of a module's functions; ``payload`` is what it was parsed from."""
+    functions = tuple(functions_of(module))
+    reader = _Reader(Names([payload]))
+    for function in function_ops(module):
+        for region in function.regions:
+            for block in region.blocks:
+                reader.read(block, symbol_name(function), (), ())
+    live = _live_ops(module)
+    ops = tuple(dataclasses.replace(record, is_live=op in live) for op, record in reader.found)
+    return Tilings(tuple(reader.terms.terms), tuple(reader.loops), ops, functions)
 
 
 class _Reader:

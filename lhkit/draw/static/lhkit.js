@@ -142,10 +142,16 @@ class Knobs {
     this.node = make("div", { class: "lh-bar lh-knobs", role: "toolbar", "aria-label": "knobs" });
     this.node.append(fragmentOf(model.get("controls")), this.said);
     this.node.addEventListener("input", (event) => this.turned(event.target));
+    this.heart = new Heartbeat(model, `k${Math.random().toString(36).slice(2, 10)}`, (why) => this.disconnected(why));
     this.follow();
   }
 
+  get inputs() {
+    return [...this.node.querySelectorAll("[data-knob]")];
+  }
+
   turned(input) {
+    this.moving = true;
     this.model.set("knobs", { ...this.model.get("knobs"), [input.dataset.knob]: knobValue(input) });
     this.model.save_changes();
     this.follow();
@@ -153,8 +159,23 @@ class Knobs {
 
   follow() {
     const now = this.model.get("knobs");
-    for (const input of this.node.querySelectorAll("[data-knob]")) showKnob(input, now[input.dataset.knob]);
-    this.said.textContent = this.model.get("said");
+    for (const input of this.inputs) showKnob(input, now[input.dataset.knob]);
+    this.said.textContent = this.heart.why || this.model.get("said");
+  }
+
+  // Python has drawn these values; what a hand did since then stays.
+  drawn() {
+    const now = this.model.get("drawn");
+    if (this.inputs.every(({ dataset: { knob } }) => now[knob] === this.model.get("knobs")[knob])) this.moving = false;
+    if (!this.moving) this.model.set("knobs", now);
+    this.follow();
+  }
+
+  // Nothing moves without a kernel, and the knobs say what the picture shows.
+  disconnected(why) {
+    for (const input of this.inputs) input.closest("label").inert = Boolean(why);
+    this.moving = false;
+    this.drawn();
   }
 }
 
@@ -206,6 +227,7 @@ class View {
     on("step", () => this.apply(model.get("selection"), model.get("step")));
     on("content", () => model.get("content").panes.forEach((pane, i) => this.panes[i].renew(pane)));
     for (const name of ["knobs", "said"]) on(name, () => this.knobs.forEach((knobs) => knobs.follow()));
+    on("drawn", () => this.knobs.forEach((knobs) => knobs.drawn()));
     this.selection = model.get("selection") ?? null;
     for (const pane of this.panes) pane.startPlayer?.();
     await this.goTo(model.get("step") ?? this.data.start);
@@ -213,6 +235,7 @@ class View {
 
   stop() {
     for (const remove of this.removers) remove();
+    for (const { heart } of this.knobs) heart.stop();
   }
 
   // Make the step the one that is shown; resolves when every pane shows it.

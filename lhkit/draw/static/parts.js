@@ -157,6 +157,57 @@ function keepKeys(el) {
   el.addEventListener("focusin", (event) => mark(event.target));
 }
 
+const BEAT_MS = 2000;
+const MOST_BEATS = 4; // so many go by without an answer: counted, since a page that slept has missed none
+const SILENT = "disconnected: the kernel does not answer. If it is busy, wait; if it was restarted, run the cell again.";
+const GONE = "disconnected: run the cell again.";
+
+// Asks again and again whether the kernel is there; also while it is lost, since one that was busy answers in the end.
+class Heartbeat {
+  constructor(model, by, changed) {
+    this.model = model;
+    this.by = by;
+    this.changed = changed; // told why the kernel is lost, and an empty text when it is there again
+    this.why = "";
+    this.count = 0;
+    this.waiting = null; // id of the beat that has no answer yet
+    this.hear = ({ done }) => done && done === this.waiting && this.heard();
+    model.on("msg:custom", this.hear);
+    this.gone = () => this.lose(GONE);
+    model.on("comm_live_update", this.gone); // Jupyter's own word that the kernel restarted or was shut down
+    this.pulse = setInterval(() => this.beat(), BEAT_MS);
+  }
+
+  stop() {
+    this.model.off("msg:custom", this.hear);
+    this.model.off("comm_live_update", this.gone);
+    clearInterval(this.pulse);
+  }
+
+  beat() {
+    if (this.waiting) {
+      if (++this.beats > MOST_BEATS && !this.why) this.lose(SILENT);
+      return;
+    }
+    this.beats = 1;
+    this.waiting = `${this.by}-beat-${++this.count}`;
+    try {
+      this.model.send({ do: "beat", by: this.by, id: this.waiting });
+    } catch {
+      this.waiting = null; // the kernel is gone
+    }
+  }
+
+  heard() {
+    this.waiting = null;
+    if (this.why) this.changed((this.why = ""));
+  }
+
+  lose(why) {
+    this.changed((this.why = why));
+  }
+}
+
 // Static pictures of the document that live models take over: the output itself holds no widget, so a notebook that
 // is opened without its kernel shows the picture and no error. One observer serves all models.
 function takeovers() {

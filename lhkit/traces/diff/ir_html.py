@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
+from lhkit.model.trace_record import DELTA_WORDS
 from lhkit.traces.diff.line_diff import ChangedPart, HandleMark, IrDiff, IrLine, Sign
 from lhkit.traces.diff.op_diff import plain_lines
 
-_CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
-_WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
+_CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "↕": " m"}
+_WORDS: dict[Sign, str] = dict([("", "unchanged"), *DELTA_WORDS.items()])
 # Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
@@ -66,6 +67,29 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), escaped(diff.note)]
     said = " · ".join(p for p in pieces if p)
     return f"<p class=lh-irt>{said}</p>{box}" if said else box
+
+
+def sides_html(diff: IrDiff, *, most_lines: int = 600) -> str:
+    """Return a diff as HTML in two columns: the old payload at the left, the new one at the right."""
+    made: list[str] = []
+    for part in fold_lines(diff.lines)[:most_lines]:
+        if isinstance(part, Fold):
+            made.append(f"<div class=u>⋯ {part.label}</div><div class=u></div>")
+        elif part.old and part.new:
+            left = mlir_html(part.old_text if part.old_text is not None else part.text)
+            right = _changed_html(part, with_old=False) + _labels_html(part.handles)
+            sort = f"l{_CLASSES[part.sign]}"
+            made += [_row(sort, part.old, left, part), _row(sort, part.new, right, part)]
+        else:
+            row = _line_html(part)
+            made += ["<div></div>", row] if part.new else [row, "<div></div>"]
+    counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
+    said = " · ".join(p for p in (f"<b>{escaped(diff.title)}</b>", escaped(counted), escaped(diff.note)) if p)
+    body = element("div", element("div", *made))
+    label = f"{diff.title}, side by side"
+    return f"<p class=lh-irt>{said}</p>" + element(
+        "div", body, class_="lh-ir lh-sides", role="region", aria_label=label
+    )
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:

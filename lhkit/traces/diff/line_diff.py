@@ -11,11 +11,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lhkit.model.trace_json import common_ends
-from lhkit.model.trace_record import HandleChange, ParamReference, PayloadDelta, PayloadOp, Trace
+from lhkit.model.trace_record import (
+    DELTA_WORDS,
+    HandleChange,
+    ParamReference,
+    PayloadDelta,
+    PayloadOp,
+    Trace,
+)
 from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words
 
-Sign = Literal["", "+", "−", "~", "»"]
+Sign = Literal["", "+", "−", "~", "↕"]
 PartKind = Literal["operand", "type", "attribute"]
 
 
@@ -43,7 +50,7 @@ class HandleMark:
 
 @dataclass(frozen=True, slots=True)
 class IrLine:
-    """A line of a diff: + created, − erased, ~ changed, » moved, "" unchanged.
+    """A line of a diff: + created, − erased, ~ changed, ↕ moved, "" unchanged.
 
     ``old`` and ``new`` are line numbers from 1, or None. ``text`` is the new line, else the old one, and
     ``old_text`` the old one if it differs. On an op's first line, ``inside`` has the ids of nested ops that the
@@ -74,24 +81,20 @@ class IrDiff:
     """A diff of two payloads; ``note`` says how ops were matched, if not by identity.
 
     Attributes:
-        delta: What the trace recorded of the one step that is shown, also of ops without a line of their own.
+        delta: The ops that differ, also those without a line of their own; None where identity is not known.
     """
 
     title: str
     lines: tuple[IrLine, ...]
     note: str = ""
-    delta: PayloadDelta = field(default_factory=PayloadDelta)
+    delta: PayloadDelta | None = None
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """The number of ops per sign: those of the step as recorded, else those with a line."""
-        own = self.delta
-        if own != PayloadDelta():
-            recorded: tuple[tuple[Sign, tuple[str, ...]], ...] = (
-                ("+", own.created), ("−", own.erased), ("~", own.changed), ("»", own.moved)
-            )  # fmt: skip
-            return tuple((sign, len(those)) for sign, those in recorded if those)
-        ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
+        """The number of ops per sign: those that are known to differ, else those with a line."""
+        if self.delta is not None:
+            return tuple((sign, len(ids)) for sign, ids in self.delta.signed)
+        ops: dict[Sign, set[str]] = {sign: set() for sign in DELTA_WORDS}
         for line in self.lines:
             if line.sign and line.op is not None:
                 ops[line.sign].add(line.op)
@@ -340,7 +343,7 @@ class _Differ:
         op = side.id_at(line)
         sign: Sign = "+" if new else "−"
         if op in self._kept:  # an op in its place may have got or lost a region
-            sign = "~" if op in self._in_place else "»"
+            sign = "~" if op in self._in_place else "↕"
         more = self._of_op(side, line, is_new=new is not None, is_gone=sign == "−")
         return IrLine(sign, old, new, side.ir.lines[line], None, (), op, *more)
 
@@ -390,7 +393,7 @@ class _Differ:
         if self._old is self._new:
             return ("~", _UNSEEN) if op in self._known.changed else (sign, "")
         if op in self._known.moved or self._old.parent_id(before) != self._new.parent_id(now):
-            return "»", ""
+            return "↕", ""
         inside = set(self._old.inside.get(before, ())) != set(self._new.inside.get(now, ()))
         if sign == "" and (inside or (op in self._known.changed and not self._differs(before, now))):
             return "~", _UNSEEN

@@ -146,8 +146,8 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
 @functools.lru_cache(maxsize=8)
 def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
     trace = same.trace
-    new_step = _snapshot_at(trace, step)
-    old_step = _step_before(trace, step) if against is None else _snapshot_at(trace, against)
+    new_step = snapshot_at(trace, step)
+    old_step = _step_before(trace, step) if against is None else snapshot_at(trace, against)
     old_text, new_text = trace.snapshot_text(old_step) or "", trace.snapshot_text(new_step) or ""
     new = place_ops(trace, new_step)
     is_same = old_text == new_text and order_at(trace, old_step) == order_at(trace, new_step)
@@ -158,10 +158,8 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
         return text_diff(old_text, new_text, what)
     if new.ids and old.ids and new.ids[0] not in old.ids and old.ids[0] not in new.ids:
         old, note = named_as_copies(trace, old, new), OF_A_COPY
-    known = _changes_between(trace, old_step, new_step)
-    is_own = against is None and new_step == step >= 0
-    delta = trace.step_records[step].payload_delta if is_own else PayloadDelta()
-    lines = diff_lines(old, new, known, remarks_at(trace, step))
+    delta = _delta_between(trace, old_step, new_step)
+    lines = diff_lines(old, new, _changes_between(trace, old_step, new_step), remarks_at(trace, step))
     if against is None and step >= 0 and not any(line.is_shown for line in lines):
         lines, note = _with_operands(trace, step, lines)
     return IrDiff(what, lines, note, delta)
@@ -213,7 +211,7 @@ def plain_lines(text: str) -> IrDiff:
     return IrDiff("", tuple(IrLine("", n, n, each) for n, each in enumerate(read_printed(text).lines, 1)))
 
 
-def _snapshot_at(trace: Trace, step: int) -> int:
+def snapshot_at(trace: Trace, step: int) -> int:
     """Return the step whose snapshot shows the payload after a step: its own, or the last one before it."""
     if not trace.snapshots or not -1 <= step < max(len(trace.step_records), 1):
         known = f"Steps: -1 to {len(trace.step_records) - 1}." if trace.snapshots else ""
@@ -253,9 +251,31 @@ def _after(trace: Trace, step: int) -> str:
     return "the payload as given" if step < 0 else f"after step {step}, {trace.step_records[step].op}"
 
 
-def _changes_between(trace: Trace, old: int, new: int) -> KnownChanges:
+def _between(trace: Trace, old: int, new: int) -> list[PayloadDelta]:
+    """Return what the steps did that ended between two snapshots, in the order of time."""
     ends = [-1, *(s.index for s in trace.steps_by_end())]
     first, last = sorted((ends.index(old), ends.index(new)))
-    deltas = [trace.step_records[i].payload_delta for i in ends[first + 1 : last + 1]]
+    return [trace.step_records[i].payload_delta for i in ends[first + 1 : last + 1]]
+
+
+def _changes_between(trace: Trace, old: int, new: int) -> KnownChanges:
+    deltas = _between(trace, old, new)
     changed = frozenset(i for d in deltas for i in d.changed)
     return KnownChanges(changed, frozenset(i for d in deltas for i in d.moved))
+
+
+def _delta_between(trace: Trace, old: int, new: int) -> PayloadDelta | None:
+    """Return in which ops two snapshots differ, None if their identity is not known."""
+    deltas = _between(trace, old, new)
+    if len(deltas) == 1 and new > old:
+        return deltas[0]
+    then, now = order_at(trace, old), order_at(trace, new)
+    if then is None or now is None:
+        return None
+    left, right = set(then), set(now)
+    kept = [
+        tuple(dict.fromkeys(i for ids in listed for i in ids if i in left & right))
+        for listed in ([d.changed for d in deltas], [d.moved for d in deltas])
+    ]
+    created, erased = (i for i in now if i not in left), (i for i in then if i not in right)
+    return PayloadDelta(tuple(created), tuple(erased), *kept)

@@ -12,7 +12,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.ir_outline import OutlinedOp, PayloadOutline
 from lhkit.model.payload import Payload
-from lhkit.model.trace_record import PayloadDelta, Trace
+from lhkit.model.trace_record import DELTA_WORDS, PayloadDelta, Trace
 from lhkit.traces.record.handle_history import work_of_step
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.worker.client import Worker, shared_worker
@@ -79,7 +79,7 @@ MOST_OPS = 120
 _MOST_COUNTED = 3
 
 # Sign and role of an op by the effect of the step; the first that applies.
-_CREATED, _ERASED, _CHANGED, _MOVED = ("+", "created"), ("−", "erased"), ("~", "changed"), ("↕", "moved")
+_CREATED, _ERASED, _CHANGED, _MOVED = DELTA_WORDS.items()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class _Payload:
         values = self._outline.values
         place = f" in line {op.line}" if op.line is not None else ""
         results = [f"{values[v].name}: {values[v].type}" for v in op.results]
-        said = {"+": "created", "~": "changed", "↕": "moved"}.get(self._marks.get(op.id, ("", ""))[0])
+        _, said = self._marks.get(op.id, ("", ""))
         return "\n".join([f"{op.name}{place}", *results, *([f"{said} by this step"] if said else [])])
 
     def _arguments(self, i: int) -> list[FlowNode]:
@@ -275,8 +275,7 @@ class _Payload:
 
     def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
         signs = {n.sign for n in nodes}
-        words = ((_CREATED, "created"), (_ERASED, "erased"), (_CHANGED, "changed"), (_MOVED, "moved"))
-        found = [LegendEntry(word, *mark) for mark, word in words if mark[0] in signs]
+        found = [LegendEntry(word, sign, word) for sign, word in DELTA_WORDS.items() if sign in signs]
         if self._quantity is not None and self._numbers:
             name, unit = self._quantity.name, self._quantity.unit
             texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")

@@ -56,9 +56,7 @@ class _Schedule:
     def _node(self, step: TraceStep) -> FlowNode:
         sign, role, said = _STATUS[step.status]
         source = f"line {step.source.line}" if step.source else ""
-        delta = step.payload_delta
-        counts = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↕", delta.moved))
-        changed = " ".join(f"{s}{len(ids)}" for s, ids in counts if ids)
+        changed = " ".join(f"{s}{len(ids)}" for s, ids in step.payload_delta.signed)
         hover = [f"step {step.index}: {step.op}"]
         hover += [str(step.source)] if step.source else []
         hover += [said] if said else []

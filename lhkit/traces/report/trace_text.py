@@ -26,7 +26,7 @@ STATUS: dict[record.StepStatus, tuple[str, Role]] = {
     "not-run": ("– not run", "faint"),
     "crashed": ("✗ CRASHED", "failed"),
 }
-DELTA_LEGEND = "+ created  − erased  ~ changed  ↷ moved"
+DELTA_LEGEND = "  ".join(f"{sign} {word}" for sign, word in record.DELTA_WORDS.items())
 _LEGEND = f"● live  ○ empty  ✗ invalid · in the payload: {DELTA_LEGEND}"
 _HEADER = ("step", "line", "op", "uses", "gives", "payload", "time")
 _WIDEST_CELL = 44
@@ -127,8 +127,7 @@ def _result(name: str, change: record.HandleChange | None) -> str:
 
 def delta_text(delta: record.PayloadDelta) -> str:
     """Return how many payload ops a step created, erased, changed and moved, each with its sign."""
-    counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
-    return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
+    return " ".join(f"{sign}{len(ops)}" for sign, ops in delta.signed)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,10 +1,6 @@
 // How commands and questions reach Python, and how their answers come back.
 
 const BUSY_MS = 200; // shorter waits are not noticed
-const BEAT_MS = 2000;
-const MOST_BEATS = 4; // so many go by without an answer: counted, since a page that slept has missed none
-const SILENT = "disconnected: the kernel does not answer. If it is busy, wait; if it was restarted, run the cell again.";
-const GONE = "disconnected: run the cell again.";
 
 // Commands go one after the other; of those that replace one another only the newest that waits is sent.
 class Channel {
@@ -12,48 +8,32 @@ class Channel {
     this.model = model;
     this.id = id;
     this.busy = busy;
-    this.lost = lost;
-    this.why = ""; // not empty: disconnected
     this.count = 0;
     this.waiting = new Map(); // what was sent and is not answered
     this.queue = [];
     this.hear = (message) => this.answered(message);
     model.on("msg:custom", this.hear);
-    this.gone = () => this.lose(GONE);
-    model.on("comm_live_update", this.gone); // Jupyter's own word that the kernel restarted or was shut down
-    this.pulse = setInterval(() => this.beat(), BEAT_MS);
+    this.heart = new Heartbeat(model, id, (why) => {
+      if (why) this.drop(why);
+      lost(why);
+    });
   }
 
   stop() {
     this.model.off("msg:custom", this.hear);
-    this.model.off("comm_live_update", this.gone);
-    clearInterval(this.pulse);
+    this.heart.stop();
   }
 
-  // Ask whether the kernel is there; also while it is lost, since one that was busy answers in the end.
-  beat() {
-    if (this.beats > 0) {
-      if (++this.beats > MOST_BEATS && !this.why) this.lose(SILENT);
-      return;
-    }
-    this.beats = 1;
-    const heard = () => {
-      this.beats = 0;
-      if (this.why) this.lost((this.why = ""));
-    };
-    this.post({ do: "beat", by: this.id }).then(heard, () => (this.beats = 0));
+  // Not empty: disconnected.
+  get why() {
+    return this.heart.why;
   }
 
   // What was asked is not answered any more, and what waits is dropped.
-  lose(why) {
-    this.why = why;
-    for (const [id, { reject, isBeat }] of this.waiting) {
-      if (isBeat) continue;
-      this.waiting.delete(id);
-      reject(new Error(why));
-    }
+  drop(why) {
+    for (const { reject } of this.waiting.values()) reject(new Error(why));
+    this.waiting.clear();
     for (const { resolve } of this.queue.splice(0)) resolve();
-    this.lost(why);
   }
 
   send(content) {
@@ -65,7 +45,7 @@ class Channel {
   post(content) {
     const id = `${this.id}-${++this.count}`;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject, isBeat: content.do === "beat" });
+      this.waiting.set(id, { resolve, reject });
       try {
         this.model.send({ ...content, id });
       } catch (error) {
@@ -84,9 +64,9 @@ class Channel {
     else found.resolve(value);
   }
 
-  // How many messages, beats aside, have no answer yet.
+  // How many messages have no answer yet.
   get asked() {
-    return [...this.waiting.values()].filter(({ isBeat }) => !isBeat).length;
+    return this.waiting.size;
   }
 
   ask(question) {

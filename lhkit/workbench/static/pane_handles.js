@@ -56,23 +56,33 @@ class TilesPane extends PicturePane {
   }
 
   update() {
-    const { count } = this.bench.part("tiles");
-    this.bar.hidden = count < 2;
-    this.slider.count = Math.max(count, 1);
-    return this.go(Math.min(this.slider.at, this.slider.count - 1));
+    clearTimeout(this.resting);
+    return this.go(this.slider.at);
   }
 
-  // Show an iteration: the first one is there, the others are asked for.
+  // The picture follows the step when the hand rests: each is drawn in Python.
+  showStep() {
+    if (this.bench.step === this.step) return;
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.go(this.slider.at), REST_MS);
+  }
+
+  // Show an iteration at the step that is shown: the first one may be there, the others are asked for.
   async go(at) {
     const part = this.bench.part("tiles");
-    this.slider.set(at, part.label);
+    const { step } = this.bench;
     const turn = (this.asked = {});
+    this.step = step;
+    this.slider.set(at, this.said.textContent);
     try {
-      const { label, html } = at === 0 ? part : await this.bench.ask({ ask: "tiles", key: part.key, iteration: at });
+      const isHere = at === 0 && part.step === step;
+      const found = isHere ? part : await this.bench.ask({ ask: "tiles", key: part.key, step, iteration: at });
       if (turn !== this.asked) return;
-      this.slider.set(at, label);
-      this.said.textContent = this.said.title = label;
-      await this.place(html);
+      this.bar.hidden = found.count < 2;
+      this.slider.count = Math.max(found.count, 1);
+      this.slider.set(found.iteration, found.label);
+      this.said.textContent = this.said.title = found.label;
+      await this.place(found.html);
     } catch {
       // Another trace is shown by now, and its picture is on its way.
     }

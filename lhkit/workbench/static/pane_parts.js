@@ -5,6 +5,7 @@ class PartsPane extends BenchPane {
   static title = "Parts";
   static area = "middle";
   static shows = ["parts"];
+  static items = "button, summary";
 
   get isOffered() {
     return this.bench.part("parts").count > 0;

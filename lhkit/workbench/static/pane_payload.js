@@ -12,13 +12,16 @@ class PayloadPane extends BenchPane {
   static title = "Payload";
   static area = "middle";
   static shows = ["payload"];
+  static items = ".l[data-op], summary";
 
   constructor(bench) {
     super(bench);
     this.frames = new Map(); // "step|whole" → fragment, or the promise of it; of one trace
     this.built = new Map(); // "step|whole" → its element with its index; the one that was shown last at the end
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
-    this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
+    this.against = null; // the other end of a diff, if it is not the step before
+    this.hold = make("button", { type: "button", onclick: () => this.toggleHold() });
+    this.bar = make("div", { class: "lhw-bar" }, this.hold, make("label", {}, this.whole, " whole text"));
     this.node.prepend(this.bar);
     // Sticky line numbers cost a layer each: only while the pane is scrolled sideways.
     this.body.addEventListener("scroll", () => this.body.classList.toggle("lhw-aside", this.body.scrollLeft > 0), { passive: true });
@@ -27,6 +30,7 @@ class PayloadPane extends BenchPane {
   async update() {
     const part = this.bench.part("payload");
     if (part.key !== this.traceKey || part !== this.part) {
+      this.against = null; // its steps are others
       // The same step of another trace differs in little: its element is taken over.
       this.old = this.frame.dataset.frame && { name: this.frame.dataset.frame, node: this.frame };
       this.frames.clear();
@@ -38,14 +42,23 @@ class PayloadPane extends BenchPane {
     await this.showStep();
   }
 
+  // Hold a step as one end: the other one is the step that is walked to, and both are shown side by side.
+  toggleHold() {
+    this.against = this.against === null ? this.bench.step : null;
+    this.showStep();
+  }
+
   nameOf(step, whole) {
-    return `${step}|${whole}`;
+    return this.against === null ? `${step}|${whole}` : `${step}|against ${this.against}`;
   }
 
   async showStep() {
     const { step, whole } = this.bench;
     const name = this.nameOf(step, whole);
     this.whole.checked = whole;
+    this.whole.disabled = this.against !== null;
+    this.hold.textContent = this.against === null ? "⇄ compare from here" : `✕ against ${this.against < 0 ? "the payload as given" : `step ${this.against}`}`;
+    this.hold.title = this.against === null ? "hold this step, and compare others with it, side by side" : "compare with the step before again";
     this.wanted = name;
     let found = this.built.get(name);
     if (!found) {
@@ -65,8 +78,12 @@ class PayloadPane extends BenchPane {
     this.built.set(name, found);
     if (this.built.size > MOST_BUILT) this.built.delete(this.built.keys().next().value);
     if (this.frame !== found.node) {
+      const hadFocus = this.frame.contains(this.frame.getRootNode().activeElement);
       this.frame.replaceWith(found.node);
       this.frame = found.node;
+      this.roving.stop(this.frame.querySelector(".l:is(.a, .x, .m)[data-op]")); // what the step did first
+      this.roving.tidy();
+      if (hadFocus) this.roving.now?.focus();
     }
     this.index = found.index;
     this.bench.lightSoon();
@@ -78,7 +95,7 @@ class PayloadPane extends BenchPane {
     const name = this.nameOf(step, whole);
     if (!this.frames.has(name)) {
       const key = this.traceKey;
-      const asked = this.bench.ask({ ask: "frame", key, step, whole }).then((html) => {
+      const asked = this.bench.ask({ ask: "frame", key, step, whole, ...(this.against === null ? {} : { against: this.against }) }).then((html) => {
         if (key === this.traceKey) this.frames.set(name, html);
         return html;
       });
@@ -107,7 +124,7 @@ class PayloadPane extends BenchPane {
 
 // Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.
 function inGroups(fragment) {
-  const lines = [...(fragment.querySelector(".lh-ir > div")?.children ?? [])];
+  const lines = [...(fragment.querySelector(".lh-ir:not(.lh-sides) > div")?.children ?? [])];
   if (lines.length < MOST_AT_ONCE) return fragment;
   let group = null;
   for (const line of lines) {

@@ -5,6 +5,7 @@ class ResultsPane extends BenchPane {
   static title = "Results";
   static area = "bottom";
   static shows = ["results"];
+  static items = "button, summary";
 
   update() {
     this.show(this.bench.part("results").html);

@@ -5,6 +5,7 @@ class StepsPane extends BenchPane {
   static title = "Steps";
   static area = "left";
   static shows = ["steps"];
+  static items = ".lhw-main";
 
   constructor(bench) {
     super(bench);
@@ -47,6 +48,7 @@ class StepsPane extends BenchPane {
     for (const main of this.mains()) main.removeAttribute("aria-current");
     const main = now?.querySelector(".lhw-main");
     main?.setAttribute("aria-current", "step");
+    if (main && !this.frame.contains(document.activeElement)) this.roving.stop(main);
     if (main && document.activeElement?.matches(".lhw-main") && this.frame.contains(document.activeElement)) main.focus();
   }
 
@@ -110,9 +112,13 @@ class StepsPane extends BenchPane {
     if (by && event.altKey && row?.dataset.kind === "step") return this.move(row, by);
     if (event.altKey || event.ctrlKey || event.metaKey) return false;
     if (by && isMain) return this.walk(event.target, by);
+    if (!isMain && event.key === "Escape" && row) return this.leave(row);
     if (!isMain) return false;
     if (event.key === "Enter") return this.walk(event.target, 0);
-    const press = { Delete: "[data-do*=remove_step]", " ": ".lhw-switch", e: "[data-edit]", F2: "[data-edit]" }[event.key];
+    if (event.key === "h") return this.nextHandle(row);
+    if (event.key === "k") return this.enter(row.querySelector("[data-knob]"));
+    const press = { Delete: "[data-do*=remove_step]", " ": ".lhw-switch", e: "[data-edit]", F2: "[data-edit]",
+      d: "[data-do*=duplicate_step]" }[event.key];
     const button = press && row.querySelector(press);
     button?.click();
     return Boolean(button);
@@ -126,6 +132,26 @@ class StepsPane extends BenchPane {
       if (next.dataset.goto !== undefined) this.bench.goTo(Number(next.dataset.goto));
     }
     return true;
+  }
+
+  // Into a control of a row, and back.
+  enter(control) {
+    control?.focus();
+    return Boolean(control);
+  }
+
+  leave(row) {
+    return this.enter(row.querySelector(".lhw-main"));
+  }
+
+  // Select the handles of a row one after the other.
+  nextHandle(row) {
+    const handles = [...row.querySelectorAll(".lhw-main [data-handle]")];
+    const ids = String(this.bench.selection?.id);
+    const at = handles.findIndex((each) => each.dataset.handle === ids);
+    const next = handles[(at + 1) % handles.length];
+    if (next) this.bench.select(next);
+    return Boolean(next);
   }
 
   move(row, by) {

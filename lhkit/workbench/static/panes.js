@@ -5,7 +5,8 @@ const PANES = [];
 const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
 const SIDE = ["handles", "pictures"]; // one above the other
 
-// A pane of the workbench. Classes say statically: key, title, area, and `shows`, the parts they are made of.
+// A pane of the workbench. Classes say statically: key, title, area, `shows`, the parts they are made of, and `items`,
+// a selector, if it is a list.
 class BenchPane {
   constructor(bench) {
     this.bench = bench;
@@ -16,6 +17,8 @@ class BenchPane {
     this.frame = make("div", { class: "lhw-frame" }); // where a fragment goes
     this.node = make("div", { class: "lhw-pane", id: bench.idOf(key), "data-pane": key, role: "tabpanel", "aria-label": title }, this.body);
     this.body.append(this.frame);
+    const { items } = this.constructor;
+    this.roving = items ? new Roving(this.body, items) : null; // the pane is a list of these
   }
 
   // Parts have changed, or the pane came to the front; only panes in front are asked.
@@ -23,6 +26,9 @@ class BenchPane {
 
   // Another step is shown.
   async showStep() {}
+
+  // Something else is selected.
+  showSelection() {}
 
   // Whether there is anything for it to show; a pane that is not offered has no tab.
   get isOffered() {
@@ -69,10 +75,18 @@ class BenchPane {
     const wanted = make("div", { class: "lhw-frame" });
     wanted.append(fragmentOf(html));
     morph(this.frame, wanted);
+    this.roving?.tidy();
+  }
+
+  // Have a screen reader say what is new, once.
+  speak(said) {
+    if (said && said !== this.spoken) this.bench.announce(said);
+    this.spoken = said;
   }
 
   reindex() {
     this.index = indexed(this.body);
+    this.roving?.tidy();
     this.bench.lightSoon();
   }
 }
@@ -107,7 +121,7 @@ function hasField(node) {
   return node.nodeType === Node.ELEMENT_NODE && (node.matches(FIELD) || node.querySelector(FIELD) !== null);
 }
 
-const KEPT = new Set(["open", "data-lm-suppress-shortcuts", "aria-current", "draggable"]); // what the reader and the script did to it stays
+const KEPT = new Set(["open", "tabindex", "data-lm-suppress-shortcuts", "aria-current", "draggable"]); // what the reader and the script did to it stays
 const LIT = ["lh-selected", "lh-now"];
 
 function morphClasses(node, classes) {

@@ -1,5 +1,27 @@
 // Adding a step: a search in the catalogue, then a form that Python made; and the form of a step that is there.
 
+const MOST_FOUND = 24;
+
+// The words of an entry: those of its name, and those of the rest.
+function wordsOf(item) {
+  const words = (text) => text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  const name = item.querySelector("b").textContent;
+  const said = (part) => item.querySelector(part).textContent;
+  const more = `${said(".lhw-group")} ${item.querySelector("button").dataset.more ?? ""}`;
+  return { name, places: [[8, words(name)], [4, words(said(".lhw-sentence"))], [2, words(more)]] };
+}
+
+// How well words fit an entry; 0 if one of them is nowhere. The beginning of a word counts less than the whole.
+function score({ places }, asked) {
+  let points = 0;
+  for (const word of asked) {
+    const fits = places.map(([weight, there]) => weight * Math.max(0, ...there.map((each) => (each === word ? 1 : word.length > 2 && each.startsWith(word) ? 0.6 : 0))));
+    if (!fits.some(Boolean)) return 0;
+    points += Math.max(...fits);
+  }
+  return points - 0.1 * places[0][1].length;
+}
+
 class StepForm {
   constructor(bench, pane) {
     this.bench = bench;
@@ -58,8 +80,32 @@ class StepForm {
     }
   }
 
+  // All that can be added, asked for once per text: what is typed is filtered here.
+  async all() {
+    const { version } = this.bench.part("steps");
+    if (this.allOf !== version) {
+      const html = await this.bench.ask({ ask: "search", words: "*" });
+      this.items = [...fragmentOf(html).querySelectorAll("li")].map((item) => ({ item, ...wordsOf(item) }));
+      this.allOf = version;
+    }
+    return this.items;
+  }
+
+  // What has all the words, best first; where nothing has, Python looks into the documentation too.
+  async answer(words) {
+    const turn = ++this.turn;
+    const items = words ? await this.all().catch(() => []) : [];
+    if (turn !== this.turn) return {};
+    const asked = words.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+    const found = items.map((each) => [score(each, asked), each]).filter(([points]) => points > 0);
+    if (!asked.length || !found.length) return this.latest({ ask: "search", words });
+    const isRecipe = ({ name }) => Number(name.startsWith("@"));
+    found.sort(([a, left], [b, right]) => b - a || isRecipe(left) - isRecipe(right) || left.name.localeCompare(right.name));
+    return { value: `<ul class="lhw-found">${found.slice(0, MOST_FOUND).map(([, { item }]) => item.outerHTML).join("")}</ul>` };
+  }
+
   async find() {
-    const { value } = await this.latest({ ask: "search", words: this.words.value });
+    const { value } = await this.answer(this.words.value.trim());
     if (value === undefined || value === this.shownResults) return;
     // Who walks down the results while the last letter's answer comes stays on the same result, if it is still there.
     const focused = this.found.getRootNode().activeElement;

@@ -31,6 +31,7 @@ class TopBar {
       button("flag", "⚑", "set a checkpoint", () => bench.do({ do: "checkpoint" })),
       this.marks,
       this.exports,
+      button("keys", "?", "keys (?)", () => bench.keys.show()),
       button("large", "A", "large type", () => bench.do({ do: "set_large", large: !bench.part("screen").large })),
     );
   }
@@ -116,7 +117,8 @@ class TopBar {
   tryHandle() {
     const { selection } = this.bench;
     if (selection?.kind !== "handle") return;
-    this.bench.areas.reveal("tried");
+    this.bench.areas.reveal("guide");
+    this.bench.panes.find((pane) => pane instanceof GuidePane).open("tried");
     this.bench.do({ do: "try_handle", handle: String(selection.id).split(" ")[0] });
   }
 

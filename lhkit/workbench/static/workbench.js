@@ -18,6 +18,8 @@ class Workbench {
     this.runLine = new RunLine(this);
     this.notice = new NoticeLine(this);
     this.banner = new TrustBanner(this);
+    this.spoken = make("div", { class: "lhw-spoken", role: "status", "aria-live": "polite" });
+    this.keys = new KeysHelp();
     this.lostLine = make("div", { class: "lhw-lost-line", role: "alert", hidden: true });
     this.areas = new Areas(this);
     this.panes = PANES.map((Pane) => new Pane(this));
@@ -54,6 +56,11 @@ class Workbench {
     this.notice.say(message);
   }
 
+  // Say something to a screen reader: what is seen elsewhere.
+  announce(said) {
+    this.spoken.textContent = said;
+  }
+
   // The kernel is lost, or there again (an empty text): nothing is edited meanwhile, and knobs show what the panes do.
   disconnected(why) {
     this.lostLine.textContent = why;
@@ -75,7 +82,7 @@ class Workbench {
     keepKeys(el);
     el.setAttribute("role", "application");
     el.setAttribute("aria-label", "lhkit workbench");
-    el.replaceChildren(...styles, this.lostLine, this.top.node, this.banner.node, this.runLine.node, this.notice.node, this.areas.node);
+    el.replaceChildren(...styles, this.lostLine, this.top.node, this.banner.node, this.runLine.node, this.notice.node, this.areas.node, this.spoken, this.keys.node);
   }
 
   // What comes from Python.
@@ -228,6 +235,7 @@ class Workbench {
     const keys = keysOf(this.lookup, this.step, this.selection);
     this.lit = relight(this.lit, this.shown.map((pane) => pane.index), this.step, keys);
     this.top.showSelection(this.selection);
+    for (const pane of this.shown) pane.showSelection();
   }
 
   select(node) {
@@ -258,11 +266,13 @@ class Workbench {
     const pane = this.panes.find((each) => each.node.contains(target));
     const isCommand = event.ctrlKey || event.metaKey;
     let isDone = true;
-    if (!isText && pane?.key(event)) isDone = true;
+    if (!isText && (pane?.key(event) || pane?.roving?.key(event))) isDone = true;
     else if (isCommand && key.toLowerCase() === "z" && !isText) this.do({ do: event.shiftKey ? "redo" : "undo" });
     else if (isCommand && key.toLowerCase() === "y" && !isText) this.do({ do: "redo" });
     else if (event.altKey || isCommand) isDone = false;
     else if (key === "Escape") this.share(null, this.step);
+    else if (key === "?" && !isText) this.keys.show();
+    else if (key === "t" && !isForm && this.selection?.kind === "handle") this.top.tryHandle();
     else if (target.matches("[role=tab]") && (key === "ArrowLeft" || key === "ArrowRight")) this.areas.nextTab(target, key === "ArrowLeft" ? -1 : 1);
     else if ((key === "Enter" || key === " ") && target.matches(MARKED) && !target.matches("button, summary, input")) this.select(target);
     else if (key === "ArrowLeft" && !isForm) this.top.slider.move(-1)();

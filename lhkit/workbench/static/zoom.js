@@ -82,6 +82,7 @@ class Zoom {
 // A pane that shows a picture.
 class PicturePane extends BenchPane {
   static area = "pictures";
+  static items = "[tabindex]";
 
   constructor(bench) {
     super(bench);

@@ -1,0 +1,170 @@
+"""The pane ``code``: the hot loops, instruction by instruction, with payload lines, steps and the roofline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from lhkit.draw.svg import element, escaped, marks
+from lhkit.kernels.code_listing import SORT_CLASSES, SORT_MARKS, ListedInstruction, ListedLoop, written
+from lhkit.kernels.perf_events import hardware_counters
+from lhkit.model.printable import counted
+from lhkit.model.trace_record import Trace
+from lhkit.pipelines.linked_code import CodeLink, LinkedCode
+from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, sent
+
+_MOST_LOOPS, _MOST_INSTRUCTIONS = 4, 400
+_HINT = (
+    "Compile the schedule as it is to see its hot loops, each instruction with its payload line and its step."
+)
+_SHARES = "Shares are of the instructions of one iteration: no time was sampled."
+
+
+def _code(workbench: WorkbenchCore) -> dict[str, Any]:
+    code = workbench.code
+    is_current = code.version == code.current_version
+    note = "" if is_current or not code.version else "of the version as it was then"
+    html, summary, bound, said = (
+        element("p", _HINT, class_="lh-note"),
+        element("p", _HINT, class_="lh-note"),
+        "",
+        "",
+    )
+    if code.is_running:
+        note = "compiling …"
+    elif code.error:
+        html = summary = element("pre", escaped(code.error), class_="lh-failure")
+        said = code.error
+    elif code.made is not None and code.trace is not None:
+        loops = code.made.listing.loops
+        bound = loops[0].loop.bound if loops else ""
+        said = f"{counted(len(loops), 'hot loop')}: {loops[0].loop.sentence}" if loops else "no machine code"
+        summary = _summary(workbench, code.made)
+        html = _roofline(workbench) + _linked_html(code.made, code.trace)
+    return {
+        "html": sent(html),
+        "summary": summary,
+        "bound": bound,
+        "note": note,
+        "said": said,
+        "isCurrent": is_current and not code.error,
+        "isRunning": code.is_running,
+    }
+
+
+def _roofline(workbench: WorkbenchCore) -> str:
+    """Return the roofline of the last measurement of the current version, else how to get one."""
+    runs, schedule = workbench.runs, workbench.session.schedule
+    for result in reversed(runs.results):
+        if result.number in runs.pictures and result.schedule == schedule:
+            return element("figure", runs.pictures[result.number], class_="lhw-roofline")
+    hint = "No roofline yet: ◷ measure draws it for this version, beside what the core can do."
+    return element("p", hint, class_="lh-note")
+
+
+def _summary(workbench: WorkbenchCore, code: LinkedCode) -> str:
+    loops = code.listing.loops[:_MOST_LOOPS]
+    items = [element("li", escaped(f"loop at {each.loop.address:#x}: {each.loop.sentence}")) for each in loops]
+    spilled = sum(each.loop.spills for each in loops)
+    spills = f"{counted(spilled, 'spill')} in these loops." if spilled else "No spills in these loops."
+    facts = element("p", escaped(f"{spills} {hardware_counters()}"), class_="lh-note")
+    measured = [r for r in workbench.runs.results if r.kind == "measure" and r.own_bar]
+    speed = element("p", escaped(f"Measured: {measured[-1].said}."), class_="lh-note") if measured else ""
+    return element("ul", *items) + speed + facts
+
+
+def _linked_html(code: LinkedCode, trace: Trace) -> str:
+    loops = [_loop(code, each, trace, n == 0) for n, each in enumerate(code.listing.loops[:_MOST_LOOPS])]
+    if (left := len(code.listing.loops) - _MOST_LOOPS) > 0:
+        loops.append(element("p", f"{left} lighter loops are left out here.", class_="lh-note"))
+    if not code.links:
+        note = "The lines of this code are not known: the lowering could not be followed op by op."
+        loops.insert(0, element("p", note, class_="lh-note"))
+    return "".join(loops)
+
+
+def _loop(code: LinkedCode, listed: ListedLoop, trace: Trace, is_open: bool) -> str:
+    loop = listed.loop
+    where = f"loop at {loop.address:#x}" if loop.depth else "no loop"
+    title = element("b", where) + escaped(f" {loop.sentence}")
+    lines = _lines(code, listed, trace)
+    rows = [
+        _row(each, code.links.get(each.line or 0), trace) for each in listed.instructions[:_MOST_INSTRUCTIONS]
+    ]
+    if (left := len(listed.instructions) - _MOST_INSTRUCTIONS) > 0:
+        rows.append(element("p", f"⋯ {left} more instructions are left out here", class_="lh-note"))
+    heads = [element("span", word) for word in ("at", "instruction", "does", "line · step")]
+    rows.insert(0, element("div", *heads, class_="lhw-instruction lhw-columns"))
+    body = element("div", *rows, class_="lhw-instructions")
+    return element(
+        "details", element("summary", title), lines, body, class_="lhw-loop", open="" if is_open else None
+    )
+
+
+def _lines(code: LinkedCode, listed: ListedLoop, trace: Trace) -> str:
+    """Return what each payload line costs in a loop."""
+    known = [code.links.get(each.line or 0) for each in listed.instructions]
+    counts = Counter(link for link in known if link is not None)
+    spills = Counter(
+        link for link, each in zip(known, listed.instructions, strict=True) if link and each.sort == "spill"
+    )
+    total = len(listed.instructions)
+    rows = []
+    for link, count in counts.most_common():
+        spilled = element("span", f"⚠ {counted(spills[link], 'spill')}", class_="ks") if spills[link] else ""
+        share = f"{count} of {total}"
+        track = element("span", class_="lhw-fill")
+        bar = element(
+            "span", track, class_="lhw-track", style=f"--value:{100 * count / total:.1f}%", aria_hidden="true"
+        )
+        text = element("code", escaped(link.text.strip()))
+        place = element("span", f"{link.line}", class_="lhw-number")
+        said = element(
+            "span", escaped(f"{share} · {step_words(trace, link.step)} "), spilled, class_="lhw-value"
+        )
+        rows.append(
+            element(
+                "div",
+                place,
+                text,
+                bar,
+                said,
+                **_linked(link, f"payload line {link.line}, {share} instructions"),
+            )
+        )
+    rest = total - sum(counts.values())
+    note = f"{_SHARES} {counted(rest, 'instruction')} without a known line." if rest else _SHARES
+    return element("div", *rows, element("p", escaped(note), class_="lh-note"), class_="lhw-lines-of-loop")
+
+
+def _row(each: ListedInstruction, link: CodeLink | None, trace: Trace) -> str:
+    sort = "ks" if each.is_scalar else SORT_CLASSES[each.sort]
+    mark = element("span", f"{SORT_MARKS[each.sort]} {each.words}", class_=f"k {sort}")
+    text = element("code", escaped(written(each)))
+    address = element("span", f"{each.instruction.address:x}", class_="lhw-number")
+    if link is None:
+        return element("div", address, text, mark, class_="lhw-instruction")
+    place = element("span", f"{link.line} · {'given' if link.step < 0 else link.step}", class_="lhw-value")
+    said = f"{written(each)}, {each.words}, payload line {link.line}, {step_words(trace, link.step)}"
+    return element(
+        "div", address, text, mark, place, title=link.text.strip(), **_linked(link, said, "lhw-instruction")
+    )
+
+
+def _linked(link: CodeLink, said: str, class_: str = "lhw-line") -> dict[str, object]:
+    """Return the attributes of what stands for a payload op, and lights with the ops around it."""
+    found = marks(ops=(link.op, *link.around), label=said)
+    return {**found, "data_made": link.step, "class_": class_}
+
+
+def step_words(trace: Trace, step: int) -> str:
+    """Return which step made something."""
+    return "as given" if step < 0 else f"step {step} {trace.step_records[step].op.rpartition('.')[2]}"
+
+
+def _key(workbench: WorkbenchCore) -> Any:
+    code, runs = workbench.code, workbench.runs
+    return (id(code.made), code.error, code.is_running, code.version, code.current_version, len(runs.results))
+
+
+PANES = (LivePane("code", _code, _key),)

@@ -1,0 +1,50 @@
+// The machine code of the hot loops, each instruction beside the payload line that it comes from and the step that made it.
+
+class CodePane extends BenchPane {
+  static key = "code";
+  static title = "Code";
+  static area = "pictures";
+  static shows = ["code"];
+  static items = ":is(summary, [role=button])";
+
+  constructor(bench) {
+    super(bench);
+    this.look = make("button", { type: "button", onclick: () => bench.do({ do: "look_at_code" }) }, "compile");
+    this.said = make("span", { class: "lh-said", role: "status" });
+    this.node.prepend(make("div", { class: "lhw-bar", role: "toolbar", "aria-label": "code" }, this.look, this.said));
+    this.body.addEventListener("click", (event) => this.click(event));
+  }
+
+  async update() {
+    const { html, note, isCurrent, isRunning } = this.bench.part("code");
+    this.look.hidden = isCurrent || isRunning;
+    this.said.textContent = note;
+    if (await this.place(html)) this.showStep();
+  }
+
+  // What the step made is marked, besides what is selected.
+  showStep() {
+    const { step } = this.bench;
+    for (const row of this.frame.querySelectorAll("[data-made]")) row.classList.toggle("lhw-made", Number(row.dataset.made) === step);
+  }
+
+  // An instruction selects its op, and goes where that op is: to the step that made it, unless it is there already.
+  click(event) {
+    const row = event.target.closest("[data-op][data-made]");
+    if (!row || String(window.getSelection())) return;
+    event.stopPropagation();
+    this.select(row);
+  }
+
+  select(row) {
+    this.bench.share({ kind: "op", id: row.dataset.op.split(" ")[0] }, Math.max(this.bench.step, Number(row.dataset.made)));
+  }
+
+  key({ key, target }) {
+    if ((key !== "Enter" && key !== " ") || !target.matches("[data-op][data-made]")) return false;
+    this.select(target);
+    return true;
+  }
+}
+
+PANES.push(CodePane);
