@@ -159,7 +159,7 @@ class ViewWidget(anywidget.AnyWidget):
         shared: What all views of the trace have selected.
     """
 
-    _esm = script("lhkit.js")
+    _esm = script("timeline.js", "lhkit.js")
     _css = view_style()
     content = traitlets.Dict().tag(sync=True)
     view_id = traitlets.Unicode().tag(sync=True)

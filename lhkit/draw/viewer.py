@@ -38,6 +38,7 @@ class Pane:
         axis: Axis of the frames: ``step``, which all panes share, or its own, such as ``iteration``.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
+        timeline: Data of ``timeline.js``, which draws them in place of the fragment; empty for other drawings.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Pane:
     axis: str = "step"
     folded: bool = False
     picture: str = ""
+    timeline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
     content: dict[str, Any] = {"name": pane.name, "title": pane.title, "axis": pane.axis}
     if pane.folded:
         content["folded"] = True
+    if pane.timeline:
+        return {**content, "timeline": packed(pane.timeline)}
     frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
     return {**content, "frames": frames} if frames else {**content, "html": packed(pane.html)}
 
@@ -182,6 +186,6 @@ def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str
         element("h2", "How this was made"),
         made,
         element("script", data, type="application/json", id="lh-data"),
-        element("script", script("lhkit.js") + _STAND_IN, type="module"),
+        element("script", script("timeline.js", "lhkit.js") + _STAND_IN, type="module"),
     )
     return html_document(title, parts, style=_STYLE)

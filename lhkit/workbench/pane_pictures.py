@@ -20,7 +20,7 @@ from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.placed_ops import SameTrace
-from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
+from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.workbench.screen import Command, flag, integer
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
@@ -54,7 +54,7 @@ def _payload(workbench: WorkbenchCore) -> dict[str, Any]:
 
 
 def _timeline(trace: Trace) -> Any:
-    return sent(timeline_html(timeline_drawing(trace), styled=False, is_compact=True))
+    return sent(timeline_data(trace))
 
 
 def _schedule_graph(trace: Trace) -> Any:

@@ -28,8 +28,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
-from lhkit.traces.timeline.handle_timeline import timeline_drawing
-from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import Jobs, ThreadJobs
 from lhkit.workbench.model_parts import EMPTY
@@ -63,8 +61,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
-    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
+    _esm = script("timeline.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+    _css = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -222,7 +220,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if trace is not None:
             step = self.workbench.screen.step
             payload = payload_frame(trace, step, whole=False, most_lines=_STILL_LINES)
-            panes = [timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1]]
+            panes = [timeline_pane(trace), *schedule_panes(trace, known_help())[:1]]
             panes.append(Pane("payload", "Payload", payload))
             still = View(trace_key(trace), tuple(panes), start=step)
         picture = view_html(still, id_=self.view_id)
