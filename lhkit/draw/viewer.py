@@ -78,9 +78,9 @@ class View:
     held: tuple[tuple[str, tuple[tuple[int, str], ...]], ...] = ()
 
 
-def script(*names: str, room: str = "draw") -> str:
-    """Return these scripts of a room as one module, behind the shared ``parts.js``."""
-    return "\n".join([static_text("parts.js"), *(static_text(name, room) for name in names)])
+def script(*names: str, room: str = "draw", shared: Sequence[str] = ("parts.js",)) -> str:
+    """Return these scripts of a room as one module, behind those of this room that they use."""
+    return "\n".join([*map(static_text, shared), *(static_text(name, room) for name in names)])
 
 
 def view_style() -> str:
@@ -88,15 +88,15 @@ def view_style() -> str:
     return f"{theme_style()}\n{ir_style()}\n{static_text('lhkit.css')}"
 
 
-def view_content(view: View) -> dict[str, Any]:
-    """Return a view as JSON data for the script; long fragments are packed."""
+def view_content(view: View, *, least: int = _PACK_FROM) -> dict[str, Any]:
+    """Return a view as JSON data for the script; long fragments are packed, and what it looks up from ``least`` on."""
     lookup = {"names": dict(view.names), "ends": dict(view.ends), "held": dict(view.held)}
     return {
         "key": view.key,
         "start": view.start,
         "steps": [{"index": s.index, "label": s.label, "status": s.status} for s in view.steps],
         "panes": [_pane_content(pane) for pane in view.panes],
-        "lookup": packed(json.dumps(lookup, separators=(",", ":"))),
+        "lookup": packed(json.dumps(lookup, separators=(",", ":")), least=least),
     }
 
 

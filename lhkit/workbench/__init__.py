@@ -16,6 +16,7 @@
 - ``runs``: Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their
   results.
 - ``model_parts``: The parts of a model: cut in the background, profiled, each with a session of its own.
+- ``pane_patches``: Patches of panes: what differs between the content that a page has and the new one.
 - ``pane_top_bar``: Panes of the frame: top bar, trace, view state, notice and trust banner.
 - ``pane_steps``: The pane ``steps``: the steps of a text with what the trace knows of them, as HTML, with
   knobs.

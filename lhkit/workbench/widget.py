@@ -31,6 +31,7 @@ from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import Jobs, ThreadJobs
 from lhkit.workbench.model_parts import EMPTY
+from lhkit.workbench.pane_patches import patch_of
 from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
@@ -47,7 +48,7 @@ PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
     "pane_handles.js", "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js",
     "pane_passes.js")  # fmt: skip
-FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+FRAME_FILES = ("channel.js", "patches.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -59,11 +60,16 @@ class WorkbenchWidget(anywidget.AnyWidget):
     Attributes:
         workbench: The controller.
         view_id: Pictures with this id become the workbench.
+        revision: Number of changes of panes so far; pages get them as patches of what they have.
     """
 
-    _esm = script("timeline.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+    _esm = script(
+        "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=("parts.js", "timeline.js")
+    )
     _css = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
+    _is_patching = False
 
     def __init__(
         self,
@@ -234,6 +240,10 @@ class WorkbenchWidget(anywidget.AnyWidget):
         name, by = content.get("do"), str(content.get("by", ""))
         if name == "join":
             self._join(by)
+            if content.get("revision") != self.revision:
+                self._resend()
+        elif name == "resend":
+            self._resend()
         elif name == "beat":  # a page that was taken for lost is back
             self._join(by)
             self.send({"done": content.get("id")})
@@ -287,9 +297,22 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._here(functools.partial(self._set, panes))
 
     def _set(self, panes: Mapping[str, Any]) -> None:
-        with self.hold_sync():
-            for name, value in panes.items():
+        """Take panes, and send pages what differs: `lhkit.workbench.pane_patches`."""
+        patches = {name: patch_of(getattr(self, name), value) for name, value in panes.items()}
+        self.send({"from": self.revision, "to": self.revision + 1, "parts": patches})
+        self._is_patching = True  # the model of a page that opens later has the whole
+        try:
+            for name, value in (*panes.items(), ("revision", self.revision + 1)):
                 self.set_trait(name, value)
+        finally:
+            self._is_patching = False
+
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        return not self._is_patching and bool(super()._should_send_property(key, value))
+
+    def _resend(self) -> None:
+        """Send all panes to pages that missed a patch."""
+        self.send_state(["revision", *(_trait(pane.name) for pane in PANES)])
 
     # The followed file is polled only while the workbench has a view: a cell that is run again leaves a widget
     # without views behind.

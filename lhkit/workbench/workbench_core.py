@@ -191,8 +191,8 @@ class WorkbenchCore(abc.ABC):
             self._viewed_trace, self.screen = trace, fitting(self._saved_screen, trace)
 
 
-# Shorter fragments are sent as they are: unpacking them would take longer than sending them.
-_PACK_FROM = 120_000
+# Shorter fragments are sent as they are, so that only what changes in them is sent again.
+PACK_FROM = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,4 +219,4 @@ def same_trace(workbench: WorkbenchCore) -> SameTrace | None:
 
 def sent(text: str) -> Any:
     """Return a fragment as it is sent: packed if it is long."""
-    return packed(text, least=_PACK_FROM, level=3)
+    return packed(text, least=PACK_FROM, level=3)

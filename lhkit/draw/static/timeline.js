@@ -109,6 +109,7 @@ class HandleTimeline {
     if (!this.data) return;
     const { moments, at, groups, rows } = this.data;
     this.isLong = moments.length > SEVERAL;
+    this.tools.hidden = !this.isLong; // all of a short one is in sight
     this.begins = new Map(); // the moment at which a step begins
     [...moments].forEach((kind, moment) => kind === "s" && this.begins.set(at[moment], moment));
     // Groups stay as the reader left them while their steps are the same.

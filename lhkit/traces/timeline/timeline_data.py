@@ -27,18 +27,18 @@ _MOST_SAID = 3
 def timeline_data(trace: Trace) -> str:
     """Return the timeline of a trace as JSON text.
 
-    ``steps`` are [op, status, has effect, place, messages]; ``moments`` their columns, a letter each, of the steps
-    in ``at``, with ``labels`` of turns; ``groups`` are [first and last moment, depth, step, label], steps with others
-    inside and their iterations; ``rows`` are [handle, name, kind, note, states, events, sentences on its deaths]
-    with states as (first, last, state) and events as (moment, event, step), in one list; ``ties`` are
-    [moment, step, row that was consumed, rows that died with it].
+    - ``steps``: [op, status, whether it had an effect, place, messages].
+    - ``moments``: the columns, a letter each, of the steps in ``at``, with ``labels`` of turns.
+    - ``groups``: [first and last moment, depth, step, label], steps with others inside and their iterations.
+    - ``rows``: [handle, name, kind, note, states, events, a sentence on each of its deaths]; states are first
+      and last moment and state, events moment, event and step, in one list.
+    - ``ties``: [moment, step, row that was consumed, rows that died with it].
     """
     lives, names = lifelines(trace), display_names(trace)
     ops = list(dict.fromkeys(s.op for s in trace.step_records))
     numbers = {op: i for i, op in enumerate(ops)}
     lines = sorted(lives.lines, key=lambda line: line.handle.kind == "param")
     data = {
-        "title": f"Handles of @{trace.schedule.entry} ({trace.schedule.source}) applied to {trace.payload.source}",
         "entry": trace.schedule.entry,
         "ops": ops,
         "steps": [_step(step, numbers) for step in trace.step_records],

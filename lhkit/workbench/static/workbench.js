@@ -89,6 +89,9 @@ class Workbench {
     on(el, "click", (event) => this.click(event));
     on(el, "keydown", (event) => this.key(event));
     on(window, "pagehide", () => this.tellSelection());
+    const take = (message) => message.parts && takePatches(model, message);
+    model.on("msg:custom", take);
+    this.removers.push(() => model.off("msg:custom", take));
     const follow = (name, act) => {
       const event = `change:part_${name}`;
       model.on(event, act);
@@ -276,7 +279,7 @@ class Workbench {
 
 async function render({ model, el }) {
   const bench = new Workbench(model, el);
-  model.send({ do: "join", by: bench.id });
+  model.send({ do: "join", by: bench.id, revision: model.get("revision") });
   await bench.start();
   return () => {
     bench.stop();
