@@ -89,7 +89,7 @@ def view_style() -> str:
 
 
 def view_content(view: View, *, least: int = _PACK_FROM) -> dict[str, Any]:
-    """Return a view as JSON data for the script; long fragments are packed, and what it looks up from ``least`` on."""
+    """Return a view as JSON data for the script; long fragments are packed, what it looks up from ``least``."""
     lookup = {"names": dict(view.names), "ends": dict(view.ends), "held": dict(view.held)}
     return {
         "key": view.key,

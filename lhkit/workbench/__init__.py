@@ -12,6 +12,7 @@
 - ``text_questions``: Questions of the text editor: its script, completions, and help on a word.
 - ``workbench_exports``: Saved state and exports of a workbench: schedule, code, report, page, bug report, the
   workbench itself.
+- ``neighbor_traces``: Traces of the neighbouring values of knobs, taken while nothing else is asked.
 - ``jobs``: Job queues of a workbench, and its background work: repair search, trials of ops, the static check.
 - ``runs``: Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their
   results.

@@ -40,6 +40,8 @@ Stopped = Callable[[], bool]
 class Jobs:
     """Runs the work of a workbench, synchronously; only posted functions touch its state."""
 
+    is_threaded = False
+
     def post(self, act: Callable[[], None]) -> None:
         """Queue a function behind the commands."""
         act()
@@ -61,6 +63,8 @@ class Jobs:
 
 class ThreadJobs(Jobs):
     """One thread for commands and one per job, so that the kernel stays responsive; none while idle."""
+
+    is_threaded = True
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
         self._report = report

@@ -4,7 +4,7 @@ A patch is one of
 
 - ``{"s": value}``: another value;
 - ``{"k": {key: patch}}``: an object with some entries changed;
-- ``{"t": [[start, end, text], …]}``: a text with pieces replaced, in ascending order, by positions in the old text;
+- ``{"t": [[start, end, text], …]}``: a text with pieces replaced, in ascending order, at positions in the old;
 - ``{"l": [[start, end, items], …]}``: a list with items replaced, likewise.
 
 ``static/patches.js`` applies them.
@@ -28,7 +28,8 @@ _PIECES = re.compile(r"[^>}\]\n]*[>}\]\n]?")
 # Beyond this plane of Unicode, positions in JavaScript are others.
 _LAST_CODE_UNIT = "\uffff"
 
-Edit = tuple[int, int, int, int]  # the items from start to end become those from start to end of the new sequence
+# Start and end of items, and start and end of those of the new sequence that replace them.
+Change = tuple[int, int, int, int]
 
 
 def patch_of(old: Any, new: Any) -> dict[str, Any]:
@@ -47,14 +48,14 @@ def _text_patch(old: str, new: str) -> dict[str, Any]:
     if len(new) < _LEAST_TEXT or not old or max(old) > _LAST_CODE_UNIT:
         return {"s": new}
     (pieces, olds), (others, news) = _cut(old), _cut(new)
-    edits = []
+    edits: list[tuple[int, int, str]] = []
     for i, j, k, end in find_changes(pieces, others):
         begin, stop = olds[i], olds[j]
         text = new[news[k] : news[end]]
         # Pieces are coarse: only what differs in them is replaced.
         first = _common(old[begin:stop], text)
         last = _common(old[begin + first : stop][::-1], text[first:][::-1])
-        edits.append([begin + first, stop - last, text[first : len(text) - last]])
+        edits.append((begin + first, stop - last, text[first : len(text) - last]))
     size = sum(len(text) + 12 for _, _, text in edits)
     return {"t": edits} if size < len(new) * 3 // 4 else {"s": new}
 
@@ -75,7 +76,7 @@ def _common(one: str, other: str) -> int:
     return least
 
 
-def find_changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Edit]:
+def find_changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
     """Yield the changes between two sequences, matched by items that occur once in both (a patience diff).
 
     It takes n log n time, where a minimal diff takes quadratic time on generated text.

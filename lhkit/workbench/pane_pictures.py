@@ -53,7 +53,8 @@ def _payload(workbench: WorkbenchCore) -> dict[str, Any]:
     return {"key": trace_key(trace), "step": screen.step, "whole": whole, "html": sent(html)}
 
 
-def _timeline(trace: Trace) -> Any:
+def timeline_part(trace: Trace) -> Any:
+    """Return the timeline of a trace, as its pane has it."""
     return sent(timeline_data(trace))
 
 
@@ -111,7 +112,9 @@ def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
     return _tile_frame(picture, integer(question, "iteration"))
 
 
-def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder: Any = None) -> LivePane:
+def _picture(
+    name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder: Any = None, *, is_slow: bool = False
+) -> LivePane:
     """Return a pane of a trace that is rendered only while it is in front; the timeline always is."""
 
     def key(workbench: WorkbenchCore) -> Hashable:
@@ -121,14 +124,14 @@ def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder:
         trace = workbench.trace
         return nothing if trace is None or key(workbench) is None else draw(trace)
 
-    return LivePane(name, render, key, is_cached=True, placeholder=placeholder)
+    return LivePane(name, render, key, is_cached=True, placeholder=placeholder, is_slow=is_slow)
 
 
 PANES = (
     LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
-    _picture("timeline", _timeline, ""),
+    _picture("timeline", timeline_part, ""),
     _picture("schedule_graph", _schedule_graph, ""),
-    _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES),
+    _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES, is_slow=True),
 )
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "frame": _frame,

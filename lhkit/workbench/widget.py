@@ -264,7 +264,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _leave(self, view: str) -> None:
         self._views.pop(view, None)
         if not self._views and not self._is_closed:
-            self.jobs.post(self.workbench.runs.rest)
+            self.jobs.post(self.workbench.rest)
 
     def _expire(self) -> None:
         """Let lost pages leave: those that closed without a word, as a browser that crashed."""

@@ -82,14 +82,18 @@ class StepsPane extends BenchPane {
     this.moving = input; // until Python has caught up with the hand
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);
+    this.bench.ghost(true);
     moved.then(() => {
-      if (turns === this.turns) this.moving = null;
+      if (turns !== this.turns) return;
+      this.moving = null;
+      this.bench.ghost(false);
     });
   }
 
   // Every knob shows the value that Python gave last.
   restoreKnobs() {
     this.moving = null;
+    this.bench.ghost(false);
     for (const input of this.frame.querySelectorAll("[data-knob]")) {
       if (!input.dataset.values) input.value = input.defaultValue;
       else if (input.matches("select")) showKnob(input, JSON.parse(input.dataset.values)[[...input.options].findIndex((each) => each.defaultSelected)]);

@@ -2,6 +2,8 @@
 // all panes show, and what a reader's clicks and keys mean. Nothing of the domain is here.
 
 const REST_MS = 120; // Python hears what was selected when the hand rests for so long, or before anything else is done
+// Parts that follow a trace.
+const GHOSTS = new Set(["payload", "timeline", "tiles", "schedule_graph"]);
 // What needs the kernel.
 const EDITING = ".lhw-tools-bar, .lhw-knob, .lhw-tools, .lhw-foot, .lhw-adding, .lhw-run-line button, form, [data-do], :is([data-pane=text], [data-pane=tiles]) .lhw-bar";
 
@@ -63,6 +65,11 @@ class Workbench {
     if (why) this.panes.find((pane) => pane instanceof StepsPane).restoreKnobs();
   }
 
+  // What panes show is of the values before; each is plain again when it shows the new ones.
+  ghost(isGhost) {
+    for (const pane of this.panes) pane.node.classList.toggle("lhw-ghost", isGhost && pane.constructor.shows.some((name) => GHOSTS.has(name)));
+  }
+
   // Nothing was asked for and is not answered yet.
   get isIdle() {
     return !this.untold && !this.channel.asked && !this.channel.queue.length;
@@ -109,6 +116,7 @@ class Workbench {
           this.followScreen(); // a new trace may have other steps
           this.areas.offer();
           if (pane.tabSaid) pane.tabSaid.textContent = pane.badge();
+          pane.node.classList.remove("lhw-ghost");
           if (this.isInFront(pane)) pane.update();
         });
       }
