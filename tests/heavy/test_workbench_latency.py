@@ -1,7 +1,7 @@
 """How long the workbench takes from input to the redrawn picture, in JupyterLab; run by hand: ``make heavy``.
 
 Times are taken in the page, from the event that a reader causes to the frame on screen: median and 95th percentile
-of 30 (10 of long schedules). Moves of knobs also say how many bytes reached the page.
+of 30 (8 of long schedules). Moves of knobs also say how many bytes reached the page.
 """
 
 import statistics
@@ -117,7 +117,7 @@ def opened_bench(watched):
     page.wait_for_function("!document.querySelector('.jp-InputPrompt')?.textContent.includes('*')")
     started = time.perf_counter()
     run_cell(watched, 1)
-    page.locator(".lhw .lhw-row.lh-now").wait_for()
+    page.locator(".lhw .lhw-row:is(.lh-now, .lhw-around)").wait_for()
     page.locator(".lhw [data-pane='payload'] .lh-ir").wait_for()
     return time.perf_counter() - started
 
@@ -126,38 +126,42 @@ def times_of(page, **scripts):
     return {name: page.evaluate(script) for name, script in scripts.items()}
 
 
-def moved(watched, knob, positions):
+def moved(watched, knob, positions, rest_s=0):
     """Move a slider; return for each move the times to the first payload and to the last change, and the bytes."""
     page, found = watched.page, []
     for at in positions:
+        page.wait_for_timeout(1000 * rest_s)
         begun = watched.received
         first, last = page.evaluate(MOVE, [knob, at, QUIET_MS])
         found.append((first, last, watched.received - begun))
     return found
 
 
-def knob_times(watched, knobs, moves=MOVES):
-    """Return the times and bytes of moves of sliders to values that are new, and to values seen before.
+def knob_times(watched, knobs, moves=MOVES, rest_s=1):
+    """Return the times and bytes of moves of sliders: to new values, the same after a rest, to values seen before.
 
     Args:
         watched: The page.
         knobs: The knobs to move, as their combinations are new; all values of the first for each of the second.
-        moves: How many of each.
+        moves: How many to new values, and how many to others.
+        rest_s: How long the hand rests.
     """
-    page, new, seen = watched.page, [], []
+    page, new, rested, seen = watched.page, [], [], []
     first, *others = knobs
     counts = {knob: int(page.locator(f'[data-knob="{knob}"]').get_attribute("max")) + 1 for knob in knobs}
     for other in range(counts[others[0]] if others else 1):
         if others and int(page.locator(f'[data-knob="{others[0]}"]').input_value()) != other:
             new += moved(watched, others[0], [other])
         at = int(page.locator(f'[data-knob="{first}"]').input_value())
-        steps = [i for i in range(counts[first]) if i != at][: moves - len(new)]
-        new += moved(watched, first, steps)
+        steps = [i for i in range(counts[first]) if i != at][: moves - len(new) - len(rested)]
+        half = (len(steps) + 1) // 2
+        new += moved(watched, first, steps[:half])
+        rested += moved(watched, first, steps[half:], rest_s)
         back = steps[-2::-1][:MOST_BACK]
         seen += moved(watched, first, [*back, *back[-2::-1]][: moves - len(seen)])
-        if len(new) >= moves:
+        if len(new) + len(rested) >= moves:
             break
-    return {"new": new, "seen": seen}
+    return {"new": new, "new after a rest": rested, "seen": seen}
 
 
 def percentile95(values):
@@ -200,8 +204,7 @@ def test_fc_relu_is_redrawn_while_the_hand_moves(lab):
 def test_long_schedules_are_redrawn_while_the_hand_moves(lab, name):
     watched = lab(f"{name}.ipynb")
     opened_s = opened_bench(watched)
-    watched.page.locator(".lhw-row.lh-now").wait_for()
-    found = knob_times(watched, ["tile_m", "narrow_tile_m"], 10)
+    found = knob_times(watched, ["tile_m", "narrow_tile_m"], 8, rest_s=10)
     said(name, opened_s, found | times_of(watched.page, step=STEPS))
 
 

@@ -20,6 +20,14 @@ const SIGNS = { a: "▹", t: "↻", e: "◃", x: "⋯" };
 const safe = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 const cut = (text, most) => (text.length > most ? `${text.slice(0, Math.max(most - 1, 1))}…` : text);
 
+// A name that fits: rather the step that made the handle is said in short than not at all.
+function called(name, most) {
+  const [, plain, step, turn] = /^(.*) \(step (\d+)(?:, \w+ (\d+))?\)$/.exec(name) ?? [];
+  if (name.length <= most || !plain) return cut(name, most);
+  const at = `@${step}${turn === undefined ? "" : `[${turn}]`}`;
+  return `${cut(plain, Math.max(most - at.length, 3))}${at}`;
+}
+
 class HandleTimeline {
   // `drawn` is called whenever other elements are on screen; `go` shows a step.
   constructor({ drawn, go }) {
@@ -32,10 +40,10 @@ class HandleTimeline {
     this.words = make("input", { type: "search", placeholder: "op, %handle, cause", "aria-label": "search the timeline", oninput: () => this.search() });
     this.words.addEventListener("keydown", (event) => this.searchKey(event));
     this.found = make("output", { class: "lh-tl-found" });
-    this.effects = make("input", { type: "checkbox", onchange: () => this.arrange() });
+    this.effects = make("input", { type: "checkbox", "aria-label": "only steps with effect", onchange: () => this.arrange() });
     this.tools = make(
       "div", { class: "lh-tl-bar", role: "toolbar", "aria-label": "timeline" }, this.words, this.found,
-      make("label", { title: "hide the steps that change no payload, end no handle and have nothing to say" }, this.effects, "only steps with effect"),
+      make("label", { title: "only steps with effect: hide those that change no payload, end no handle and have nothing to say" }, this.effects, "effects"),
       make("span", { class: "lh-tl-zoom" }, button("⊟", "fold all steps", () => this.openAll(false)), button("⊞", "unfold all steps", () => this.openAll(true)),
         button("−", "zoom out: timeline", () => this.zoomTo(this.width / 1.5)), button("fit", "fit: timeline", () => this.zoomTo(null)),
         button("+", "zoom in: timeline", () => this.zoomTo(this.width * 1.5))),
@@ -326,14 +334,14 @@ class HandleTimeline {
     if (!whole || !columns) return false;
     const longest = (of, char, most) => Math.min(Math.max(...this.kept.map((row) => of(row).length), 3) * char + 16, most);
     if (this.isNew || this.whole !== whole) {
-      this.left = longest((row) => row.called, CHAR, Math.min(230, whole * 0.32));
-      this.right = longest((row) => row.note, SMALL_CHAR, Math.min(240, whole * 0.32));
+      this.left = longest((row) => row.called, CHAR, Math.min(230, Math.max(whole * 0.32, 120)));
+      this.right = longest((row) => row.note, SMALL_CHAR, Math.min(240, whole * 0.3));
     }
     this.whole = whole;
     this.room = Math.max(whole - this.left - this.right, 40);
     const fit = Math.max(Math.min(this.room / columns.length, WIDEST), 1.5);
     this.width = this.zoom ?? (Math.max(fit, this.isLong ? 18 : 26));
-    this.lines = Math.min(Math.max(0, ...this.levels.map(({ level }) => level + 1)), 5);
+    this.lines = Math.min(Math.max(0, ...this.levels.map(({ level }) => level + 1)), Math.max(Math.floor((scroller.clientHeight * 0.45 - HEAD) / LEVEL), 1), 5);
     this.numbers = HEAD + (this.width >= NAMED ? 11 : 0);
     this.heading = this.numbers + LEVEL * this.lines + 4;
     this.sizer.style.width = `${this.left + this.right + Math.max(columns.length * this.width, this.room)}px`;
@@ -471,7 +479,7 @@ class HandleTimeline {
     const isEntry = this.shown.includes(this.entry) ? this.entry : this.shown[from];
     const made = this.shown.slice(from, to).map((row, i) => {
       const title = `${row.called}, ${HANDLES[row.kind]}`;
-      return `<g class="lh-name"><title>${safe(title)}</title><text x="${(this.left - 8).toFixed(1)}" y="${(y(from + i) + 4).toFixed(1)}" text-anchor="end" class="lh-f-ink" role="button" tabindex="${row === isEntry ? 0 : -1}" data-handle="${safe(row.id)}" aria-label="${safe(`${title}; ${row.note}`)}">${safe(cut(row.called, room))}</text></g>`;
+      return `<g class="lh-name"><title>${safe(title)}</title><text x="${(this.left - 8).toFixed(1)}" y="${(y(from + i) + 4).toFixed(1)}" text-anchor="end" class="lh-f-ink" role="button" tabindex="${row === isEntry ? 0 : -1}" data-handle="${safe(row.id)}" aria-label="${safe(`${title}; ${row.note}`)}">${safe(called(row.called, room))}</text></g>`;
     });
     if (this.parameters >= 0) made.push(`<text x="8" y="${(y(this.parameters) - ROW + 5).toFixed(1)}" class="lh-f-faint lh-tl-small">parameters</text>`);
     return made.join("");

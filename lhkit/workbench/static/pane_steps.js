@@ -41,13 +41,24 @@ class StepsPane extends BenchPane {
   }
 
   showStep() {
-    const now = this.frame.querySelector(".lhw-row.lh-now");
+    const now = this.frame.querySelector(".lhw-row.lh-now") ?? this.rowAround(this.bench.step);
+    for (const row of this.frame.querySelectorAll(".lhw-around")) row.classList.remove("lhw-around");
+    if (now && !now.classList.contains("lh-now")) now.classList.add("lhw-around");
     if (this.bench.step !== this.scrolledTo) now?.scrollIntoView({ block: "nearest" });
     this.scrolledTo = this.bench.step;
     for (const main of this.mains()) main.removeAttribute("aria-current");
     const main = now?.querySelector(".lhw-main");
     main?.setAttribute("aria-current", "step");
     if (main && document.activeElement?.matches(".lhw-main") && this.frame.contains(document.activeElement)) main.focus();
+  }
+
+  // The row of the step that a step ran in, if it is of a library: steps inside are numbered after the one around.
+  rowAround(step) {
+    let [found, last] = [null, -1];
+    for (const row of this.frame.querySelectorAll('.lhw-row[data-kind="step"][data-step]')) {
+      for (const each of row.dataset.step.split(" ").map(Number)) if (each <= step && each > last) [found, last] = [row, each];
+    }
+    return found;
   }
 
   mains() {
