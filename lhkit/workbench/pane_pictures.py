@@ -62,7 +62,8 @@ def _schedule_graph(trace: Trace) -> Any:
     return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
-def _tiles(trace: Trace) -> dict[str, Any]:
+def tiles_part(trace: Trace) -> dict[str, Any]:
+    """Return the picture of the first tile, as its pane has it."""
     try:
         picture = _tile_picture(SameTrace(trace))
     except LhkitError as error:
@@ -72,7 +73,7 @@ def _tiles(trace: Trace) -> dict[str, Any]:
     return {"key": trace_key(trace), "count": count, **_tile_frame(picture, 0)}
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=16)
 def _tile_picture(same: SameTrace) -> TilePicture:
     return tile_picture_of(same.trace)
 
@@ -131,7 +132,7 @@ PANES = (
     LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
     _picture("timeline", timeline_part, ""),
     _picture("schedule_graph", _schedule_graph, ""),
-    _picture("tiles", _tiles, _NO_TILES, placeholder=_NO_TILES, is_slow=True),
+    _picture("tiles", tiles_part, _NO_TILES, placeholder=_NO_TILES, is_slow=True),
 )
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "frame": _frame,

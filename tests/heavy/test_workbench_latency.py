@@ -35,13 +35,14 @@ STEPS = f"""async () => {{ {WAIT}
 }}"""
 # Selects 30 handles in turn, and waits until one of their marks is lit in the timeline.
 HANDLES = f"""async () => {{ {WAIT}
-  const names = [...root.querySelectorAll('[data-pane="timeline"] [data-handle]')];
+  const of = (more) => root.querySelectorAll(`[data-pane="timeline"] .lh-names [data-handle]${{more}}`);
   const times = [];
   for (let i = 0; i < 31; i++) {{
-    const node = names[(i * 37) % names.length];
+    const node = of(":not(.lh-selected)")[i % of(":not(.lh-selected)").length];
+    const id = node.dataset.handle;
     const started = performance.now();
     node.dispatchEvent(new MouseEvent("click", {{ bubbles: true }}));
-    await until(() => node.classList.contains("lh-selected"));
+    await until(() => [...of(".lh-selected")].some((lit) => lit.dataset.handle === id));
     times.push(performance.now() - started);
   }}
   return times.slice(1);
