@@ -17,6 +17,8 @@ from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
 from lhkit.draw.theme import ir_style, static_text, theme_style
 
+# The scripts that drawings share.
+DRAWING_FILES = ("parts.js", "timeline_drawing.js", "timeline.js")
 # Shorter texts are not compressed.
 _PACK_FROM = 2000
 
@@ -186,6 +188,6 @@ def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str
         element("h2", "How this was made"),
         made,
         element("script", data, type="application/json", id="lh-data"),
-        element("script", script("timeline.js", "lhkit.js") + _STAND_IN, type="module"),
+        element("script", script("lhkit.js", shared=DRAWING_FILES) + _STAND_IN, type="module"),
     )
     return html_document(title, parts, style=_STYLE)

@@ -128,9 +128,10 @@ class Workbench(WorkbenchCore):
 
     def prepare(self, trace: Trace) -> None:
         """Render the panes that show nothing but a trace, for when it is shown."""
-        drawn: dict[tuple[str, Hashable], Json] = {
-            (name, SameTrace(trace)): draw(trace) for name, draw in _OF_TRACES.items()
-        }
+        key: Hashable = SameTrace(trace)
+        drawn = {(name, key): draw(trace) for name, draw in _OF_TRACES.items()}
+        if self.screen.is_open("tiles"):
+            drawn["tiles", key] = pane_pictures.tiles_part(trace)
         self.jobs.post(lambda: self._cache.update(drawn))
 
     def ask(self, question: Command) -> Json:

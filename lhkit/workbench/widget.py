@@ -18,7 +18,7 @@ from lhkit.compose.session import Session, open_session
 from lhkit.draw.live_view import is_live
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.theme import static_text
-from lhkit.draw.viewer import Pane, View, script, view_html, view_style
+from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_html, view_style
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import as_payload
 from lhkit.load.trust import payload_doubt
@@ -63,9 +63,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         revision: Number of changes of panes so far; pages get them as patches of what they have.
     """
 
-    _esm = script(
-        "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=("parts.js", "timeline.js")
-    )
+    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=DRAWING_FILES)
     _css = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
