@@ -109,6 +109,7 @@ class Session:
         left_behind: What an earlier session on the same payload and schedule was when its process ended, if it
             was not closed and not as this one begins; see `recover`.
         cancel_token: Cancels the pending parse or trace, from another thread.
+        traces: The cache of traces.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Session:
         self.cancel_token = CancelToken()
         self._given_limits = limits
         self._limits = self.cancel_token.limited(limits)
-        self._traces = TraceCache(payload, worker, self._limits)
+        self.traces = TraceCache(payload, worker, self._limits)
         self._trace: Trace | None = None
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
@@ -384,7 +385,7 @@ class Session:
             return
         try:
             with self.cancel_token:
-                trace = self._traces.trace(self.schedule)
+                trace = self.traces.trace(self.schedule)
         except LhkitError as error:
             self._trace_failure = in_words(error.failure, "tracing")
             return

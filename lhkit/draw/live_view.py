@@ -17,7 +17,7 @@ import traitlets
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.svg import drawing_id, element, escaped, svg_png
-from lhkit.draw.viewer import Pane, View, script, view_content, view_html, view_id, view_style
+from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_content, view_html, view_id, view_style
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.knob import Knob, KnobValue
@@ -159,7 +159,7 @@ class ViewWidget(anywidget.AnyWidget):
         shared: What all views of the trace have selected.
     """
 
-    _esm = script("lhkit.js")
+    _esm = script("lhkit.js", shared=DRAWING_FILES)
     _css = view_style()
     content = traitlets.Dict().tag(sync=True)
     view_id = traitlets.Unicode().tag(sync=True)

@@ -17,6 +17,8 @@ from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
 from lhkit.draw.theme import ir_style, static_text, theme_style
 
+# The scripts that drawings share.
+DRAWING_FILES = ("parts.js", "timeline_drawing.js", "timeline.js")
 # Shorter texts are not compressed.
 _PACK_FROM = 2000
 
@@ -38,6 +40,7 @@ class Pane:
         axis: Axis of the frames: ``step``, which all panes share, or its own, such as ``iteration``.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
+        timeline: Data of ``timeline.js``, which draws them in place of the fragment; empty for other drawings.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Pane:
     axis: str = "step"
     folded: bool = False
     picture: str = ""
+    timeline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,9 @@ class View:
     held: tuple[tuple[str, tuple[tuple[int, str], ...]], ...] = ()
 
 
-def script(*names: str, room: str = "draw") -> str:
-    """Return these scripts of a room as one module, behind the shared ``parts.js``."""
-    return "\n".join([static_text("parts.js"), *(static_text(name, room) for name in names)])
+def script(*names: str, room: str = "draw", shared: Sequence[str] = ("parts.js",)) -> str:
+    """Return these scripts of a room as one module, behind those of this room that they use."""
+    return "\n".join([*map(static_text, shared), *(static_text(name, room) for name in names)])
 
 
 def view_style() -> str:
@@ -86,15 +90,15 @@ def view_style() -> str:
     return f"{theme_style()}\n{ir_style()}\n{static_text('lhkit.css')}"
 
 
-def view_content(view: View) -> dict[str, Any]:
-    """Return a view as JSON data for the script; long fragments are packed."""
+def view_content(view: View, *, least: int = _PACK_FROM) -> dict[str, Any]:
+    """Return a view as JSON data for the script; long fragments are packed, what it looks up from ``least``."""
     lookup = {"names": dict(view.names), "ends": dict(view.ends), "held": dict(view.held)}
     return {
         "key": view.key,
         "start": view.start,
         "steps": [{"index": s.index, "label": s.label, "status": s.status} for s in view.steps],
         "panes": [_pane_content(pane) for pane in view.panes],
-        "lookup": packed(json.dumps(lookup, separators=(",", ":"))),
+        "lookup": packed(json.dumps(lookup, separators=(",", ":")), least=least),
     }
 
 
@@ -102,6 +106,8 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
     content: dict[str, Any] = {"name": pane.name, "title": pane.title, "axis": pane.axis}
     if pane.folded:
         content["folded"] = True
+    if pane.timeline:
+        return {**content, "timeline": packed(pane.timeline)}
     frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
     return {**content, "frames": frames} if frames else {**content, "html": packed(pane.html)}
 
@@ -190,6 +196,6 @@ def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str
         element("h2", "How this was made"),
         made,
         element("script", data, type="application/json", id="lh-data"),
-        element("script", script("lhkit.js") + _STAND_IN, type="module"),
+        element("script", script("lhkit.js", shared=DRAWING_FILES) + _STAND_IN, type="module"),
     )
     return html_document(title, parts, style=_STYLE)

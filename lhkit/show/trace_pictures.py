@@ -184,7 +184,7 @@ def timeline(trace: Trace) -> Drawing:
         trace: The trace.
     """
     drawing = timeline_drawing(trace)
-    view = trace_view(trace, (timeline_pane(drawing),))
+    view = trace_view(trace, (timeline_pane(trace),))
     return Drawing(view, timeline_text(drawing), lambda: timeline_svg(drawing, themed=False))
 
 

@@ -31,7 +31,8 @@ from lhkit.traces.record.placed_ops import order_at
 from lhkit.traces.report.markdown_report import trace_command
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, steps_html
 from lhkit.traces.report.trace_text import plain_text, trace_lines
-from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
+from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html, timeline_svg
+from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.worker.client import Worker
 
 # Limit on payload frames; each takes some kilobytes of a page.
@@ -90,9 +91,11 @@ def _history(
     return tuple(ends), tuple((handle, tuple(entries)) for handle, entries in held.items())
 
 
-def timeline_pane(drawing: TimelineDrawing) -> Pane:
-    """Return the handle timeline."""
-    return Pane("timeline", "Handles", timeline_html(drawing), picture=timeline_svg(drawing, themed=False))
+def timeline_pane(trace: Trace) -> Pane:
+    """Return the handle timeline: with a script all of it, else the drawing with folds."""
+    drawing = timeline_drawing(trace)
+    picture = timeline_svg(drawing, themed=False)
+    return Pane("timeline", "Handles", timeline_html(drawing), picture=picture, timeline=timeline_data(trace))
 
 
 def schedule_panes(trace: Trace, help: Mapping[str, str]) -> tuple[Pane, ...]:
@@ -166,7 +169,7 @@ def whole_trace_view(
     schedule = schedule_panes(trace, help)
     panes = (
         *failure_panes(trace, repairs),
-        timeline_pane(timeline_drawing(trace)),
+        timeline_pane(trace),
         *schedule[:1],
         payload_pane(trace),
         Pane("steps", "Steps, one by one", steps_html(trace), folded=bool(schedule)),

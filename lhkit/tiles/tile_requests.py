@@ -190,7 +190,7 @@ def chosen_op(
 ) -> tuple[Tilings, StructuredOp, str | None, str]:
     """Return a structured op, the tilings that it is of, its id in the trace or None, and where it was read."""
     source = _Source(trace, None, worker or shared_worker())
-    at, chosen, op_id, _ = source.choose(op, None)
+    at, chosen, op_id, _ = source.choose(op, None, None)
     return source.read(at), chosen, op_id, _where(trace, at)
 
 

@@ -12,10 +12,12 @@
 - ``text_questions``: Questions of the text editor: its script, completions, and help on a word.
 - ``workbench_exports``: Saved state and exports of a workbench: schedule, code, report, page, bug report, the
   workbench itself.
+- ``neighbor_traces``: Traces of the neighbouring values of knobs, taken while nothing else is asked.
 - ``jobs``: Job queues of a workbench, and its background work: repair search, trials of ops, the static check.
 - ``runs``: Runs, measurements and sweeps of a session: one at a time, in the background, cancellable; their
   results.
 - ``model_parts``: The parts of a model: cut in the background, profiled, each with a session of its own.
+- ``pane_patches``: Patches of panes: what differs between the content that a page has and the new one.
 - ``pane_top_bar``: Panes of the frame: top bar, trace, view state, notice and trust banner.
 - ``pane_steps``: The pane ``steps``: the steps of a text with what the trace knows of them, as HTML, with
   knobs.

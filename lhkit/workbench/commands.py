@@ -87,8 +87,9 @@ def _set_knobs(workbench: WorkbenchCore, command: Command) -> None:
     gesture = command.get("gesture")
     amends = gesture is not None and gesture == workbench.gesture
     workbench.gesture = None
-    workbench.session.set_knobs(mapping(command, "knobs"), amends=amends)
-    workbench.gesture = gesture
+    knobs = mapping(command, "knobs")
+    workbench.session.set_knobs(knobs, amends=amends)
+    workbench.gesture, workbench.neighbors.moved = gesture, next(iter(knobs), None)
 
 
 def _add_tried(workbench: WorkbenchCore, command: Command) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 from lhkit.compose.session import Session
 from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace_record import Trace
+from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench import (
     commands,
     pane_code,
@@ -24,6 +28,7 @@ from lhkit.workbench import (
 )
 from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import Jobs
+from lhkit.workbench.neighbor_traces import JOB
 from lhkit.workbench.runs import PROPOSAL, Result
 from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
 from lhkit.workbench.workbench_core import Desk, LivePane, WorkbenchCore
@@ -38,7 +43,7 @@ QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Json]] = {
     **commands.QUESTIONS,
     **workbench_exports.QUESTIONS,
 }
-# In the order in which they are rendered.
+# In the order in which they are rendered, but for the slow ones, which come last.
 PANES: tuple[LivePane, ...] = (
     *pane_top_bar.PANES,
     *pane_steps.PANES,
@@ -49,6 +54,12 @@ PANES: tuple[LivePane, ...] = (
     *pane_code.PANES,
     *pane_results.PANES,
 )
+# Commands that change what is seen, and nothing of the schedule.
+_VIEWING = ("select", "open", "set_large", "set_whole")
+_OF_TRACES: Mapping[str, Callable[[Trace], Json]] = {
+    "timeline": pane_pictures.timeline_part,
+    "trace": pane_top_bar.trace_part,
+}
 # As many as a session keeps traces for undo and redo.
 _MOST_CACHED = 64
 
@@ -92,6 +103,8 @@ class Workbench(WorkbenchCore):
             if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
             with self.session.cancel_token:
+                if name not in _VIEWING:
+                    self.neighbors.pause(self._wanted(command))
                 act(self, command)
         except LhkitError as error:
             refused = error
@@ -103,8 +116,28 @@ class Workbench(WorkbenchCore):
             message = f"{failed.message}: shown is the last good trace" if self.trace else failed.message
             self.notice = Notice("done", message, failed.advice or "", again)
         self._after_a_change()
+        if name not in _VIEWING and not self.is_busy:
+            self.neighbors.follow()
         if raises and self.notice is not None and self.notice.kind == "refused":
             raise refused or usage_error(self.notice.message, self.notice.advice or None)
+
+    def _wanted(self, command: Command) -> Schedule | None:
+        """Return the schedule that a command will trace, if that is known: after a knob has moved."""
+        knobs = command.get("knobs")
+        if command.get("do") != "set_knobs" or not isinstance(knobs, Mapping):
+            return None
+        with contextlib.suppress(LhkitError):
+            return self.session.schedule.with_knobs(knobs)
+        return None
+
+    def prepare(self, trace: Trace) -> None:
+        """Render the panes that show nothing but a trace, for when it is shown."""
+        key: Hashable = SameTrace(trace)
+        drawn = {(name, key): draw(trace) for name, draw in _OF_TRACES.items()}
+        if self.screen.is_open("tiles"):
+            step = min(self.screen.step, len(trace.step_records) - 1)
+            drawn["tiles", key] = pane_pictures.tiles_part(trace, step)
+        self.jobs.post(lambda: self._cache.update(drawn))
 
     def ask(self, question: Command) -> Json:
         """Return the answer to a question, which changes nothing."""
@@ -118,6 +151,11 @@ class Workbench(WorkbenchCore):
         """Cancel the pending trace, parse or run, from any thread; return whether anything was pending."""
         is_busy = self.session.cancel_token.cancel()
         return self.runs.stop() or is_busy
+
+    def rest(self) -> None:
+        """End what is done only for somebody who looks on."""
+        self.runs.rest()
+        self.neighbors.pause()
 
     def poll(self) -> None:
         """Take the text of the followed file if another editor has saved it."""
@@ -134,8 +172,8 @@ class Workbench(WorkbenchCore):
 
     def refresh(self) -> None:
         """Render the panes whose cache key has changed, and report their names."""
-        new = []
-        for pane in PANES:
+        new: list[str] = []
+        for pane in sorted(PANES, key=lambda pane: pane.is_slow):
             key = None if pane.key is None else pane.key(self)
             if pane.key is not None and pane.name in self._keys and self._keys[pane.name] == key:
                 continue
@@ -143,6 +181,9 @@ class Workbench(WorkbenchCore):
                 self.panes[pane.name] = pane.placeholder
                 continue
             self._keys[pane.name] = key
+            if pane.is_slow and new and (pane.name, key) not in self._cache:
+                self.changed(tuple(new))
+                new.clear()
             content = self._rendered(pane, key)
             if pane.name not in self.panes or content != self.panes[pane.name]:
                 self.panes[pane.name] = content
@@ -174,7 +215,7 @@ class Workbench(WorkbenchCore):
 
     def close(self) -> None:
         """End the session and delete its recovery data."""
-        for name in ("repairs", "trying", "fusion", "passes", "code", "cut"):
+        for name in ("repairs", "trying", "fusion", "passes", "code", "cut", JOB):
             self.jobs.stop(name)
         for desk in (*self._desks.values(), Desk(self.session, self.runs, self.screen)):
             desk.runs.close()

@@ -44,6 +44,8 @@ Stopped = Callable[[], bool]
 class Jobs:
     """Runs the work of a workbench, synchronously; only posted functions touch its state."""
 
+    is_threaded = False
+
     def post(self, act: Callable[[], None]) -> None:
         """Queue a function behind the commands."""
         act()
@@ -76,6 +78,8 @@ class Jobs:
 
 class ThreadJobs(Jobs):
     """One thread for commands and one per job, so that the kernel stays responsive; none while idle."""
+
+    is_threaded = True
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
         self._report = report

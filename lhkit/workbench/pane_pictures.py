@@ -20,7 +20,7 @@ from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.placed_ops import SameTrace
-from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
+from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.workbench.screen import Command, flag, integer
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
@@ -53,15 +53,17 @@ def _payload(workbench: WorkbenchCore) -> dict[str, Any]:
     return {"key": trace_key(trace), "step": screen.step, "whole": whole, "html": sent(html)}
 
 
-def _timeline(trace: Trace) -> Any:
-    return sent(timeline_html(timeline_drawing(trace), styled=False, is_compact=True))
+def timeline_part(trace: Trace) -> Any:
+    """Return the timeline of a trace, as its pane has it."""
+    return sent(timeline_data(trace))
 
 
 def _schedule_graph(trace: Trace) -> Any:
     return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
-def _tile_frame(trace: Trace, step: int, iteration: int) -> dict[str, Any]:
+def tiles_part(trace: Trace, step: int, iteration: int = 0) -> dict[str, Any]:
+    """Return the tile picture that goes with a step, at an iteration, as its pane has it."""
     found = {"key": trace_key(trace), "step": step, "iteration": iteration}
     try:
         picture = _tile_picture(SameTrace(trace), step)
@@ -74,7 +76,7 @@ def _tile_frame(trace: Trace, step: int, iteration: int) -> dict[str, Any]:
     return {**found, "iteration": iteration, "count": count, "label": words, "html": sent(drawing)}
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=16)
 def _tile_picture(same: SameTrace, step: int) -> TilePicture:
     return tile_picture_at(same.trace, step)
 
@@ -84,7 +86,7 @@ def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("tiles"):
         return _NO_TILES
-    return _tile_frame(trace, workbench.screen.step, 0)
+    return tiles_part(trace, workbench.screen.step)
 
 
 def asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
@@ -122,14 +124,16 @@ def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
     After a step that leaves no structured op it is of the last one before that did.
     """
     step, iteration = integer(question, "step"), integer(question, "iteration")
-    return _tile_frame(asked_trace(workbench, question), step, max(iteration, 0))
+    return tiles_part(asked_trace(workbench, question), step, max(iteration, 0))
 
 
 def _shown_trace(workbench: WorkbenchCore, name: str) -> SameTrace | None:
     return same_trace(workbench) if workbench.screen.is_open(name) else None
 
 
-def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any) -> LivePane:
+def _picture(
+    name: str, draw: Callable[[Trace], Any], nothing: Any, placeholder: Any = None, *, is_slow: bool = False
+) -> LivePane:
     """Return a pane of a trace that is rendered only while it is in front; the timeline always is."""
 
     def key(workbench: WorkbenchCore) -> Hashable:
@@ -139,14 +143,16 @@ def _picture(name: str, draw: Callable[[Trace], Any], nothing: Any) -> LivePane:
         trace = workbench.trace
         return nothing if trace is None or key(workbench) is None else draw(trace)
 
-    return LivePane(name, render, key, is_cached=True)
+    return LivePane(name, render, key, is_cached=True, placeholder=placeholder, is_slow=is_slow)
 
 
 PANES = (
     LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
-    _picture("timeline", _timeline, ""),
+    _picture("timeline", timeline_part, ""),
     _picture("schedule_graph", _schedule_graph, ""),
-    LivePane("tiles", _tiles, lambda w: _shown_trace(w, "tiles"), is_cached=True, placeholder=_NO_TILES),
+    LivePane(
+        "tiles", _tiles, lambda w: _shown_trace(w, "tiles"), is_cached=True, placeholder=_NO_TILES, is_slow=True
+    ),
 )
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "frame": _frame,

@@ -7,9 +7,10 @@ from typing import Any
 
 from lhkit.draw.viewer import view_content
 from lhkit.model.printable import counted
+from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_view
 from lhkit.traces.warnings.lost_work import suppressed_failures
-from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace
+from lhkit.workbench.workbench_core import PACK_FROM, LivePane, WorkbenchCore, same_trace
 from lhkit.workbench.workbench_exports import EXPORTS
 from lhkit.worker.cancellation import was_stopped
 
@@ -75,7 +76,12 @@ def _trace(workbench: WorkbenchCore) -> dict[str, Any]:
     trace = workbench.trace
     if trace is None:
         return {"key": "", "start": -1, "steps": [], "panes": [], "lookup": "{}"}
-    return view_content(trace_view(trace, ()))
+    return trace_part(trace)
+
+
+def trace_part(trace: Trace) -> dict[str, Any]:
+    """Return the steps of a trace, and what its handles point to, as panes look it up."""
+    return view_content(trace_view(trace, ()), least=PACK_FROM)
 
 
 def _trust(workbench: WorkbenchCore) -> dict[str, Any] | None:

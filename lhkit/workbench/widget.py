@@ -18,7 +18,7 @@ from lhkit.compose.session import Session, open_session
 from lhkit.draw.live_view import is_live
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.theme import static_text
-from lhkit.draw.viewer import Pane, View, script, view_html, view_style
+from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_html, view_style
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import as_payload
 from lhkit.load.trust import payload_doubt
@@ -28,11 +28,10 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
-from lhkit.traces.timeline.handle_timeline import timeline_drawing
-from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import Jobs, ThreadJobs
 from lhkit.workbench.model_parts import EMPTY
+from lhkit.workbench.pane_patches import patch_of
 from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
@@ -48,7 +47,8 @@ _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
     "pane_handles.js", "pane_code.js", "pane_guide.js", "pane_results.js", "pane_passes.js")  # fmt: skip
-FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+_FIRST_FILES = ("roving.js", "panes.js", "zoom.js")
+FRAME_FILES = ("channel.js", "patches.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -60,11 +60,16 @@ class WorkbenchWidget(anywidget.AnyWidget):
     Attributes:
         workbench: The controller.
         view_id: Pictures with this id become the workbench.
+        revision: Number of changes of panes so far; pages get them as patches of what they have.
     """
 
-    _esm = script("roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
-    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
+    _esm = script(
+        "roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=DRAWING_FILES
+    )
+    _css = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
+    _is_patching = False
 
     def __init__(
         self,
@@ -221,7 +226,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if trace is not None:
             step = self.workbench.screen.step
             payload = payload_frame(trace, step, whole=False, most_lines=_STILL_LINES)
-            panes = [timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1]]
+            panes = [timeline_pane(trace), *schedule_panes(trace, known_help())[:1]]
             panes.append(Pane("payload", "Payload", payload))
             still = View(trace_key(trace), tuple(panes), start=step)
         picture = view_html(still, id_=self.view_id)
@@ -235,6 +240,10 @@ class WorkbenchWidget(anywidget.AnyWidget):
         name, by = content.get("do"), str(content.get("by", ""))
         if name == "join":
             self._join(by)
+            if content.get("revision") != self.revision:
+                self._resend()
+        elif name == "resend":
+            self._resend()
         elif name == "beat":  # a page that was taken for lost is back
             self._join(by)
             self.send({"done": content.get("id")})
@@ -255,7 +264,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _leave(self, view: str) -> None:
         self._views.pop(view, None)
         if not self._views and not self._is_closed:
-            self.jobs.post(self.workbench.runs.rest)
+            self.jobs.post(self.workbench.rest)
 
     def _expire(self) -> None:
         """Let lost pages leave: those that closed without a word, as a browser that crashed."""
@@ -288,9 +297,22 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._here(functools.partial(self._set, panes))
 
     def _set(self, panes: Mapping[str, Any]) -> None:
-        with self.hold_sync():
-            for name, value in panes.items():
+        """Take panes, and send pages what differs: `lhkit.workbench.pane_patches`."""
+        patches = {name: patch_of(getattr(self, name), value) for name, value in panes.items()}
+        self.send({"from": self.revision, "to": self.revision + 1, "parts": patches})
+        self._is_patching = True  # the model of a page that opens later has the whole
+        try:
+            for name, value in (*panes.items(), ("revision", self.revision + 1)):
                 self.set_trait(name, value)
+        finally:
+            self._is_patching = False
+
+    def _should_send_property(self, key: str, value: Any) -> bool:
+        return not self._is_patching and bool(super()._should_send_property(key, value))
+
+    def _resend(self) -> None:
+        """Send all panes to pages that missed a patch."""
+        self.send_state(["revision", *(_trait(pane.name) for pane in PANES)])
 
     # The followed file is polled only while the workbench has a view: a cell that is run again leaves a widget
     # without views behind.

@@ -23,6 +23,7 @@ from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.code_question import CodeQuestion
 from lhkit.workbench.jobs import FusionQuestion, Jobs, PassRun, RepairSearch, StaticChecks, Tryouts
 from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
+from lhkit.workbench.neighbor_traces import JOB, NeighborTraces
 from lhkit.workbench.runs import Result, Runs
 from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
 
@@ -80,6 +81,7 @@ class WorkbenchCore(abc.ABC):
         self.passes = PassRun(session, jobs, self.refresh)
         self.code = CodeQuestion(session, jobs, self.refresh)
         self.checks = StaticChecks(session, jobs, self.refresh)
+        self.neighbors = NeighborTraces(session, jobs, self.prepare)
         self.typed = Typed()
         self.gesture: Hashable = None
         self._parsed: Script | None = None
@@ -96,7 +98,7 @@ class WorkbenchCore(abc.ABC):
         if self.runs.progress.kind:
             raise usage_error(f"a {self.runs.progress.kind} is not over yet", "Stop it first.")
         desk = self._desks.get(name) or self._new_desk(self.model.new_session(name))
-        for job in ("repairs", "trying", "fusion", "passes", "code"):
+        for job in ("repairs", "trying", "fusion", "passes", "code", JOB):
             self.jobs.stop(job)
         self.runs.rest()
         screen = self.screen
@@ -126,6 +128,10 @@ class WorkbenchCore(abc.ABC):
         """Render the panes whose sources have changed."""
 
     @abc.abstractmethod
+    def prepare(self, trace: Trace) -> None:
+        """Render what a trace will need when it is shown, from any thread."""
+
+    @abc.abstractmethod
     def _adopt(self, result: Result) -> None:
         """Take a proposal as the text, if there is still none."""
 
@@ -133,6 +139,12 @@ class WorkbenchCore(abc.ABC):
     def is_empty(self) -> bool:
         """True if the schedule has no step yet."""
         return not has_steps(self.session)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a run or another job of the background is at work."""
+        jobs = (self.repairs.is_looking, self.tryouts.is_trying, self.fusion.is_trying, self.passes.is_running)
+        return any(jobs) or bool(self.runs.progress.kind)
 
     def _set_notice(self, notice: Notice) -> None:
         self.notice = notice
@@ -193,8 +205,8 @@ class WorkbenchCore(abc.ABC):
             self._viewed_trace, self.screen = trace, fitting(self._saved_screen, trace)
 
 
-# Shorter fragments are sent as they are: unpacking them would take longer than sending them.
-_PACK_FROM = 120_000
+# Shorter fragments are sent as they are, so that only what changes in them is sent again.
+PACK_FROM = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +217,7 @@ class LivePane:
         key: Cache key; the pane is rendered again only when it changes. None if rendering is cheap.
         is_cached: Whether content is reused when a key recurs, as a trace's does when a slider moves back.
         placeholder: Content while a workbench opens, if rendering is slow.
+        is_slow: Whether the worker is asked for it: the other panes are shown first.
     """
 
     name: str
@@ -212,6 +225,7 @@ class LivePane:
     key: Callable[[WorkbenchCore], Hashable] | None = None
     is_cached: bool = False
     placeholder: Any = None
+    is_slow: bool = False
 
 
 def same_trace(workbench: WorkbenchCore) -> SameTrace | None:
@@ -221,4 +235,4 @@ def same_trace(workbench: WorkbenchCore) -> SameTrace | None:
 
 def sent(text: str) -> Any:
     """Return a fragment as it is sent: packed if it is long."""
-    return packed(text, least=_PACK_FROM, level=3)
+    return packed(text, least=PACK_FROM, level=3)

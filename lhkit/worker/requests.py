@@ -314,12 +314,20 @@ class TraceAnswer(Answer, frozen=True):
 
 
 class TraceSchedule(Request[TraceAnswer], frozen=True, tag="trace"):
-    """Apply a schedule step by step; records go to the file ``journal``."""
+    """Apply a schedule step by step; records go to the file ``journal``.
+
+    Before each step the worker looks for the ``stop_file``; if there is one, the request fails as cancelled.
+    """
 
     payload: Source
     application: Application
     journal: str
     without_idle: bool = False  # Whether steps that do nothing to the payload are left out
+
+    @property
+    def stop_file(self) -> str:
+        """Path of the file that cancels it."""
+        return f"{self.journal}.stop"
 
 
 # Steps of an entry by number, each with -1, or with the number of an op in its first block.

@@ -90,7 +90,7 @@ def test_steps_are_gone_through_by_slider_buttons_and_keys(watched, page_file):
     page.page.wait_for_function(
         "document.querySelector('[data-pane=payload]').innerText.includes('payload as given')"
     )
-    pane(page, "timeline").locator("text[data-step='5']:text-is('5')").click()
+    pane(page, "timeline").locator(".lh-heads [data-step='5']").click()
     assert step_shown(page).startswith("step 5")
     page.check("file:")
 
@@ -127,18 +127,19 @@ def test_the_keyboard_alone_reaches_and_selects(watched, page_file):
 
 def test_the_wheel_scrolls_and_zooms_only_with_a_key(watched, page_file):
     page = opened(watched, page_file, height=700)
-    svg = pane(page, "timeline").locator("svg").nth(1)
-    before = svg.bounding_box()["width"]
-    svg.hover()
+    rows, head = pane(page, "timeline").locator(".lh-tl-tracks"), ".lh-heads [data-step='1'] rect"
+    before = pane(page, "timeline").locator(head).bounding_box()["width"]
+    rows.hover()
     page.page.mouse.wheel(0, 150)
     page.page.wait_for_function("window.scrollY > 0")
-    assert svg.bounding_box()["width"] == before
-    svg.hover()
+    assert pane(page, "timeline").locator(head).bounding_box()["width"] == before
+    rows.hover()
     page.page.keyboard.down("Control")
     page.page.mouse.wheel(0, -200)
     page.page.keyboard.up("Control")
     page.page.wait_for_function(
-        f"document.querySelectorAll('[data-pane=timeline] svg')[1].getBoundingClientRect().width > {before + 10}"
+        "([head, width]) => document.querySelector(head).getBoundingClientRect().width > width",
+        arg=[head, before + 10],
     )
 
 

@@ -228,27 +228,6 @@ def test_groups_can_be_folded_without_a_script():
     assert "checkbox" not in timeline_html(timeline_drawing(TRACE))
 
 
-def test_a_compact_timeline_has_numbers_that_tell_their_step():
-    drawing = timeline_drawing(loop_trace(2))
-    sheet = timeline_html(drawing, styled=False, is_compact=True)
-    _legend, heads, names, rows = (ET.fromstring(s) for s in re.findall("<svg.*?</svg>", sheet)[:4])
-    columns = [e for e in heads.iter() if e.get("class") == "lh-step"]
-    signs = ["".join(e.itertext()).removeprefix(e[0].text) for e in columns]
-    assert signs == ["▹", "0", "1", "↻", "2", "3", "↻", "4", "5", "◃", "6"]
-    steps = [e for e in columns if e.get("tabindex") == "0"]
-    assert [e.get("data-step") for e in steps] == list("0123456")
-    assert all(e.get("aria-label").startswith(f"step {e.get('data-step')}: transform.") for e in steps)
-    whole = ET.fromstring(timeline_svg(drawing))
-    assert float(heads.get("height")) < 50 and heads.get("width") == rows.get("width")
-    assert (
-        names.get("height") == rows.get("height") and float(rows.get("height")) < float(whole.get("height")) / 2
-    )
-    marks = [
-        [e.get("aria-label") for e in root.iter() if "lh-mark" in e.get("class", "")] for root in (whole, rows)
-    ]
-    assert marks[0] == marks[1] and len(marks[0]) > 5
-
-
 def test_handles_that_look_alike_share_a_row():
     handles = (handle(0, "%root", -1), *(handle(i, f"%h#{i - 1}", 0) for i in range(1, 101)))
     step = dataclasses.replace(

@@ -60,10 +60,10 @@ def jobs(reported):
     made.close()
 
 
-def settled(names=("lhkit-workbench",)):
+def settled(names=("lhkit-workbench", "lhkit-neighbors")):
     """Return how many threads of a workbench there are once those that have nothing to do are gone."""
-    for thread in threading.enumerate():
-        if thread.name in names:
+    while busy := [thread for thread in threading.enumerate() if thread.name in names]:
+        for thread in busy:
             thread.join(60)
     return sum(thread.name.startswith("lhkit-") for thread in threading.enumerate())
 

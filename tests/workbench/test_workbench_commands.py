@@ -325,3 +325,18 @@ def test_unknown_commands_and_questions_are_refused(bench):
     assert all(name in bench.notice.advice for name in COMMANDS)
     with pytest.raises(UsageError, match="no question"):
         bench.ask("why")
+
+
+def test_panes_that_ask_the_worker_come_after_the_others(bench):
+    bench.workbench.do({"do": "open", "area": "pictures", "pane": "tiles"})
+    rounds = []
+    bench.workbench.changed = lambda names: rounds.append(set(names))
+    bench.workbench.do({"do": "set_knobs", "knobs": {"tile": 4}})
+    first, second = rounds
+    assert {"payload", "steps", "timeline"} <= first and second == {"tiles"}
+    # What was seen before comes at once.
+    bench.workbench.do({"do": "undo"})
+    rounds.clear()
+    bench.workbench.do({"do": "redo"})
+    (names,) = rounds
+    assert {"payload", "steps", "timeline", "tiles"} <= names

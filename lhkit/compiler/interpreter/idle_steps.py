@@ -19,7 +19,7 @@ from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ir.schedule_modules import referred_sequences, sequence_ops, sequence_path
 
 # Steps that change payload only through the steps in them, or not at all, and end no block.
-_CALLS = ("transform.include", "transform.foreach", "transform.foreach_match")
+CALLS = ("transform.include", "transform.foreach", "transform.foreach_match")
 _LOOKS = (
     "transform.structured.match",
     "transform.collect_matching",
@@ -127,7 +127,7 @@ class _Observed:
         self.ran.add(address(op))
         if op.name in _MAY_DO_NOTHING:
             self._before = self._before or bytecode_of(self._payload)
-        elif op.name not in _CALLS and not op.name.startswith(_ASKS):
+        elif op.name not in CALLS and not op.name.startswith(_ASKS):
             self._before = None
             self._note_work(True)
         return True
@@ -154,7 +154,7 @@ def _erase_in(block: Any, observed: _Observed) -> None:
     *ops, _ = [o.operation for o in block.operations]
     for op in reversed(ops):
         at = address(op)
-        is_quiet = op.name in (*_CALLS, *_LOOKS) or at not in observed.ran
+        is_quiet = op.name in (*CALLS, *_LOOKS) or at not in observed.ran
         if is_quiet and at not in observed.worked and not any(list(r.uses) for r in op.results):
             op.erase()
             continue

@@ -27,7 +27,7 @@ from lhkit.compiler.interpreter.handle_frames import (
     keeping_addresses,
     lookup,
 )
-from lhkit.compiler.interpreter.idle_steps import erase_idle_steps
+from lhkit.compiler.interpreter.idle_steps import CALLS, erase_idle_steps
 from lhkit.compiler.interpreter.op_identity import address
 from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
@@ -274,9 +274,9 @@ class Tracer:
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
         # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
-        # Of a brief trace also those do whose inner steps were looked at, to the end.
+        # So do those that change payload only through their inner steps, which were looked at to the end.
         has_steps = running.entered > 0 and not running.last_was_left
-        reads = running.op.only_reads or (self._is_brief and has_steps)
+        reads = running.op.only_reads or (has_steps and (self._is_brief or running.op.name in CALLS))
         has_results = not running.yields_invalid and running.verdict.repeated is None
         given = running.op.results if has_results else ()
         delta = None if reads else self._watch.look(running.index, state, self._frames, given)

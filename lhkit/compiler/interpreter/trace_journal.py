@@ -17,7 +17,7 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, ir
 from lhkit.compiler.ir.parsing import Places, convert, from_structured
 from lhkit.model.bindings_host import host_version
-from lhkit.model.errors import Diagnostic
+from lhkit.model.errors import Diagnostic, Failure, error_for
 from lhkit.model.trace_json import find_edits, snapshot_to_json, step_to_json, written_order
 from lhkit.model.trace_record import PayloadDelta, Snapshot, TraceStep
 from lhkit.worker.requests import Source
@@ -36,6 +36,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
+        self._stop_file = Path(f"{path}.stop")  # as in `lhkit.worker.requests.TraceSchedule`
         # The step of the last snapshot, and its lines.
         self._last: tuple[int | None, list[str]] = (None, [])
         self.write("toolchain", HOST, host_version(HOST))
@@ -49,7 +50,13 @@ class Journal:
         self._file.write(_encode(parts) + b"\n")
 
     def begin(self, step: TraceStep, block: int, at: int) -> None:
-        """Record that a step begins, and what would come after it in its block; nothing is buffered."""
+        """Record that a step begins, and what would come after it in its block; nothing is buffered.
+
+        Raises:
+            LhkitError: The trace is no longer wanted.
+        """
+        if self._stop_file.exists():
+            raise error_for(Failure("cancelled", "the trace is no longer wanted", request="trace"))
         self.write("begin", step_to_json(step), block, at)
         self._file.flush()
 

@@ -18,6 +18,7 @@ class Pane {
     this.zoom = 1;
     this.body = make("div", { class: "lh-body", tabindex: 0, role: "group", "aria-label": data.title });
     this.body.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    if (data.timeline) this.timeline = this.newTimeline();
     const inside = [this.body];
     if (data.frames && data.axis !== "step") inside.unshift(this.player());
     if (data.folded) {
@@ -32,6 +33,25 @@ class Pane {
 
   get isOpen() {
     return !this.data.folded || this.node.open;
+  }
+
+  newTimeline() {
+    const drawn = () => {
+      this.index = indexed(timeline.node);
+      this.view.light();
+    };
+    const timeline = new HandleTimeline({ drawn, go: (step) => this.view.share(this.view.selection, step) });
+    this.body.append(timeline.node);
+    return timeline;
+  }
+
+  async showTimeline(at) {
+    const { timeline } = this.data;
+    if (timeline !== this.wanted) {
+      this.wanted = timeline;
+      this.timeline.show(await unpacked(timeline));
+    }
+    this.timeline.setStep(at);
   }
 
   // Frames that are not steps (iterations of loops) have a slider of their own, and play.
@@ -82,6 +102,7 @@ class Pane {
   async show(at) {
     this.at = at;
     if (!this.isOpen) return;
+    if (this.timeline) return this.showTimeline(at);
     const position = this.data.frames ? this.frameAt(at) : 0;
     if (position === this.wanted) return;
     this.wanted = position;
@@ -106,7 +127,7 @@ class Pane {
 
   wheel(event) {
     // A plain wheel scrolls the notebook.
-    if (!(event.ctrlKey || event.shiftKey) || !this.body.querySelector("svg")) return;
+    if (!(event.ctrlKey || event.shiftKey) || this.timeline || !this.body.querySelector("svg")) return;
     event.preventDefault();
     event.stopPropagation();
     const turn = event.deltaY || event.deltaX;
@@ -297,8 +318,8 @@ class View {
       this.select(event.target);
     } else if (event.key === "ArrowLeft" && this.slider && !inForm) this.slider.move(-1)();
     else if (event.key === "ArrowRight" && this.slider && !inForm) this.slider.move(1)();
-    else if (zooms[event.key] && pane?.body.querySelector("svg")) pane.zoomTo(pane.zoom * zooms[event.key]);
-    else if (event.key === "0" && pane) pane.zoomTo(1);
+    else if (zooms[event.key] && !pane?.timeline && pane?.body.querySelector("svg")) pane.zoomTo(pane.zoom * zooms[event.key]);
+    else if (event.key === "0" && pane && !pane.timeline) pane.zoomTo(1);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -6,6 +6,8 @@ import dataclasses
 import os
 import platform
 import tempfile
+import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -296,7 +298,7 @@ def record_run(
         death: Failure | None = None
         answer = TraceAnswer(failure=None, failed_step=None)
         try:
-            answer = worker.ask(request, limits=limits, last_good_ir=payload.text)
+            answer = worker.ask(request, limits=_gentle(limits, request), last_good_ir=payload.text)
         except WorkerError as error:
             if not journal.exists():
                 raise
@@ -318,6 +320,24 @@ def record_run(
     return RecordedRun(trace, failure, request, records.scopes)
 
 
+def _gentle(limits: Limits | None, request: Request[TraceAnswer]) -> Limits | None:
+    """Return limits whose cancellation first asks the worker to end the trace: its process need not die."""
+    stop, wanted = getattr(request, "stop_file", None), limits.stopped if limits is not None else None
+    if limits is None or stop is None or wanted is None:
+        return limits
+    since: list[float] = []
+
+    def is_stopped() -> bool:
+        if not wanted():
+            return False
+        if not since:
+            Path(stop).touch()
+            since.append(time.monotonic())
+        return time.monotonic() - since[0] > _GRACE_S
+
+    return dataclasses.replace(limits, stopped=is_stopped)
+
+
 def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
     from lhkit import __version__
 
@@ -326,6 +346,8 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 _MOST_TRACES = 16
+# A step that takes longer is not waited for when a trace is cancelled.
+_GRACE_S = 0.5
 
 
 class TraceCache:
@@ -334,16 +356,28 @@ class TraceCache:
     def __init__(self, payload: Payload, worker: Worker | None, limits: Limits | None) -> None:
         self._payload, self._worker, self._limits = payload, worker, limits
         self._traces: OrderedDict[Schedule, record.Trace] = OrderedDict()
+        self._lock = threading.Lock()  # traces may be kept from another thread
 
-    def trace(self, schedule: Schedule) -> record.Trace:
-        """Return the trace of a schedule; raises like `trace_schedule`."""
-        kept = self._traces.get(schedule)
-        if kept is not None:
-            self._traces.move_to_end(schedule)
-            return kept
-        trace = trace_schedule(self._payload, schedule, worker=self._worker, limits=self._limits)
-        if trace.outcome.status in ("ok", "failed"):  # a limit or a crash may not come again
+    def has(self, schedule: Schedule) -> bool:
+        """Return whether the trace of a schedule is in the cache."""
+        return schedule in self._traces
+
+    def keep(self, schedule: Schedule, trace: record.Trace) -> None:
+        """Put a trace into the cache; the one used least recently may be dropped."""
+        if trace.outcome.status not in ("ok", "failed"):  # a limit or a crash may not come again
+            return
+        with self._lock:
             self._traces[schedule] = trace
             while len(self._traces) > _MOST_TRACES:
                 self._traces.popitem(last=False)
+
+    def trace(self, schedule: Schedule) -> record.Trace:
+        """Return the trace of a schedule; raises like `trace_schedule`."""
+        with self._lock:
+            kept = self._traces.get(schedule)
+            if kept is not None:
+                self._traces.move_to_end(schedule)
+                return kept
+        trace = trace_schedule(self._payload, schedule, worker=self._worker, limits=self._limits)
+        self.keep(schedule, trace)
         return trace

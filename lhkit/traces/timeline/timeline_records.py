@@ -161,8 +161,8 @@ class RowMaker:
         if handle.path:
             title += f", inside step {handle.path[-1]}"
         if not line.spans:
-            title += f"; {self._undefined_state(line)}: step {handle.defined_by} did not succeed"
-        note, marks = self._note(line), self._marks([line])
+            title += f"; {_undefined_state(self._trace, line)}: step {handle.defined_by} did not succeed"
+        note, marks = note_of(self._trace, line, self._names), self._marks([line])
         return Row((handle.id,), name, handle.kind, False, note, state, marks, self._bars(line), title)
 
     def folded(self, lines: Sequence[Lifeline], *, alike: bool = False) -> Row:
@@ -178,23 +178,6 @@ class RowMaker:
         state = "invalid" if states["invalid"] == len(lines) else next((s for s in states if s), None)
         bars = self._bars(lines[0]) if alike else ()
         return Row(ids, name, kind, True, note, state, self._marks(lines), bars, title)
-
-    def _note(self, line: Lifeline) -> str:
-        died = next((e for e in line.events if e.death is not None), None)
-        if died is not None and died.death is not None:
-            return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
-        if not line.spans:
-            return self._undefined_state(line)
-        change = line.spans[-1].change
-        if change.state == "live" and change.payload:
-            return payload_in_words(self._trace, change).replace(" : i64", "")
-        return change.state
-
-    def _undefined_state(self, line: Lifeline) -> str:
-        """Return the state of a handle without a lifeline; after a crash it is unknown."""
-        by, steps = line.handle.defined_by, self._trace.step_records
-        has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
-        return "not known" if has_crashed else "never made"
 
     def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
         found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}
@@ -238,3 +221,23 @@ class RowMaker:
                 title += f", {verb} {payload_in_words(self._trace, span.change)}"
             bars.append(Bar(begin, end, is_end, span.state, title))
         return tuple(bars)
+
+
+def note_of(trace: Trace, line: Lifeline, names: dict[str, str]) -> str:
+    """Return the step and cause of a handle's death; without one, what it is at the end."""
+    for event in line.events:
+        if event.death is not None:
+            return f"✕ {death_in_few_words(event.step, event.death, names)}"
+    if not line.spans:
+        return _undefined_state(trace, line)
+    change = line.spans[-1].change
+    if change.state == "live" and change.payload:
+        return payload_in_words(trace, change).replace(" : i64", "")
+    return change.state
+
+
+def _undefined_state(trace: Trace, line: Lifeline) -> str:
+    """Return the state of a handle without a lifeline; after a crash it is unknown."""
+    by, steps = line.handle.defined_by, trace.step_records
+    has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
+    return "not known" if has_crashed else "never made"

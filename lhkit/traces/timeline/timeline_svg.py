@@ -12,7 +12,7 @@ from lhkit.traces.timeline.lifelines import EventKind
 from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Row, StepMark, TimelineDrawing
 
 SECTION, BRACKET = 24.0, 16.0
-_ROW, _COMPACT_ROW = 24.0, 20.0
+_ROW = 24.0
 MARGIN = 10.0
 TEXT = 12.0
 SMALL = 11.0
@@ -45,20 +45,19 @@ class Note:
 
 
 class TimelineLayout:
-    """The positions of a drawing; a compact one has no column names and lower rows."""
+    """The positions of a drawing."""
 
-    def __init__(self, drawing: TimelineDrawing, *, is_compact: bool = False) -> None:
+    def __init__(self, drawing: TimelineDrawing) -> None:
         self._drawing = drawing
-        self.is_compact = is_compact
-        self.row_height = _COMPACT_ROW if is_compact else _ROW
+        self.row_height = _ROW
         self.names = tuple(fitted(row.name, _LONGEST_NAME, TEXT) for row in drawing.rows)
         self.left = MARGIN + max((text_width(n, TEXT) for n in self.names), default=0.0) + 12
         self.edges = [self.left]
         for column in drawing.columns:
             self.edges.append(self.edges[-1] + _WIDTHS[column.kind])
-        self.heads = () if is_compact else tuple(_head(column) for column in drawing.columns)
+        self.heads = tuple(_head(column) for column in drawing.columns)
         longest = max((h.width for h in self.heads), default=0.0)
-        self.numbers = 15.0 if is_compact else MARGIN + longest * SIN + 24
+        self.numbers = MARGIN + longest * SIN + 24
         self.tracks = self.numbers + 8 + BRACKET * max((g.depth + 1 for g in drawing.groups), default=0)
         self.first_parameter = next((i for i, r in enumerate(drawing.rows) if r.kind == "param"), None)
         section = 0 if self.first_parameter is None else SECTION
@@ -308,15 +307,12 @@ _BANDS: dict[StepMark, str] = {
     "suppressed": "changed-paper",
 }
 _TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
-# Signs of columns that are not steps, in compact drawings.
-_SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": "⋯"}
 _SMALLER = 9.5
 
 
 def _heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    head = _number if at.is_compact else _named
     drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
-    drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
+    drawn += [_named(i, column, at) for i, column in enumerate(drawing.columns)]
     return element("g", *drawn, font_family=MONO)
 
 
@@ -324,7 +320,7 @@ def _bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     drawn = []
     for group in drawing.groups:
         left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
-        y = at.tracks if at.is_compact else at.numbers + 7 + BRACKET * group.depth
+        y = at.numbers + 7 + BRACKET * group.depth
         size = {"x": left, "y": y, "width": right - left, "height": at.bottom - y}
         drawn.append(element("rect", **size, fill="faint", fill_opacity=0.07, data_step=group.step))
     for index, column in enumerate(drawing.columns):
@@ -358,25 +354,6 @@ def _named(index: int, column: Column, at: TimelineLayout) -> str:
     return element("g", *words, class_="lh-step")
 
 
-def _number(index: int, column: Column, at: TimelineLayout) -> str:
-    left, right = at.edges[index], at.edges[index + 1]
-    is_step = column.kind == "step"
-    sign = str(column.step) if is_step else _SIGNS[column.kind]
-    look = {"font_size": SMALL, "fill": _tone(column), "text_anchor": "middle"}
-    text = element("text", escaped(sign), x=at.middle(index), y=at.numbers, font_weight="bold", **look)
-    # All of the cell can be pointed at; what is wrong with the step is seen without pointing.
-    cell = {"x": left, "y": 0, "width": right - left, "height": at.tracks, "pointer_events": "all"}
-    ground = element("rect", fill=_BANDS.get(column.mark, "none"), **cell)
-    warning = ""
-    if column.mark == "warning":
-        place = {"x": right - 8, "y": at.numbers, "font_size": SMALL, "font_weight": "bold"}
-        warning = element("text", "!", fill=_note_tone(column.mark), **place)
-    found = marks(step=column.step, label=column.title if is_step else "")
-    return element(
-        "g", element("title", escaped(column.title)), ground, text, warning, class_="lh-step", **found
-    )
-
-
 def _tone(column: Column) -> str:
     return _TONES.get(column.mark, "dead") if column.kind == "step" else "faint"
 
@@ -404,23 +381,22 @@ def timeline_style() -> str:
     return static_text("timeline.css", "traces").strip()
 
 
-def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: bool = False) -> str:
+def timeline_html(drawing: TimelineDrawing, *, styled: bool = True) -> str:
     """Return a timeline as an HTML fragment; folds are ``<details>``, drawn in full.
 
-    A check box folds all nested steps, without a script. If ``styled``, style sheets are included. A compact
-    timeline has numbers instead of column names, in a sticky head; names are in hover texts and labels.
+    A check box folds all nested steps, without a script. If ``styled``, style sheets are included.
     """
     legend, bottom = legend_part(_LEGEND_WIDTH, 12)
     head, colon, rest = drawing.verdict.partition(":")
     tone = "" if drawing.verdict.startswith("ok") else "lh-failed"
     verdict = element("p", element("b", escaped(head + colon), class_=tone), escaped(rest))
-    views = [_view(drawing, is_compact)]
+    views = [_view(drawing)]
     if drawing.overview is not None:
         box = element("input", type="checkbox", class_="lh-fold-box")
         views = [
             element("label", box, " fold nested steps", class_="lh-faint"),
-            element("div", _view(drawing, is_compact), class_="lh-unfolded"),
-            element("div", _view(drawing.overview, is_compact), class_="lh-folded"),
+            element("div", _view(drawing), class_="lh-unfolded"),
+            element("div", _view(drawing.overview), class_="lh-folded"),
         ]
     return element(
         "div",
@@ -432,33 +408,24 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
     )
 
 
-def _view(drawing: TimelineDrawing, is_compact: bool) -> str:
-    parts = [_sheet(drawing, is_compact)]
+def _view(drawing: TimelineDrawing) -> str:
+    parts = [_sheet(drawing)]
     for fold in drawing.folds:
-        sheets = (_sheet(sheet, is_compact) for sheet in fold.sheets)
+        sheets = (_sheet(sheet) for sheet in fold.sheets)
         parts.append(element("details", element("summary", escaped(fold.label)), *sheets))
     return "".join(parts)
 
 
-def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
-    at = TimelineLayout(drawing, is_compact=is_compact)
-    title, top = drawing.title, at.tracks if is_compact else 0.0
-    names = element("div", _cut(_names_part(drawing, at), 0, top, at, f"{title}: names"), class_="lh-names")
-    if is_compact:
-        heads = _cut(_heads_part(drawing, at), at.left, 0, at, f"{title}: steps", bottom=top)
-        rows = _cut(_rows_part(drawing, at), at.left, top, at, title)
-        parts = [element("div", class_="lh-heads"), element("div", heads, class_="lh-heads"), names, rows]
-    else:
-        parts = [names, _cut(_tracks_part(drawing, at), at.left, 0, at, title)]
+def _sheet(drawing: TimelineDrawing) -> str:
+    at = TimelineLayout(drawing)
+    names = element("div", _cut(_names_part(drawing, at), 0, at, f"{drawing.title}: names"), class_="lh-names")
+    tracks = _cut(_tracks_part(drawing, at), at.left, at, drawing.title)
     more = element("p", escaped(_hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
-    return element("div", *parts, class_="lh-sheet lh-compact" if is_compact else "lh-sheet") + more
+    return element("div", names, tracks, class_="lh-sheet") + more
 
 
-def _cut(
-    part: str, left: float, top: float, at: TimelineLayout, label: str, *, bottom: float | None = None
-) -> str:
+def _cut(part: str, left: float, at: TimelineLayout, label: str) -> str:
     """Return a drawing of a part: up to the names' right edge from 0, else to the end."""
     width = at.width - left if left else at.left
-    height = (at.bottom + 6 if bottom is None else bottom) - top
-    moved = element("g", part, transform=f"translate({-left:.2f} {-top:.2f})") if left or top else part
-    return svg(width, height, moved, label=label, themed=False)
+    moved = element("g", part, transform=f"translate({-left:.2f} 0)") if left else part
+    return svg(width, at.bottom + 6, moved, label=label, themed=False)

@@ -10,26 +10,23 @@ class TimelinePane extends BenchPane {
     super(bench);
     this.said = make("div", { class: "lhw-bar lhw-pointed lh-said", "aria-hidden": "true" }); // screen readers hear the labels
     this.node.prepend(this.said);
+    this.body.tabIndex = -1; // what scrolls in it has the focus
+    this.timeline = new HandleTimeline({ drawn: () => this.reindex(), go: (step) => bench.goTo(step) });
+    this.frame.append(this.timeline.node);
     for (const name of ["pointerover", "focusin"]) this.body.addEventListener(name, (event) => this.point(event.target));
     for (const name of ["pointerleave", "focusout"]) this.body.addEventListener(name, () => this.point(null));
   }
 
   async update() {
-    await this.patch(this.bench.part("timeline"));
+    const turn = ++this.turn;
+    const data = await unpacked(this.bench.part("timeline"));
+    if (turn !== this.turn) return;
+    this.timeline.show(data);
     this.showStep();
   }
 
-  // Scroll no further than it takes to see the column of the step, beside the names that stay.
   showStep() {
-    const heads = [...this.body.querySelectorAll(`.lh-heads [data-step="${this.bench.step}"]`)];
-    const head = heads.map((each) => each.getBoundingClientRect()).find(({ width }) => width);
-    if (!head) return;
-    const body = this.body.getBoundingClientRect();
-    const names = this.body.querySelector(".lh-names").getBoundingClientRect().width;
-    const over = head.right - (body.left + this.body.clientWidth);
-    const under = body.left + names - head.left;
-    if (over > 0) this.body.scrollLeft += over;
-    else if (under > 0) this.body.scrollLeft -= under;
+    this.timeline.setStep(this.bench.step);
   }
 
   // Say at once what is pointed at, or has the focus: the columns have numbers only.

@@ -42,7 +42,9 @@ class StepsPane extends BenchPane {
   }
 
   showStep() {
-    const now = this.frame.querySelector(".lhw-row.lh-now");
+    const now = this.frame.querySelector(".lhw-row.lh-now") ?? this.rowAround(this.bench.step);
+    for (const row of this.frame.querySelectorAll(".lhw-around")) row.classList.remove("lhw-around");
+    if (now && !now.classList.contains("lh-now")) now.classList.add("lhw-around");
     if (this.bench.step !== this.scrolledTo) now?.scrollIntoView({ block: "nearest" });
     this.scrolledTo = this.bench.step;
     for (const main of this.mains()) main.removeAttribute("aria-current");
@@ -50,6 +52,15 @@ class StepsPane extends BenchPane {
     main?.setAttribute("aria-current", "step");
     if (main && !this.frame.contains(document.activeElement)) this.roving.stop(main);
     if (main && document.activeElement?.matches(".lhw-main") && this.frame.contains(document.activeElement)) main.focus();
+  }
+
+  // The row of the step that a step ran in, if it is of a library: steps inside are numbered after the one around.
+  rowAround(step) {
+    let [found, last] = [null, -1];
+    for (const row of this.frame.querySelectorAll('.lhw-row[data-kind="step"][data-step]')) {
+      for (const each of row.dataset.step.split(" ").map(Number)) if (each <= step && each > last) [found, last] = [row, each];
+    }
+    return found;
   }
 
   mains() {
@@ -84,14 +95,18 @@ class StepsPane extends BenchPane {
     this.moving = input; // until Python has caught up with the hand
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);
+    this.bench.ghost(true);
     moved.then(() => {
-      if (turns === this.turns) this.moving = null;
+      if (turns !== this.turns) return;
+      this.moving = null;
+      this.bench.ghost(false);
     });
   }
 
   // Every knob shows the value that Python gave last.
   restoreKnobs() {
     this.moving = null;
+    this.bench.ghost(false);
     for (const input of this.frame.querySelectorAll("[data-knob]")) {
       if (!input.dataset.values) input.value = input.defaultValue;
       else if (input.matches("select")) showKnob(input, JSON.parse(input.dataset.values)[[...input.options].findIndex((each) => each.defaultSelected)]);

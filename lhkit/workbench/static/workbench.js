@@ -2,6 +2,8 @@
 // all panes show, and what a reader's clicks and keys mean. Nothing of the domain is here.
 
 const REST_MS = 120; // Python hears what was selected when the hand rests for so long, or before anything else is done
+// Parts that follow a trace.
+const GHOSTS = new Set(["payload", "timeline", "tiles", "schedule_graph"]);
 // What needs the kernel.
 const EDITING = ".lhw-tools-bar, .lhw-knob, .lhw-tools, .lhw-foot, .lhw-adding, .lhw-run-line button, form, [data-do], :is([data-pane=text], [data-pane=tiles]) .lhw-bar";
 
@@ -70,6 +72,11 @@ class Workbench {
     if (why) this.panes.find((pane) => pane instanceof StepsPane).restoreKnobs();
   }
 
+  // What panes show is of the values before; each is plain again when it shows the new ones.
+  ghost(isGhost) {
+    for (const pane of this.panes) pane.node.classList.toggle("lhw-ghost", isGhost && pane.constructor.shows.some((name) => GHOSTS.has(name)));
+  }
+
   // Nothing was asked for and is not answered yet.
   get isIdle() {
     return !this.untold && !this.channel.asked && !this.channel.queue.length;
@@ -96,6 +103,9 @@ class Workbench {
     on(el, "click", (event) => this.click(event));
     on(el, "keydown", (event) => this.key(event));
     on(window, "pagehide", () => this.tellSelection());
+    const take = (message) => message.parts && takePatches(model, message);
+    model.on("msg:custom", take);
+    this.removers.push(() => model.off("msg:custom", take));
     const follow = (name, act) => {
       const event = `change:part_${name}`;
       model.on(event, act);
@@ -113,6 +123,7 @@ class Workbench {
           this.followScreen(); // a new trace may have other steps
           this.areas.offer();
           if (pane.tabSaid) pane.tabSaid.textContent = pane.badge();
+          pane.node.classList.remove("lhw-ghost");
           if (this.isInFront(pane)) pane.update();
         });
       }
@@ -286,7 +297,7 @@ class Workbench {
 
 async function render({ model, el }) {
   const bench = new Workbench(model, el);
-  model.send({ do: "join", by: bench.id });
+  model.send({ do: "join", by: bench.id, revision: model.get("revision") });
   await bench.start();
   return () => {
     bench.stop();
