@@ -1,6 +1,7 @@
 """The workbench: commands in, panes out as JSON, and the widget that shows them.
 
 - ``widget``: The workbench in a notebook: ``lhkit.explore(payload, schedule)``.
+- ``tab_server``: The workbench in a browser tab of its own: a small web server for one user of this machine.
 - ``controller``: The controller: dispatches commands and questions, and renders the panes that have changed.
 - ``workbench_core``: State of a workbench that commands, questions and panes share; cache key and renderer of
   a pane.

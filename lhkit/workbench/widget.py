@@ -37,6 +37,7 @@ from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
+from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
@@ -50,6 +51,8 @@ PANE_FILES = (
     "pane_handles.js", "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js",
     "pane_passes.js")  # fmt: skip
 FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+SCRIPT = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+STYLE = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -63,8 +66,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
-    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
+    _esm = SCRIPT
+    _css = STYLE
     view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -366,18 +369,38 @@ def explore(
         UsageError: There is no such file, or a file of another kind.
         PayloadError: The payload does not parse or does not verify.
     """
+    session, kept = opened_session(payload, schedule, trust=trust)
+    return WorkbenchWidget(session, **kept)
+
+
+def opened_session(
+    payload: Payload | str | os.PathLike[str] | None,
+    schedule: Schedule | str | os.PathLike[str] | None,
+    *,
+    trust: bool = False,
+    limits: Limits | None = None,
+    **loading: Any,
+) -> tuple[Session, dict[str, Any]]:
+    """Return the session of `explore`, and the other arguments of its widget.
+
+    Args:
+        payload: As for `explore`.
+        schedule: As for `explore`.
+        trust: As for `explore`.
+        limits: Time and memory for loading and for each trace.
+        loading: Keywords of `load_schedule`, for a schedule that is a path.
+    """
     if isinstance(payload, str | os.PathLike) and is_state_file(payload):
         if schedule is not None:
             raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
         state = read_state(payload, trust=trust)
-        return WorkbenchWidget(
-            state.open(), screen=state.screen, results=state.results, reference=state.reference
-        )
-    loaded = as_payload(PAYLOAD if payload is None else payload)
+        kept = {"screen": state.screen, "results": state.results, "reference": state.reference}
+        return state.open(limits=limits), kept
+    loaded = as_payload(PAYLOAD if payload is None else payload, limits=limits)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
     doubt = payload_doubt(payload, loaded)
-    return WorkbenchWidget(open_session(loaded, schedule, doubt=doubt, trust=trust))
+    return open_session(loaded, schedule, doubt=doubt, trust=trust, limits=limits, **loading), {}
 
 
 def is_state_file(path: str | os.PathLike[str]) -> bool:

@@ -13,13 +13,14 @@ class Channel {
     this.id = id;
     this.busy = busy;
     this.lost = lost;
+    this.words = { silent: SILENT, gone: GONE, ...model.words }; // outside of Jupyter the model has its own
     this.why = ""; // not empty: disconnected
     this.count = 0;
     this.waiting = new Map(); // what was sent and is not answered
     this.queue = [];
     this.hear = (message) => this.answered(message);
     model.on("msg:custom", this.hear);
-    this.gone = () => this.lose(GONE);
+    this.gone = () => this.lose(this.words.gone);
     model.on("comm_live_update", this.gone); // Jupyter's own word that the kernel restarted or was shut down
     this.pulse = setInterval(() => this.beat(), BEAT_MS);
   }
@@ -33,7 +34,7 @@ class Channel {
   // Ask whether the kernel is there; also while it is lost, since one that was busy answers in the end.
   beat() {
     if (this.beats > 0) {
-      if (++this.beats > MOST_BEATS && !this.why) this.lose(SILENT);
+      if (++this.beats > MOST_BEATS && !this.why) this.lose(this.words.silent);
       return;
     }
     this.beats = 1;
