@@ -6,6 +6,7 @@
 - ``workbench_core``: State of a workbench that commands, questions and panes share; cache key and renderer of
   a pane.
 - ``screen``: View state of a workbench, field access for commands, and notices.
+- ``layout_memory``: The layout that this user arranged last, kept in the state folder.
 - ``commands``: Commands of a workbench and the questions of its forms: view, history, runs, edits of steps
   and text.
 - ``form_fields``: Forms of steps: fields to builder arguments and back, their HTML, and the places where

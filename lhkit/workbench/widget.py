@@ -50,7 +50,8 @@ PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
     "pane_handles.js", "pane_problems.js", "pane_results.js", "pane_tried.js", "pane_fusion.js",
     "pane_passes.js")  # fmt: skip
-FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+LAYOUT_FILES = ("layout.js", "arranging.js", "areas.js")
+FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", *LAYOUT_FILES, "workbench.js")
 SCRIPT = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
 STYLE = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
 

@@ -65,7 +65,7 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     fitting, middle = width(bench, "tiles"), pane(bench, "tiles").evaluate(MIDDLE)
     zoom = {
         name: bench.get_by_role("button", name=f"{name}: Tiles")
-        for name in ("zoom out", "fit the width", "zoom in")
+        for name in ("zoom out", "fit the pane", "zoom in")
     }
     zoom["zoom in"].click()
     zoom["zoom in"].click()
@@ -83,7 +83,7 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
         "(old) => document.querySelector('.lhw [data-pane=tiles] svg').outerHTML !== old", arg=drawn
     )
     assert width(bench, "tiles") == pytest.approx(large, rel=0.02)
-    zoom["fit the width"].click()
+    zoom["fit the pane"].click()
     assert width(bench, "tiles") == pytest.approx(fitting, rel=0.02)
     bench.get_by_role("tab", name="Schedule graph").click()
     graph = pane(bench, "schedule_graph")

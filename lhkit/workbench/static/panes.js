@@ -2,10 +2,8 @@
 // that adds its class to PANES; workbench.js comes last and shows them.
 
 const PANES = [];
-const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
-const SIDE = ["handles", "pictures"]; // one above the other
 
-// A pane of the workbench. Classes say statically: key, title, area, and `shows`, the parts they are made of.
+// A pane of the workbench. Classes say statically: key, title, area (layout.js), and `shows`, the parts they are made of.
 class BenchPane {
   constructor(bench) {
     this.bench = bench;

@@ -9,14 +9,14 @@ const ZOOM_MARGIN_PX = 6;
 class Zoom {
   constructor(body, name) {
     this.body = body;
-    this.factor = 1; // 1 fits the width
+    this.factor = 1; // 1 fits the pane
     const button = (label, title, act) => make("button", { type: "button", title, "aria-label": `${title.split(" (")[0]}: ${name}`, onclick: act }, label);
     this.said = make("output", { class: "lhw-zoom-said", "aria-label": `zoom: ${name}` });
     this.node = make(
       "div", { class: "lhw-zoom", role: "toolbar", "aria-label": `zoom: ${name}` },
       this.said,
       button("−", "zoom out (-)", () => this.by(1 / ZOOM_STEP)),
-      button("fit", "fit the width (0)", () => this.to(1)),
+      button("fit", "fit the pane (0)", () => this.to(1)),
       button("+", "zoom in (+)", () => this.by(ZOOM_STEP)),
     );
     body.classList.add("lhw-zoomed");
@@ -76,6 +76,7 @@ class Zoom {
     svg.setAttribute("viewBox", `${x} ${y} ${right - x} ${height}`);
     svg.setAttribute("width", right - x);
     svg.style.setProperty("--lhw-natural", `${right - x}px`);
+    svg.style.setProperty("--lhw-aspect", (right - x) / height);
   }
 }
 
