@@ -41,6 +41,7 @@ class Areas {
     this.tabs();
     const tree = columns === 1 ? area(1, NARROW) : this.layout.trees[columns];
     this.node.replaceChildren(...[this.built(tree)].filter(Boolean));
+    this.node.dataset.columns = columns;
     this.node.toggleAttribute("data-own", this.layout.changed.has(columns));
     this.bench.top.showLayout();
     for (const [body, place] of held) Object.assign(body, place);

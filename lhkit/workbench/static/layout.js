@@ -11,7 +11,7 @@ const area = (size, ...areas) => ({ size, areas });
 const rows = (size, ...children) => ({ size, rows: children });
 const columns = (size, ...children) => ({ size, columns: children });
 
-// What each is for; its trees; the panes that come to the front.
+// What each is for; the panes that come to the front, and those that are closed; the trees.
 const PRESETS = {
   compose: {
     title: "compose: steps and payload",
@@ -37,12 +37,13 @@ const PRESETS = {
   tune: {
     title: "tune: results and tiles",
     front: ["results", "tiles", "steps", "payload", "timeline"],
-    2: columns(1, rows(1, area(1.2, "left"), area(1, "handles", "pictures")), rows(1.25, area(1.2, "bottom"), area(1, "middle"))),
-    3: columns(1, rows(1, area(1, "left")), rows(1.6, area(1.3, "bottom"), area(1, "middle")), rows(1.2, area(1.3, "pictures"), area(1, "handles"))),
+    2: columns(1, rows(1, area(1.1, "left"), area(1, "bottom")), rows(1.25, area(2.2, "pictures", "handles"), area(1, "middle"))),
+    3: columns(1, area(1, "left"), rows(1.6, area(1.3, "bottom"), area(1, "middle")), area(1.2, "pictures", "handles")),
   },
   teach: {
     title: "teach: little at once",
     front: ["steps", "payload", "timeline"],
+    closed: ["text", "schedule_graph", "payload_graph", "tried", "fusion", "passes"],
     2: columns(1, area(1, "left"), rows(1.35, area(1.2, "middle"), area(1, "handles", "pictures", "bottom"))),
     3: columns(1, area(1, "left"), rows(1.9, area(1.3, "middle"), area(1, "handles", "pictures", "bottom"))),
   },
@@ -76,7 +77,7 @@ class Layout {
 
   use(preset) {
     this.preset = preset;
-    this.closed = [];
+    this.closed = PRESETS[preset].closed ?? [];
     this.trees = { 2: structuredClone(PRESETS[preset][2]), 3: structuredClone(PRESETS[preset][3]) };
     this.places = { 2: {}, 3: {} }; // areas of panes that are elsewhere than usual
     this.changed = new Set(); // the numbers of columns whose tree the reader has changed
@@ -91,7 +92,7 @@ class Layout {
       // None was kept.
     }
     this.use(Object.hasOwn(PRESETS, given?.preset ?? "") ? given.preset : "compose");
-    this.closed = strings(given?.closed);
+    if (given?.closed) this.closed = strings(given.closed);
     for (const count of [2, 3]) {
       const { tree, places } = given?.own?.[count] ?? {};
       if (!isTree(tree)) continue;
