@@ -169,7 +169,9 @@ class WorkbenchSocket(_Guarded, WebSocketHandler):
     def tell(self, text: str) -> None:
         """Send a message, unless the page has gone meanwhile."""
         with contextlib.suppress(WebSocketClosedError):
-            self.write_message(text)
+            sent = self.write_message(text)
+            # A task whose error nobody asks for is reported by asyncio, with a traceback.
+            sent.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
 
 _FILES: dict[str, Callable[[], str]] = {
@@ -195,7 +197,8 @@ def is_local(host: str) -> bool:
     """Return whether a ``Host`` header names the loopback address; its port may be that of a tunnel."""
     try:
         parts = urlsplit(f"//{host}")
-        return parts.netloc == host and parts.hostname in _LOCAL_NAMES and (parts.port or 1) > 0
+        is_plain = parts.netloc == host and "@" not in host
+        return is_plain and parts.hostname in _LOCAL_NAMES and (parts.port or 1) > 0
     except ValueError:
         return False
 

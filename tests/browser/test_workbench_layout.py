@@ -2,7 +2,10 @@
 
 import json
 
+import nbformat
 import pytest
+from conftest import SCREENSHOTS, notebook_of, run_cell
+from conftest import opened as lab_page
 from explore_tab import explored
 
 WIDTHS = {599: 1, 600: 2, 1099: 2, 1100: 3}
@@ -205,3 +208,26 @@ def test_full_screen_and_back(opened):
     page.locator(".lhw:fullscreen").wait_for()
     button.click()
     page.locator(".lhw:not(:fullscreen)").wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_is_cut_in_jupyterlab_beside_its_side_bar(watched, server, dark):
+    name = f"layout_{dark}.ipynb"
+    nbformat.write(notebook_of(["import lhkit\nbench = lhkit.explore()\nbench"]), server.folder / name)
+    found = lab_page(watched, server, "lab", name, width=1280, height=800)
+    page = found.page
+    execute = "window.jupyterapp.commands.execute"
+    if dark:
+        page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Dark'}})")
+        page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
+    page.evaluate("window.jupyterapp.shell.expandLeft()")
+    run_cell(found, 0)
+    page.locator(".lhw-main-grid[data-columns='2']").wait_for()
+    page.locator(".lhw .lhw-row.lh-now").wait_for()
+    use(page, "compose")
+    assert page.evaluate(CUT) == []
+    page.locator(".lhw").scroll_into_view_if_needed()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"workbench_side_bar_{'dark' if dark else 'light'}.png")
+    page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Light'}})")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")

@@ -207,6 +207,8 @@ class Areas {
     const extent = (part) => part[isAcross ? "offsetWidth" : "offsetHeight"];
     const known = { class: "lhw-border", role: "separator", tabindex: 0, "aria-orientation": isAcross ? "vertical" : "horizontal" };
     const node = make("div", { ...known, "aria-label": "resize", title: "drag it, or use the arrow keys" });
+    const say = () => node.setAttribute("aria-valuenow", Math.round((100 * extent(before)) / (extent(before) + extent(after))));
+    node.addEventListener("focus", say);
     const shift = (px) => {
       const parts = [...node.parentNode.children].filter((part) => part.lhTree);
       const sizes = new Map(parts.map((part) => [part, extent(part)]));
@@ -214,7 +216,7 @@ class Areas {
       sizes.set(before, sizes.get(before) + by).set(after, sizes.get(after) - by);
       for (const [part, px] of sizes) sizePart(part, (part.lhTree.size = Math.max(1, Math.round(px))));
       this.layout.changed.add(this.columns);
-      node.setAttribute("aria-valuenow", Math.round((100 * extent(before)) / (extent(before) + extent(after))));
+      say();
     };
     const keys = isAcross ? { ArrowLeft: -NUDGE_PX, ArrowRight: NUDGE_PX } : { ArrowUp: -NUDGE_PX, ArrowDown: NUDGE_PX };
     node.addEventListener("keydown", (event) => {
