@@ -26,7 +26,6 @@ def bench(bench_page):
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
     run_code(bench_page, "import lhkit\nbench = lhkit.explore()\nbench")
     root = page.locator(".lhw")
-    root.locator("[data-pane='tiles'] svg").wait_for()
     root.locator("[data-pane='timeline'] svg").first.wait_for()
     yield root
     page.evaluate("window.jupyterapp.shell.expandLeft()")
@@ -62,6 +61,8 @@ def test_eight_rows_of_the_timeline_are_seen_and_columns_say_their_step(bench):
 
 def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     page = bench.page
+    bench.get_by_role("tab", name="Tiles").click()  # on two columns behind the handles
+    pane(bench, "tiles").locator("svg").wait_for()
     fitting, middle = width(bench, "tiles"), pane(bench, "tiles").evaluate(MIDDLE)
     zoom = {
         name: bench.get_by_role("button", name=f"{name}: Tiles")

@@ -32,14 +32,17 @@ class Zoom {
   to(factor, at = { x: this.body.clientWidth / 2, y: this.body.clientHeight / 2 }) {
     const { body } = this;
     const svg = body.querySelector("svg");
-    const before = svg?.getBoundingClientRect().width;
-    const seen = { x: body.scrollLeft + at.x, y: body.scrollTop + at.y };
+    const place = () => {
+      const [outer, { left, top, width, height }] = [body.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return { x: left - outer.left, y: top - outer.top, width, height };
+    };
+    const before = svg && place();
     this.factor = Math.min(Math.max(factor, ZOOM_LEAST), ZOOM_MOST);
     this.tell();
-    if (!before) return;
-    const grown = svg.getBoundingClientRect().width / before;
-    body.scrollLeft = seen.x * grown - at.x;
-    body.scrollTop = seen.y * grown - at.y;
+    if (!before?.width) return;
+    const after = place();
+    body.scrollLeft += after.x + ((at.x - before.x) * after.width) / before.width - at.x;
+    body.scrollTop += after.y + ((at.y - before.y) * after.height) / before.height - at.y;
   }
 
   tell() {
