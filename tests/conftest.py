@@ -69,9 +69,10 @@ def state_folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(state_folder):
-    """Keep sessions that a test leaves open, and winners of its sweeps, from being offered to the next one."""
+    """Keep sessions that a test leaves open, winners of its sweeps, and its layout from the next one."""
     shutil.rmtree(state_folder / "recovery", ignore_errors=True)
     shutil.rmtree(state_folder / "tuned", ignore_errors=True)
+    shutil.rmtree(state_folder / "workbench", ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

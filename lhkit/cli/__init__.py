@@ -12,6 +12,7 @@
 - ``check_command``: ``lhkit check``: uses of invalid handles, found without a payload.
 - ``demo_command``: ``lhkit demo``: compile, verify, time and sweep a shipped layer.
 - ``doctor_command``: ``lhkit doctor``: the environment, and the commands that install what is missing.
+- ``explore_command``: ``lhkit explore``: the workbench in a browser tab of its own.
 - ``lab_command``: ``lhkit lab``: JupyterLab on a private copy of the notebooks.
 - ``passes_command``: ``lhkit passes``: a pass pipeline, pass by pass, or the log of another compiler.
 - ``propose_command``: ``lhkit propose``: a first schedule for a payload, verified.

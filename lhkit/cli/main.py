@@ -26,6 +26,7 @@ _COMMANDS = {
     "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
     "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
+    "explore": "Open the workbench in a browser tab of its own.",
     "lab": "Start JupyterLab on a private copy of the notebooks.",
     "passes": "Run a pass pipeline pass by pass, or read the log of one.",
     "propose": "Write a first schedule for a payload, verified.",

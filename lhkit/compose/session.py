@@ -412,16 +412,18 @@ def open_session(
     trust: bool = False,
     autosaves: bool = True,
     worker: Worker | None = None,
+    limits: Limits | None = None,
+    **loading: Any,
 ) -> Session:
     """Return a session; a text that does not parse is its first draft, and a file of one's own is followed.
 
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
-    stays trusted when it changes.
+    stays trusted when it changes. ``loading`` are keywords of `load_schedule`.
     """
     is_path = isinstance(schedule, str | os.PathLike) and not is_text(schedule)
     file = find_file(Path(schedule), "schedules") if is_path else None  # type: ignore[arg-type]
     try:
-        version = version_of_schedule(as_schedule(schedule, worker))
+        version = version_of_schedule(as_schedule(schedule, worker, limits=limits, **loading))
     except LhkitError as error:
         text = _text_of(file) if file is not None else schedule
         if not isinstance(text, str):
@@ -432,7 +434,7 @@ def open_session(
     if trust:
         remember(d.content for d in doubts)
         doubts = ()
-    session = Session(payload, version, autosaves=autosaves, worker=worker, doubts=doubts)
+    session = Session(payload, version, autosaves=autosaves, worker=worker, limits=limits, doubts=doubts)
     shipped = shipped_folder("schedules").resolve()
     if file is not None and file.suffix != ".mlirbc" and not file.resolve().is_relative_to(shipped):
         session.follow(file)

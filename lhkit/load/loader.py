@@ -92,9 +92,11 @@ def load_payload(
     )
 
 
-def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None = None) -> Payload:
+def as_payload(
+    payload: Payload | str | os.PathLike[str], worker: Worker | None = None, *, limits: Limits | None = None
+) -> Payload:
     """Return a payload as it is, or loaded where it is a path or text; see `load_payload`."""
-    return payload if isinstance(payload, Payload) else load_payload(payload, worker=worker)
+    return payload if isinstance(payload, Payload) else load_payload(payload, worker=worker, limits=limits)
 
 
 def as_schedule(

@@ -1,10 +1,12 @@
 """The workbench: commands in, panes out as JSON, and the widget that shows them.
 
 - ``widget``: The workbench in a notebook: ``lhkit.explore(payload, schedule)``.
+- ``tab_server``: The workbench in a browser tab of its own: a small web server for one user of this machine.
 - ``controller``: The controller: dispatches commands and questions, and renders the panes that have changed.
 - ``workbench_core``: State of a workbench that commands, questions and panes share; cache key and renderer of
   a pane.
 - ``screen``: View state of a workbench, field access for commands, and notices.
+- ``layout_memory``: The layout that this user arranged last, kept in the state folder.
 - ``commands``: Commands of a workbench and the questions of its forms: view, history, runs, edits of steps
   and text.
 - ``form_fields``: Forms of steps: fields to builder arguments and back, their HTML, and the places where

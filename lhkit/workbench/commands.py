@@ -18,8 +18,19 @@ from lhkit.model.step_form import TypedName, WrittenForm
 from lhkit.text import step_edits
 from lhkit.text.script import Edited, Script, is_terminator
 from lhkit.workbench import form_fields
+from lhkit.workbench.layout_memory import checked_layout, remember_layout
 from lhkit.workbench.runs import RunKind
-from lhkit.workbench.screen import Command, Notice, Typed, fitting, flag, integer, mapping, text
+from lhkit.workbench.screen import (
+    Command,
+    Notice,
+    Typed,
+    brought_forward,
+    fitting,
+    flag,
+    integer,
+    mapping,
+    text,
+)
 from lhkit.workbench.workbench_core import WorkbenchCore
 from lhkit.worker.cancellation import was_stopped
 
@@ -54,8 +65,15 @@ def _select(workbench: WorkbenchCore, command: Command) -> None:
 
 def _open(workbench: WorkbenchCore, command: Command) -> None:
     """``{"area": name, "pane": name, "by": view}``: bring a pane to the front of its area."""
-    front = {**dict(workbench.screen.front), text(command, "area"): text(command, "pane")}
-    workbench.look(front=tuple(front.items()), by=str(command.get("by", "")))
+    front = brought_forward(workbench.screen.front, text(command, "pane"), text(command, "area"))
+    workbench.look(front=front, by=str(command.get("by", "")))
+
+
+def _set_layout(workbench: WorkbenchCore, command: Command) -> None:
+    """``{"layout": JSON text, "by": view}``: where the panes are, for this workbench and the user's next."""
+    layout = checked_layout(text(command, "layout"))
+    remember_layout(layout)
+    workbench.look(layout=layout, by=str(command.get("by", "")))
 
 
 def _undo_or_redo(workbench: WorkbenchCore, command: Command) -> None:
@@ -380,6 +398,7 @@ def _set(workbench: WorkbenchCore, command: Command) -> None:
 COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "select": _select,
     "open": _open,
+    "set_layout": _set_layout,
     # {"large": bool}: large type, for a projector.
     "set_large": lambda workbench, command: workbench.look(is_large=flag(command, "large"), by=""),
     # {"whole": bool}: the payload as text instead of as a diff.

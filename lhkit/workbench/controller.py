@@ -30,7 +30,7 @@ from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.neighbor_traces import JOB
 from lhkit.workbench.runs import PROPOSAL, Result
-from lhkit.workbench.screen import Command, Notice, Screen, carried, first_step
+from lhkit.workbench.screen import Command, Notice, Screen, brought_forward, carried, first_step
 from lhkit.workbench.workbench_core import Desk, LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
@@ -206,8 +206,7 @@ class Workbench(WorkbenchCore):
             with self.session.cancel_token:
                 self.session.set_text(result.schedule.text, title=PROPOSAL)
             # What was proposed is to be read.
-            front = {**dict(self.screen.front), "left": "steps", "narrow": "steps"}
-            self.look(front=tuple(front.items()), by="")
+            self.look(front=brought_forward(self.screen.front, "steps", "left", "narrow"), by="")
         else:
             words = "the schedule is no longer empty: the proposal is among the results"
             self.notice = Notice("done", words, "Select it there to take its text.")

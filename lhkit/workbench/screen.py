@@ -13,8 +13,9 @@ from lhkit.show.trace_view import start_step
 from lhkit.traces.record.handle_history import display_names
 
 Command = Mapping[str, Any]
+Front = tuple[tuple[str, str], ...]
 # The pane in front of each area at first.
-FRONT = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
+FRONT: Front = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
          ("bottom", "guide"), ("narrow", "steps"))  # fmt: skip
 
 
@@ -25,17 +26,21 @@ class Screen:
     Attributes:
         step: The step whose payload is shown, -1 for the payload as given.
         ids: Selected ids, separated by spaces.
+        front: The pane in front of each area, the newest first: where a layout has two of them in one area, the
+            newer is in front.
         whole_payload: Whether the payload is shown as text instead of as a diff.
         by: The browser view that requested the change, which must not follow it again.
+        layout: Where panes are, as JSON that the script reads (static/layout.js); empty for the default.
     """
 
     step: int = -1
     kind: str = ""
     ids: str = ""
-    front: tuple[tuple[str, str], ...] = FRONT
+    front: Front = FRONT
     is_large: bool = False
     whole_payload: bool = False
     by: str = ""
+    layout: str = ""
 
     def is_open(self, pane: str) -> bool:
         """Return whether a pane is in front of one of the areas."""
@@ -50,7 +55,13 @@ class Screen:
             "large": self.is_large,
             "whole": self.whole_payload,
             "by": self.by,
+            "layout": self.layout,
         }
+
+
+def brought_forward(front: Front, pane: str, *areas: str) -> Front:
+    """Return a front with a pane before all others of these areas."""
+    return (*((area, pane) for area in areas), *(each for each in front if each[0] not in areas))
 
 
 def first_step(trace: Trace) -> int:

@@ -36,6 +36,7 @@ from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.runs import Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
+from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
@@ -47,8 +48,12 @@ _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
     "pane_handles.js", "pane_code.js", "pane_guide.js", "pane_results.js", "pane_passes.js")  # fmt: skip
-_FIRST_FILES = ("roving.js", "panes.js", "zoom.js")
-FRAME_FILES = ("channel.js", "patches.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+LAYOUT_FILES = ("layout.js", "arranging.js", "areas.js")
+FRAME_FILES = ("channel.js", "patches.js", "top_bar.js", "notices.js", *LAYOUT_FILES, "workbench.js")
+SCRIPT = script(
+    "roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=DRAWING_FILES
+)
+STYLE = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -63,10 +68,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         revision: Number of changes of panes so far; pages get them as patches of what they have.
     """
 
-    _esm = script(
-        "roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=DRAWING_FILES
-    )
-    _css = f"{view_style()}\n{static_text('workbench.css', 'workbench')}"
+    _esm = SCRIPT
+    _css = STYLE
     view_id = traitlets.Unicode().tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
     _is_patching = False
@@ -387,18 +390,38 @@ def explore(
         UsageError: There is no such file, or a file of another kind.
         PayloadError: The payload does not parse or does not verify.
     """
+    session, kept = opened_session(payload, schedule, trust=trust)
+    return WorkbenchWidget(session, **kept)
+
+
+def opened_session(
+    payload: Payload | str | os.PathLike[str] | None,
+    schedule: Schedule | str | os.PathLike[str] | None,
+    *,
+    trust: bool = False,
+    limits: Limits | None = None,
+    **loading: Any,
+) -> tuple[Session, dict[str, Any]]:
+    """Return the session of `explore`, and the other arguments of its widget.
+
+    Args:
+        payload: As for `explore`.
+        schedule: As for `explore`.
+        trust: As for `explore`.
+        limits: Time and memory for loading and for each trace.
+        loading: Keywords of `load_schedule`, for a schedule that is a path.
+    """
     if isinstance(payload, str | os.PathLike) and is_state_file(payload):
         if schedule is not None:
             raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
         state = read_state(payload, trust=trust)
-        return WorkbenchWidget(
-            state.open(), screen=state.screen, results=state.results, reference=state.reference
-        )
-    loaded = as_payload(PAYLOAD if payload is None else payload)
+        kept = {"screen": state.screen, "results": state.results, "reference": state.reference}
+        return state.open(limits=limits), kept
+    loaded = as_payload(PAYLOAD if payload is None else payload, limits=limits)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
     doubt = payload_doubt(payload, loaded)
-    return WorkbenchWidget(open_session(loaded, schedule, doubt=doubt, trust=trust))
+    return open_session(loaded, schedule, doubt=doubt, trust=trust, limits=limits, **loading), {}
 
 
 def is_state_file(path: str | os.PathLike[str]) -> bool:

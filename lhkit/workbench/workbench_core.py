@@ -22,10 +22,11 @@ from lhkit.text.script import Script
 from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.code_question import CodeQuestion
 from lhkit.workbench.jobs import FusionQuestion, Jobs, PassRun, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.layout_memory import remembered_layout
 from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
 from lhkit.workbench.neighbor_traces import JOB, NeighborTraces
 from lhkit.workbench.runs import Result, Runs
-from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
+from lhkit.workbench.screen import Notice, Screen, Typed, brought_forward, first_step, fitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class WorkbenchCore(abc.ABC):
         self._number: int | None = None
         trace = session.trace
         self._viewed_trace = trace
-        self.screen = fitting(desk.screen or Screen(first_step(trace) if trace else -1), trace)
+        new = Screen(first_step(trace) if trace else -1, layout=remembered_layout())
+        self.screen = fitting(desk.screen or new, trace)
 
     def show_part(self, name: str) -> None:
         """Put a part on screen, or the whole model if the name is empty; what was there stays as it is."""
@@ -106,16 +108,13 @@ class WorkbenchCore(abc.ABC):
         self._desks.pop(name, None)
         self.model.opened = name
         self._sit_at(desk)
-        self._bring_forward("payload" if name else "parts", dict(screen.front), is_large=screen.is_large)
-
-    def _bring_forward(self, pane: str, front: dict[str, str], **changes: Any) -> None:
-        """Show a pane of the middle, on a narrow screen too."""
-        self.look(front=tuple({**front, "middle": pane, "narrow": pane}.items()), by="", **changes)
+        front = brought_forward(screen.front, "payload" if name else "parts", "middle", "narrow")
+        self.look(front=front, by="", is_large=screen.is_large, layout=screen.layout)
 
     def _show_parts(self) -> None:
         """A model without a schedule opens as its parts."""
         if self.is_empty and self._saved_screen is None and not self.model.opened:
-            self._bring_forward("parts", dict(self.screen.front))
+            self.look(front=brought_forward(self.screen.front, "parts", "middle", "narrow"), by="")
         self.refresh()
 
     @property

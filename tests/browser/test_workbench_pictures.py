@@ -26,7 +26,6 @@ def bench(bench_page):
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
     run_code(bench_page, "import lhkit\nbench = lhkit.explore()\nbench")
     root = page.locator(".lhw")
-    root.locator("[data-pane='tiles'] svg").wait_for()
     root.locator("[data-pane='timeline'] svg").first.wait_for()
     yield root
     page.evaluate("window.jupyterapp.shell.expandLeft()")
@@ -73,10 +72,12 @@ def test_the_tiles_follow_the_step_that_is_selected(bench):
 
 def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     page = bench.page
+    bench.get_by_role("tab", name="Tiles").click()  # on two columns behind the handles
+    pane(bench, "tiles").locator("svg").wait_for()
     fitting, middle = width(bench, "tiles"), pane(bench, "tiles").evaluate(MIDDLE)
     zoom = {
         name: bench.get_by_role("button", name=f"{name}: Tiles")
-        for name in ("zoom out", "fit the width", "zoom in")
+        for name in ("zoom out", "fit the pane", "zoom in")
     }
     zoom["zoom in"].click()
     zoom["zoom in"].click()
@@ -95,7 +96,7 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
         "(old) => document.querySelector('.lhw [data-pane=tiles] svg').outerHTML !== old", arg=drawn
     )
     assert width(bench, "tiles") == pytest.approx(large, rel=0.02)
-    zoom["fit the width"].click()
+    zoom["fit the pane"].click()
     assert width(bench, "tiles") == pytest.approx(fitting, rel=0.02)
     bench.get_by_role("tab", name="Schedule graph").click()
     graph = pane(bench, "schedule_graph")

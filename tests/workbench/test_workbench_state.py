@@ -203,3 +203,18 @@ def test_the_row_of_a_step_and_its_payload_say_the_same_counts(bench):
 
 def counts_of(delta):
     return delta.created, delta.erased, delta.changed, delta.moved
+
+
+def test_a_layout_is_kept_for_the_user_and_with_the_state(bench, open_bench, tmp_path):
+    layout = '{"preset": "debug", "closed": ["passes"]}'
+    assert bench.part("screen")["layout"] == ""
+    assert bench.do("set_layout", layout=layout, by="v1") == {"screen"}
+    assert bench.part("screen")["layout"] == layout and bench.part("screen")["by"] == "v1"
+    (tmp_path / "kept.json").write_text(WorkbenchState.of(bench.workbench).text())
+    assert open_bench().part("screen")["layout"] == layout
+    bench.do("set_layout", layout="{}", by="v1")
+    assert read_state(tmp_path / "kept.json").screen.layout == layout
+    for bad in ("[]", "{", "{" * 99_999, '{"a": "' + "b" * 30_000 + '"}'):
+        bench.do("set_layout", layout=bad, by="v1")
+        assert "a layout is a JSON object" in bench.notice.message
+    assert bench.part("screen")["layout"] == "{}"

@@ -167,13 +167,14 @@ class Heartbeat {
   constructor(model, by, changed) {
     this.model = model;
     this.by = by;
+    this.words = { silent: SILENT, gone: GONE, ...model.words }; // outside of Jupyter the model has its own
     this.changed = changed; // told why the kernel is lost, and an empty text when it is there again
     this.why = "";
     this.count = 0;
     this.waiting = null; // id of the beat that has no answer yet
     this.hear = ({ done }) => done && done === this.waiting && this.heard();
     model.on("msg:custom", this.hear);
-    this.gone = () => this.lose(GONE);
+    this.gone = () => this.lose(this.words.gone);
     model.on("comm_live_update", this.gone); // Jupyter's own word that the kernel restarted or was shut down
     this.pulse = setInterval(() => this.beat(), BEAT_MS);
   }
@@ -186,7 +187,7 @@ class Heartbeat {
 
   beat() {
     if (this.waiting) {
-      if (++this.beats > MOST_BEATS && !this.why) this.lose(SILENT);
+      if (++this.beats > MOST_BEATS && !this.why) this.lose(this.words.silent);
       return;
     }
     this.beats = 1;

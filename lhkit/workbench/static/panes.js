@@ -2,11 +2,9 @@
 // that adds its class to PANES; workbench.js comes last and shows them.
 
 const PANES = [];
-const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
-const SIDE = ["handles", "pictures"]; // one above the other
 
-// A pane of the workbench. Classes say statically: key, title, area, `shows`, the parts they are made of, and `items`,
-// a selector, if it is a list.
+// A pane of the workbench. Classes say statically: key, title, area (layout.js), `shows`, the parts they are made of, and
+// `items`, a selector, if it is a list.
 class BenchPane {
   constructor(bench) {
     this.bench = bench;

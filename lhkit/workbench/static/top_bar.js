@@ -6,6 +6,7 @@ const RUNS = {
   propose: ["✦ propose", "propose: a first schedule for this payload, verified"],
   sweep: ["≋ sweep", "sweep: try all values of the knobs"],
 };
+const FULL_MARK = '<svg viewBox="0 0 12 12" width="1em" height="1em" aria-hidden="true"><path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" stroke-width="1.6"/></svg>';
 
 class TopBar {
   constructor(bench) {
@@ -33,7 +34,33 @@ class TopBar {
       this.exports,
       button("keys", "?", "keys (?)", () => bench.keys.show()),
       button("large", "A", "large type", () => bench.do({ do: "set_large", large: !bench.part("screen").large })),
+      (this.layouts = make("select", { title: "layout", "aria-label": "layout", onchange: () => this.arrange() })),
+      ...(document.fullscreenEnabled ? [button("full", fragmentOf(FULL_MARK), "full screen", () => this.fillScreen())] : []),
     );
+  }
+
+  // What can be done with the layout: presets, and panes that were closed.
+  showLayout() {
+    const { layout } = this.bench.areas;
+    const option = (value, words) => make("option", { value }, words);
+    const closed = this.bench.panes.filter((pane) => pane.isOffered && layout.closed.includes(pane.constructor.key));
+    this.layouts.replaceChildren(
+      option("", "layout …"),
+      ...Object.entries(PRESETS).map(([name, { title }]) => option(`use ${name}`, `${name === layout.preset ? "✓ " : ""}${title}`)),
+      ...closed.map(({ constructor: { key, title } }) => option(`open ${key}`, `open ${title}`)),
+    );
+  }
+
+  arrange() {
+    const [act, name] = this.layouts.value.split(" ");
+    this.layouts.value = "";
+    if (act === "use") this.bench.areas.use(name);
+    else if (act === "open") this.bench.areas.reveal(name);
+  }
+
+  fillScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.bench.el.requestFullscreen().catch((error) => this.bench.say(`full screen is refused here: ${error.message}`));
   }
 
   // The step that is shown, and the selection.

@@ -137,6 +137,7 @@ class Workbench {
     this.banner.show();
     await this.takeTrace();
     this.isStarted = true;
+    this.areas.tellFront();
     await Promise.all(this.shown.map((pane) => pane.update()));
     this.showStep();
   }
@@ -153,7 +154,7 @@ class Workbench {
     this.step = screen.step;
     this.selection = screen.selection;
     this.whole = screen.whole;
-    this.areas.show(screen.front);
+    this.areas.show(screen.front, screen.layout);
     this.top.showLarge(screen.large);
     this.el.classList.toggle("lhw-large", screen.large);
   }

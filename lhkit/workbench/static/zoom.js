@@ -9,14 +9,14 @@ const ZOOM_MARGIN_PX = 6;
 class Zoom {
   constructor(body, name) {
     this.body = body;
-    this.factor = 1; // 1 fits the width
+    this.factor = 1; // 1 fits the pane
     const button = (label, title, act) => make("button", { type: "button", title, "aria-label": `${title.split(" (")[0]}: ${name}`, onclick: act }, label);
     this.said = make("output", { class: "lhw-zoom-said", "aria-label": `zoom: ${name}` });
     this.node = make(
       "div", { class: "lhw-zoom", role: "toolbar", "aria-label": `zoom: ${name}` },
       this.said,
       button("−", "zoom out (-)", () => this.by(1 / ZOOM_STEP)),
-      button("fit", "fit the width (0)", () => this.to(1)),
+      button("fit", "fit the pane (0)", () => this.to(1)),
       button("+", "zoom in (+)", () => this.by(ZOOM_STEP)),
     );
     body.classList.add("lhw-zoomed");
@@ -32,14 +32,17 @@ class Zoom {
   to(factor, at = { x: this.body.clientWidth / 2, y: this.body.clientHeight / 2 }) {
     const { body } = this;
     const svg = body.querySelector("svg");
-    const before = svg?.getBoundingClientRect().width;
-    const seen = { x: body.scrollLeft + at.x, y: body.scrollTop + at.y };
+    const place = () => {
+      const [outer, { left, top, width, height }] = [body.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return { x: left - outer.left, y: top - outer.top, width, height };
+    };
+    const before = svg && place();
     this.factor = Math.min(Math.max(factor, ZOOM_LEAST), ZOOM_MOST);
     this.tell();
-    if (!before) return;
-    const grown = svg.getBoundingClientRect().width / before;
-    body.scrollLeft = seen.x * grown - at.x;
-    body.scrollTop = seen.y * grown - at.y;
+    if (!before?.width) return;
+    const after = place();
+    body.scrollLeft += after.x + ((at.x - before.x) * after.width) / before.width - at.x;
+    body.scrollTop += after.y + ((at.y - before.y) * after.height) / before.height - at.y;
   }
 
   tell() {
@@ -76,6 +79,7 @@ class Zoom {
     svg.setAttribute("viewBox", `${x} ${y} ${right - x} ${height}`);
     svg.setAttribute("width", right - x);
     svg.style.setProperty("--lhw-natural", `${right - x}px`);
+    svg.style.setProperty("--lhw-aspect", (right - x) / height);
   }
 }
 

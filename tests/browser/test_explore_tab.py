@@ -1,0 +1,99 @@
+"""``lhkit explore``: the workbench in a tab of its own, for who has the token, and nothing left when it ends."""
+
+import signal
+import sys
+from http.client import HTTPConnection
+
+import psutil
+import pytest
+from explore_tab import explored
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with explored() as found:
+        yield found
+
+
+@pytest.fixture
+def page(tab, watched):
+    found = watched(width=1440, height=900)
+    found.page.goto(tab.address)
+    found.page.locator(".lhw .lhw-row.lh-now").wait_for()
+    yield found.page
+    found.check(*tab.addresses)
+
+
+def test_commands_go_round_and_a_page_that_is_loaded_again_shows_the_same(tab, page):
+    assert page.url == f"{tab.origin}/"  # without the token
+    assert page.title() == "fc_relu_handles.mlir on fc_relu.mlir · lhkit"
+    page.locator(".lhw-frame", has_text="[32, 32]").first.wait_for()
+    slider = page.get_by_role("slider", name="knob tile")
+    slider.press("ArrowRight")
+    page.locator(".lhw-frame", has_text="[64, 64]").first.wait_for()
+    page.reload()
+    page.locator(".lhw-frame", has_text="[64, 64]").first.wait_for()
+    page.get_by_role("button", name="undo: set tile = 64").click()
+    page.locator(".lhw-frame", has_text="[32, 32]").first.wait_for()
+    page.locator(".lhw-main", has_text="merge_handles").click()
+    page.locator(".lhw-row.lh-now[data-step='3']").wait_for()
+
+
+def test_the_editor_and_the_page_of_passes_are_allowed_by_the_policy(page):
+    page.get_by_role("tab", name="Text").click()
+    page.locator(".cm-content").wait_for()
+    page.get_by_role("tab", name="Steps").click()
+    page.get_by_role("tab", name="Passes").click()
+    page.get_by_role("button", name="run the passes").click()
+    listed = page.frame_locator("iframe").get_by_role("listbox", name="passes")
+    listed.get_by_text("one-shot-bufferize").wait_for()
+    page.get_by_role("tab", name="Problems").click()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists the libraries of a process")
+def test_the_compiler_is_in_the_worker_and_not_in_the_server(tab, page):
+    def has_mlir(process):
+        return any("mlir" in each.path.lower() for each in process.memory_maps())
+
+    server = psutil.Process(tab.process.pid)
+    assert not has_mlir(server) and any(map(has_mlir, server.children(recursive=True)))
+
+
+def test_who_has_no_token_or_asks_for_another_host_is_refused(tab):
+    token = tab.address.partition("=")[2]
+    assert tab.get()[0] == 403 and "lhkit explore printed" in tab.get()[1]
+    assert tab.get("/workbench.js")[0] == tab.get("/?token=")[0] == tab.get(f"/?token={token}x")[0] == 403
+    assert tab.get(f"/?token={token}")[0] == 200
+    assert tab.get(f"/?token={token}", Host="localhost:8888")[0] == 200  # through a tunnel
+    for host in ("rebound.example:80", "127.0.0.1.rebound.example", "127.0.0.1@rebound.example", ""):
+        assert tab.get(f"/?token={token}", Host=host)[0] in (400, 403)
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:1", "https://rebound.example", "null", ""])
+def test_pages_of_other_origins_cannot_open_the_web_socket(tab, origin):
+    token = tab.address.partition("=")[2]
+    asks = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    asks["Sec-WebSocket-Key"] = "AAAAAAAAAAAAAAAAAAAAAA=="
+
+    def status(origin):
+        connection = HTTPConnection(tab.origin.removeprefix("http://"), timeout=30)
+        connection.request("GET", f"/socket?token={token}", headers={**asks, "Origin": origin})
+        return connection.getresponse().status
+
+    assert status(origin) == 403 and status(tab.origin) == 101
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_its_worker(number, watched):
+    with explored() as tab:
+        found = watched()
+        found.page.goto(tab.address)
+        found.page.locator(".lhw .lhw-row.lh-now").wait_for()
+        left, said = tab.end(number)
+        assert not left and tab.process.returncode == 130
+        assert said.splitlines()[-1] == "lhkit: interrupted" and "Traceback" not in said
+        lost = found.page.locator(".lhw-lost-line")
+        lost.wait_for(state="visible")
+        assert "lhkit explore has ended" in lost.inner_text()

@@ -1,0 +1,233 @@
+"""The layout of the workbench: columns by width, nothing cut, and panes that are resized, moved, closed and kept."""
+
+import json
+
+import nbformat
+import pytest
+from conftest import SCREENSHOTS, notebook_of, run_cell
+from conftest import opened as lab_page
+from explore_tab import explored
+
+WIDTHS = {599: 1, 600: 2, 1099: 2, 1100: 3}
+# The page, and the workbench's cell in JupyterLab at 1280x800 with the side bar open.
+SIZES = ((828, 608), (950, 640), (1280, 800), (1440, 900), (1920, 1080))
+AREAS = """() => [...document.querySelectorAll(".lhw-area")].map((each) => {
+  const { left, top, width, height } = each.getBoundingClientRect();
+  return { name: each.dataset.area, left, top, width, height };
+})"""
+# Controls and areas that are not whole inside of what they belong to; lists that scroll are left out.
+CUT = """() => {
+  const root = document.querySelector(".lhw");
+  const inside = (inner, outer) => {
+    const [a, b] = [inner.getBoundingClientRect(), outer.getBoundingClientRect()];
+    return !a.width || (a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1);
+  };
+  const found = [];
+  const check = (nodes, outer) => nodes.forEach((node) => inside(node, outer) || found.push(node.outerHTML.slice(0, 120)));
+  check(root.querySelectorAll(".lhw-area, .lhw-top :is(button, select, input)"), root);
+  for (const area of root.querySelectorAll(".lhw-area")) {
+    check(area.querySelectorAll(".lhw-strip button, .lhw-bar :is(button, select, input, label), .lhw-zoom button, .lhw-body"), area);
+    const body = area.querySelector(".lhw-pane:not([hidden]) > .lhw-body");
+    if (body.clientHeight < 24) found.push(`${area.dataset.area}: ${body.clientHeight} px are left of its pane`);
+  }
+  if (root.scrollWidth > root.clientWidth || root.scrollHeight > root.clientHeight) found.push("the root scrolls");
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with explored() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(tab, watched):
+    """Return a function that opens the workbench in its default layout."""
+    pages = []
+
+    def open_page(width=1440, height=900, **options):
+        found = watched(width=width, height=height, **options)
+        pages.append(found)
+        found.page.goto(tab.address)
+        found.page.locator(".lhw .lhw-row").first.wait_for()
+        use(found.page, "compose")
+        return found.page
+
+    yield open_page
+    for found in pages:
+        found.check(*tab.addresses)
+
+
+def use(page, preset):
+    page.get_by_label("layout", exact=True).select_option(f"use {preset}")
+
+
+def areas(page):
+    return {area["name"]: area for area in page.evaluate(AREAS)}
+
+
+def menu(page, name, item):
+    page.get_by_role("button", name=f"arrange: {name}").click()
+    page.get_by_role("menuitem", name=item).click()
+
+
+def resize(page, width, height=800):
+    page.set_viewport_size({"width": width, "height": height})
+    columns = 1 if width < 600 else 2 if width < 1100 else 3
+    page.locator(f".lhw-main-grid[data-columns='{columns}']").wait_for()
+
+
+def test_columns_follow_the_width(opened):
+    page = opened(width=1440)
+    for width, columns in WIDTHS.items():
+        resize(page, width)
+        names = {
+            1: ["narrow"],
+            2: ["left", "middle", "handles", "bottom"],
+            3: ["left", "middle", "bottom", "handles", "pictures"],
+        }
+        page.wait_for_function(
+            "([n]) => document.querySelectorAll('.lhw-area').length === n", arg=[len(names[columns])]
+        )
+        found = areas(page)
+        assert list(found) == names[columns]
+        assert len({area["left"] for name, area in found.items() if name != "bottom"}) == columns
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_is_cut(opened, dark):
+    page = opened(dark=dark)
+    for preset in ("compose", "debug", "tune", "teach"):
+        use(page, preset)
+        for width, height in SIZES:
+            resize(page, width, height)
+            assert page.evaluate(CUT) == [], f"{preset} at {width}x{height}"
+
+
+def test_a_picture_fits_its_pane_both_ways(opened):
+    page = opened(width=1440, height=1000)
+    use(page, "tune")
+    pane = page.locator("[data-pane=tiles] .lhw-body")
+    pane.locator("svg").wait_for()
+    box, picture = pane.bounding_box(), pane.locator("svg").bounding_box()
+    assert picture["width"] <= box["width"] and picture["height"] <= box["height"]
+
+
+def test_borders_are_dragged_and_moved_by_keys_and_the_sizes_are_kept(opened):
+    page = opened()
+    before = areas(page)["left"]["width"]
+    border = page.get_by_role("separator").first
+    box = border.bounding_box()
+    page.mouse.move(box["x"] + 2, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 62, box["y"] + 200)
+    page.mouse.move(box["x"] + 82, box["y"] + 200)
+    page.mouse.up()
+    assert areas(page)["left"]["width"] == pytest.approx(before + 80, abs=3)
+    border.focus()
+    page.keyboard.press("ArrowLeft")
+    dragged = areas(page)["left"]["width"]
+    assert dragged == pytest.approx(before + 56, abs=3)
+    page.reload()
+    page.locator(".lhw .lhw-row").first.wait_for()
+    assert areas(page)["left"]["width"] == pytest.approx(dragged, abs=3)
+    use(page, "compose")
+    assert areas(page)["left"]["width"] == pytest.approx(before, abs=3)
+
+
+def test_a_pane_is_put_beside_another_closed_and_opened_by_the_keyboard(opened):
+    page = opened()
+    page.get_by_role("tab", name="Results").click()
+    menu(page, "bottom", "put Results right")
+    found = areas(page)
+    assert found["own1"]["top"] == found["bottom"]["top"] and found["own1"]["left"] > found["bottom"]["left"]
+    assert page.locator("[data-area=own1] [data-pane=results]").is_visible()
+    page.get_by_role("button", name="arrange: own1").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowUp")  # to the last
+    page.keyboard.press("Enter")
+    assert "own1" not in areas(page) and not page.get_by_role("tab", name="Results").count()
+    page.get_by_label("layout", exact=True).select_option("open results")
+    assert page.locator("[data-area=own1] [data-pane=results]").is_visible()
+    menu(page, "own1", "put Results beside Handles, as a tab")
+    assert page.locator("[data-area=handles] [data-pane=results]").is_visible() and "own1" not in areas(page)
+    page.get_by_role("button", name="arrange: handles").click()
+    page.keyboard.press("Escape")
+    assert not page.get_by_role("menu").is_visible()
+
+
+def test_a_tab_is_dragged_to_a_side_of_an_area(opened):
+    page = opened()
+    target = areas(page)["middle"]
+    page.get_by_role("tab", name="Tiles").drag_to(
+        page.locator("[data-area=middle]"),
+        target_position={"x": target["width"] / 2, "y": target["height"] - 30},
+    )
+    found = areas(page)
+    assert found["own1"]["left"] == found["middle"]["left"] and found["own1"]["top"] > found["middle"]["top"]
+    assert page.locator("[data-area=own1] [data-pane=tiles]").is_visible()
+
+
+def test_panes_that_come_to_the_front_by_themselves_are_rendered(opened):
+    page = opened()
+    page.get_by_role("tab", name="Schedule graph").click()
+    page.get_by_role("tab", name="Tiles").click()
+    menu(page, "pictures", "close Tiles")
+    page.locator("[data-pane=schedule_graph] svg, [data-pane=payload_graph] svg").first.wait_for()
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"preset": "__proto__", "closed": 3, "own": {"3": {"tree": {"size": 1, "rows": []}}}},
+        {"preset": "constructor", "own": {"3": {"tree": {"size": -1, "areas": ["left"]}, "places": 7}}},
+        {"own": {"3": {"tree": {"size": 1, "columns": [{"size": 1, "areas": ["<b>"]}, {"size": 1e300}]}}}},
+    ],
+)
+def test_a_layout_that_is_not_well_formed_is_the_default(opened, layout):
+    page = opened()
+    expected = {name: each["left"] for name, each in areas(page).items()}
+    send = """async (layout) => {
+      const socket = new WebSocket(`ws://${location.host}/socket`);
+      await new Promise((done) => socket.addEventListener("open", done));
+      socket.send(JSON.stringify({ do: "set_layout", layout, by: "another page", id: "1" }));
+    }"""
+    page.evaluate(send, '{"preset": "teach"}')
+    page.locator("[data-area=bottom]").wait_for(state="detached")
+    page.evaluate(send, json.dumps(layout))
+    page.locator("[data-area=bottom]").wait_for()
+    found = areas(page)
+    assert {name: each["left"] for name, each in found.items()} == expected
+
+
+def test_full_screen_and_back(opened):
+    page = opened(width=900, height=700)
+    button = page.get_by_role("button", name="full screen")
+    button.click()
+    page.locator(".lhw:fullscreen").wait_for()
+    button.click()
+    page.locator(".lhw:not(:fullscreen)").wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_is_cut_in_jupyterlab_beside_its_side_bar(watched, server, dark):
+    name = f"layout_{dark}.ipynb"
+    nbformat.write(notebook_of(["import lhkit\nbench = lhkit.explore()\nbench"]), server.folder / name)
+    found = lab_page(watched, server, "lab", name, width=1280, height=800)
+    page = found.page
+    execute = "window.jupyterapp.commands.execute"
+    if dark:
+        page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Dark'}})")
+        page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
+    page.evaluate("window.jupyterapp.shell.expandLeft()")
+    run_cell(found, 0)
+    page.locator(".lhw-main-grid[data-columns='2']").wait_for()
+    page.locator(".lhw .lhw-row.lh-now").wait_for()
+    use(page, "compose")
+    assert page.evaluate(CUT) == []
+    page.locator(".lhw").scroll_into_view_if_needed()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"workbench_side_bar_{'dark' if dark else 'light'}.png")
+    page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Light'}})")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
