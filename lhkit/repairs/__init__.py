@@ -11,6 +11,6 @@
 - ``intended_ops``: Repairs by the op that was meant: a match of another op, or one that is missing.
 - ``silent_mistakes``: Repairs for a warning: sizes, fusions, vectorization, steps whose failure is suppressed.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
-- ``final_payload``: The final payload of a repaired schedule in one line.
+- ``repaired_payload``: The final payload of a repaired schedule in one line.
 - ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.
 """

@@ -21,7 +21,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
-from lhkit.repairs.final_payload import payload_in_a_line
 from lhkit.repairs.intended_ops import (
     propose_generalized,
     propose_missing_match,
@@ -36,6 +35,7 @@ from lhkit.repairs.repair_context import (
     op_at,
     unified_diff,
 )
+from lhkit.repairs.repaired_payload import payload_in_a_line
 from lhkit.repairs.silent_mistakes import (
     SIZES_BEFORE,
     propose_for_block,
