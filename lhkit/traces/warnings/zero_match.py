@@ -85,7 +85,10 @@ def _spelling(names: Sequence[str], inside: Sequence[PayloadOp]) -> str | None:
         near = [n for n in known if n.partition(".")[2] == mnemonic]
         if not near:
             kin = {n.partition(".")[2]: n for n in known if not dialect or n.startswith(f"{dialect}.")}
-            near = [kin[m] for m in difflib.get_close_matches(mnemonic, kin, 2, cutoff=0.7)]
+            close = difflib.get_close_matches(mnemonic, kin, 2, cutoff=0.7)
+            # "maximum" is farther from "max" by letters than it is in meaning.
+            close += [m for m in kin if len(m) > 2 and m not in close and mnemonic.startswith(m)]
+            near = [kin[m] for m in close[:2]]
         if near:
             return f"did you mean {' or '.join(f'{n} (there {_are(known[n])} {known[n]})' for n in near)}?"
     return None
