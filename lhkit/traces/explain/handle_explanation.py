@@ -201,8 +201,27 @@ def _explain_death(
     if user is not None:
         advice = f"Match again after step {died.step}, or move step {user.index} before it."
     if user is not None and user.source == killer.source:
-        advice = f"Match {name} again in each iteration, or use a handle that the loop itself gives."
+        advice = _advice_in_a_loop(trace, record, user)
     return _explanation(trace, sentence, record, *places, step=died.step, advice=advice)
+
+
+def _advice_in_a_loop(trace: Trace, record: HandleRecord, user: TraceStep) -> str:
+    """Return what to write in the place of a handle that the first iteration consumed."""
+    name, step = display_names(trace)[record.id], user
+    while step.parent is not None and not step.op.endswith("foreach"):
+        step = trace.step_records[step.parent]
+    line = f"line {user.source.line}" if user.source else f"step {user.index}"
+    around = f"the {step.op} of line {step.source.line}" if step.source else f"step {step.index}"
+    if step is user or not step.op.endswith("foreach"):
+        return f"Match {name} again before {line}, in what is not transformed yet."
+    given = [h for h in trace.handle_records if h.path[-1:] == (step.index,) and h.defined_by == step.index]
+    used = {o.handle for s in trace.step_records if s.parent == step.index for o in s.operands}
+    # An argument that nothing reads was meant to be read.
+    for each in given:
+        if each.id not in used:
+            what = f"it is the op that {around} gives in each iteration"
+            return f"In {line} write {each.name} in place of {name}: {what}."
+    return f"Move {line} out of {around}: {name} is the same in each iteration, and can be consumed once."
 
 
 def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, died: Death | None) -> Explanation:
