@@ -131,7 +131,14 @@ def is_whole(case: FusionCase, placed: PlacedOps, number: int) -> bool:
     whole = result_type(case.first, case.number(case.first, case.producer))
     slices = [n for n in users if placed.ir.ops[n].name == "tensor.extract_slice"]
     shapes = [placed.ir.ops[n].shapes[0].rpartition(" to ")[2].strip() for n in slices]
-    return bool(shapes) and type_ == whole and any(shape != type_ for shape in shapes)
+    if not shapes or type_ != whole:
+        return False
+    if "?" not in type_:
+        return any(shape != type_ for shape in shapes)
+    # Extents that are not written do not tell: a tile is computed from slices, the whole from whole operands.
+    ops = placed.ir.ops
+    read = {source for source, _ in ops[number].values[0] if source != number}
+    return not any(ops[n].name == "tensor.extract_slice" and ops[n].parent == ops[number].parent for n in read)
 
 
 def fused_loop(case: FusionCase, placed: PlacedOps) -> tuple[int, int, int] | None:

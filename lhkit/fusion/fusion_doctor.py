@@ -50,8 +50,8 @@ _OTHER_KINDS = "handles and arguments"
 @public
 def why_not_fused(
     trace: Trace | Payload | str | os.PathLike[str],
-    producer: str,
-    consumer: str,
+    producer: str | int,
+    consumer: str | int,
     *,
     limit: int = 2,
     seconds: float = 10.0,
@@ -79,6 +79,7 @@ def why_not_fused(
     Raises:
         UsageError: A name means no op or several; the message lists the candidates.
     """
+    producer, consumer = str(producer), str(consumer)
     if not isinstance(trace, Trace):
         schedule = load_schedule(_NO_STEPS, worker=worker)
         trace = trace_schedule(as_payload(trace, worker), schedule, worker=worker)

@@ -90,7 +90,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
         mine = [op for s, op in written if op in fusions and case.holds(s, case.producer)]
         yield from _around_culprit(script, finding, culprit, fusions, mine)
     if finding.cause in ("map", "outside-the-loop", "side-effects"):
-        at = [tiles[case.consumer][1]] if case.consumer in tiles else passes
+        at = [*passes[:1], *([tiles[case.consumer][1]] if case.consumer in tiles else [])]
         yield from _prepared(case, script, finding, at, fusions)
     yield from _fused_by_steps(case, script)
     tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
@@ -188,11 +188,11 @@ def _prepared(
             kept = [e for e in edits if not match.start <= e.start < match.end]
             title = "Inline the calls first, and look for the producer in the function of the loop"
             yield candidate("structure", title, script, [*kept, *moved], 1)
-    if finding.cause == "map" and before:
+    for step in before if finding.cause == "map" else ():
         patterns = ("linalg.fold_unit_extent_dims_via_reshapes", "canonicalization")
         folded = _applied_first(root.text, type_, names, *(f"transform.apply_patterns.{p}" for p in patterns))
-        edit = put_before(script.text, before[0], folded)
-        title = f"Fold unit extents before {script.describe(before[0])}"
+        edit = put_before(script.text, step, folded)
+        title = f"Fold unit extents before {script.describe(step)}"
         yield candidate("structure", title, script, [edit])
 
 

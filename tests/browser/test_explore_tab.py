@@ -49,7 +49,7 @@ def test_the_editor_and_the_page_of_passes_are_allowed_by_the_policy(page):
     page.get_by_role("button", name="run the passes").click()
     listed = page.frame_locator("iframe").get_by_role("listbox", name="passes")
     listed.get_by_text("one-shot-bufferize").wait_for()
-    page.get_by_role("tab", name="Problems").click()
+    page.get_by_role("tab", name="Guide").click()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists the libraries of a process")
