@@ -87,7 +87,7 @@ def test_drawings_are_live_and_share_what_is_selected(watched, server, applicati
         run_cell(page, number)
     places = {key: number for number, key in enumerate(DRAWINGS, 1)}
     for key, number in places.items():
-        output(page, number).locator(".lh-live .lh-frame").first.wait_for(state="attached")
+        output(page, number).locator(".lh-live").locator(".lh-frame, .lh-tl").first.wait_for(state="attached")
         assert output(page, number).is_visible(), key
     output(page, places["timeline"]).locator(f"[data-handle='{handle}']").first.click()
     for key in LINKED:
