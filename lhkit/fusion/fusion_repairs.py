@@ -85,7 +85,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
     passes = [op for s, op in written if s.op == _PASS and _ELEMENTWISE in script.text[op.start : op.end]]
     if finding.cause == "indivisible-sizes":
         both = [tiles[each][1] for each in (case.producer, case.consumer) if each in tiles]
-        yield from _with_other_sizes(script, both)
+        yield from _with_other_sizes(script, _tilings_of_loops(script, culprit) or both)
     if culprit is not None:
         mine = [op for s, op in written if op in fusions and case.holds(s, case.producer)]
         yield from _around_culprit(script, finding, culprit, fusions, mine)
@@ -347,6 +347,14 @@ def _with_forall(
         edits.append(put_before(script.text, fusion, steps.lines[0]))
         title += ", of which a generalized producer becomes a further result"
         yield candidate("loop", title, script, edits, 1)
+
+
+def _tilings_of_loops(script: Script, sibling: OpSyntax | None) -> list[OpSyntax]:
+    """Return the steps that made the loops of a step that was to make one of them."""
+    if sibling is None or sibling.name != SIBLING:
+        return []
+    used = [d.op for use in sibling.operands for d in script.handles.definitions if d.uses_of(use.text)]
+    return [op for op in used if op is not None and op.name in (_FOR, _FORALL)]
 
 
 def _with_other_sizes(script: Script, tiles: list[OpSyntax]) -> Iterator[Candidate]:
