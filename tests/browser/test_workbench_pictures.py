@@ -60,6 +60,7 @@ def test_eight_rows_of_the_timeline_are_seen_and_columns_say_their_step(bench):
 
 
 def test_the_tiles_follow_the_step_that_is_selected(bench):
+    bench.get_by_role("tab", name="Tiles").click()  # on two columns behind the handles
     tiles = pane(bench, "tiles")
     tiles.locator("svg", has_text="linalg.max, after step 5").wait_for()
     bench.locator(".lhw-row[data-step='8'] .lhw-op").click()

@@ -97,6 +97,7 @@ def test_a_step_is_typed_and_a_typo_marked_and_mended(text):
     bench.close()
     bench.root.locator(".lhw-row", has_text="%loop {factor").first.wait_for()
     bench.open()
+    bench.content.press("ControlOrMeta+End")  # lines out of sight are not in the page
     bench.line("loop.unroll").locator("text=%loop").dblclick()
     bench.page.keyboard.press("End")
     bench.page.keyboard.insert_text(" oops")

@@ -19,6 +19,6 @@ function takePatches(model, { from, to, parts }) {
   if (revision >= to) return;
   if (revision !== from) return model.send({ do: "resend" });
   const values = Object.entries(parts).map(([name, patch]) => [name, patched(model.get(name), patch)]);
-  model.set("revision", to);
-  for (const [name, value] of values) model.set(name, value);
+  // At once: a pane that is told of one part reads others, and text that was typed would be lost to an old one.
+  model.set({ revision: to, ...Object.fromEntries(values) });
 }

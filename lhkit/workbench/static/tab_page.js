@@ -40,9 +40,10 @@ class TabModel {
   }
 
   // Of this page alone: the server has the value.
-  set(name, value) {
-    this.state[name] = value;
-    this.trigger(`change:${name}`);
+  set(values) {
+    // All are set before the first is told of, as panes read each other's.
+    Object.assign(this.state, values);
+    for (const name of Object.keys(values)) this.trigger(`change:${name}`);
   }
 
   send(content) {
