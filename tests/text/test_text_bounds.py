@@ -47,7 +47,7 @@ def test_a_long_text_that_fails_is_not_looked_through_for_old_spellings(monkeypa
 
     monkeypatch.setattr(upgrade, "read_syntax", looked)
     long = b"module {}\n" * 30_000
-    assert _advice("s.mlir", [long], None) == "" and top_level_sequence("s.mlir", long) is None
+    assert _advice("s.mlir", [long], None, None) == "" and top_level_sequence("s.mlir", long) is None
 
 
 def test_edits_that_meet_are_not_made_twice():

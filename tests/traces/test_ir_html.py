@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from small_trace import AFTER, small_trace
 
-from lhkit.draw.theme import ROLES, ir_style, mlir_html
+from lhkit.draw.theme import ROLES, TEXT_ROLES, ir_style, mlir_html
 from lhkit.model.trace_record import DELTA_WORDS
 from lhkit.traces.diff.ir_html import Fold, fold_lines, ir_html, ir_text, payload_html, sides_html
 from lhkit.traces.diff.line_diff import HandleMark, IrDiff, IrLine
@@ -73,7 +73,7 @@ def test_numbers_and_signs_are_not_in_the_text():
     assert bare == AFTER.replace("\n", "")
     style = ir_style()
     assert "user-select: none" in style and "attr(data-n)" in style
-    assert set(re.findall(r"var\(--lh-([\w-]+)\)", style)) <= set(ROLES)
+    assert set(re.findall(r"var\(--lh-([\w-]+)\)", style)) <= {*ROLES, *(f"{role}-text" for role in TEXT_ROLES)}
 
 
 def test_what_did_not_change_is_folded_and_so_are_long_runs():
