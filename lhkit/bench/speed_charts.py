@@ -75,7 +75,7 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     """Return a figure of speeds as dots with 95 % intervals on a logarithmic axis, a line at the anchor's."""
     bars = speed_bars(comparison)
     looks = entry_looks(b.label for b in bars)
-    figure, axes = new_axes(7.2, 1.15 + 0.36 * len(bars))
+    figure, axes = new_axes(7.2, 1.35 + 0.42 * len(bars))
     axes.set_xscale("log")
     for row, bar in enumerate(bars):
         spread = [[bar.value - bar.low], [bar.high - bar.value]]
@@ -83,7 +83,9 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
             bar.value, row, xerr=spread, markersize=7, capsize=4, linewidth=1.6, **looks[bar.label].style
         )
     axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
-    axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH) for b in bars])
+    axes.set_yticks(
+        range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH, max_lines=4, placeholder=" …") for b in bars]
+    )
     low, high = min(b.low for b in bars), max(b.high for b in bars)
     axes.set_xlim(low / _MARGIN_RATIO, high * _MARGIN_RATIO)
     axes.set_xticks([], minor=True)
@@ -91,12 +93,13 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
-    notes = [f"median of the rounds' ratios to {comparison.anchor}, with 95 % interval"]
+    anchor = textwrap.shorten(comparison.anchor, _LONGEST_LABEL, placeholder="…")  # a long name leaves no room
+    notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval"]
     if any(b.rank.endswith("=") for b in bars):
         notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
     if any(b.is_disturbed for b in bars):
         notes.append("≈  disturbed: other timings ran on this machine")
-    axes.set_xlabel(f"speed as a multiple of {comparison.anchor}")
+    axes.set_xlabel(f"speed as a multiple of {anchor}")
     figure.supxlabel("\n".join(notes), fontsize=8, color=FAINT)
     return figure
 

@@ -424,7 +424,8 @@ def draw_history(history: History) -> Figure:
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
         looks = entry_looks(history.best)
         for payload, line in history.best.items():
-            words = f"best so far, {payload}" if payload else "best so far"
+            named = textwrap.shorten(payload, 24, placeholder="…")
+            words = f"best so far, {named}" if payload else "best so far"
             axes.step(
                 *zip(*line, strict=True), where="post", color=looks[payload].color, linewidth=2, label=words
             )
