@@ -59,7 +59,7 @@ class Jobs:
         work(lambda: False)
 
     def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
-        """Start work that nobody waits for; nothing where work is not in the background."""
+        """Start work in the background without a request for its result; nothing where work is not in the background."""
 
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
@@ -73,7 +73,7 @@ class Jobs:
         yield lambda: None
 
     def give_way(self) -> None:
-        """Wait while a reader's question has no answer yet: trials that nobody asked for come later."""
+        """Wait while a reader's question has no answer yet: trials that were not asked for come later."""
 
 
 class ThreadJobs(Jobs):
@@ -124,7 +124,7 @@ class ThreadJobs(Jobs):
         ).start()
 
     def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
-        """Start work that nobody waits for; its failure is that of the next request."""
+        """Start work without a request for its result; its failure is that of the next request."""
 
         def quiet(stopped: Stopped) -> None:
             with contextlib.suppress(LhkitError):
