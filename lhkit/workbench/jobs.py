@@ -59,7 +59,7 @@ class Jobs:
         work(lambda: False)
 
     def start_ahead(self, name: str, work: Callable[[Stopped], object]) -> None:
-        """Start work in the background without a request for its result; nothing where work is not in the background."""
+        """Start work without a request for its result; nothing where work is not in the background."""
 
     def stop(self, name: str) -> None:
         """Request the cancellation of a job."""
