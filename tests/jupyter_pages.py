@@ -7,9 +7,10 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -128,8 +129,22 @@ def served(folder):
             _wait(process, f"http://127.0.0.1:{port}/api/status", folder / "log")
             yield Server(folder / "files", environment, port)
         finally:
-            process.terminate()
-            process.wait(30)
+            _end(process)
+
+
+def _end(process):
+    """End a server and what it started. How fast Jupyter shuts a held kernel down is its own matter, not a failure."""
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    _, left = psutil.wait_procs(started, 10)
+    for one in left:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def _wait(process, address, log):
