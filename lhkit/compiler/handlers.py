@@ -16,7 +16,13 @@ from msgspec import structs
 
 from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
 from lhkit.compiler.frontends.stablehlo_conversion import parsed_as_linalg
-from lhkit.compiler.interpreter.application import apply_by_pass, apply_schedule, op_counts, parse_payload
+from lhkit.compiler.interpreter.application import (
+    apply_by_pass,
+    apply_schedule,
+    op_counts,
+    parse_payload,
+)
+from lhkit.compiler.interpreter.failed_texts import failed_texts
 from lhkit.compiler.interpreter.rehearsal import try_last_step
 from lhkit.compiler.interpreter.step_removal import apply_trial, removable_steps
 from lhkit.compiler.interpreter.step_tracer import trace_application
@@ -24,6 +30,7 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
 from lhkit.compiler.ir.canonical_text import canonical_text
 from lhkit.compiler.ir.capabilities import capabilities, elementwise_spelling
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.functions import functions_of
 from lhkit.compiler.ir.ir_dump import outline_payload, outline_schedule, written_ops
 from lhkit.compiler.ir.parsing import is_text_conversion, not_utf8, parse_module
@@ -126,6 +133,9 @@ class Handlers:
             requests.FindRemovable: lambda r: requests.Value(
                 tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
             ),
+            requests.FindFailures: lambda r: requests.Value(
+                tuple(failed_texts(r.payload, r.application, r.texts))
+            ),
             requests.CountOps: lambda r: requests.Value(tuple(op_counts(r.payload, r.application, r.knobs))),
             requests.CanonicalText: lambda r: requests.Value(canonical_text(r.payload)),
             requests.TrySteps: self._try_steps,
@@ -177,7 +187,7 @@ class Handlers:
 
     def _load_schedule(self, request: requests.LoadSchedule) -> requests.ScheduleAnswer:
         sources = request.sources
-        with new_context():
+        with reused_context():
             module = parse_schedule(sources)
             self._loaded = (sources, module)
             return requests.ScheduleAnswer(
@@ -201,7 +211,7 @@ class Handlers:
         return requests.TraceAnswer(failure=failure, failed_step=ending.failed_step)
 
     def _apply(self, request: requests.Apply) -> requests.AppliedPayload:
-        with new_context() as context:
+        with reused_context() as context:
             module = parse_payload(request.payload)
             before = str(module)
             self._progress("apply", module)
@@ -458,6 +468,6 @@ def _read_forms(request: requests.ReadForms) -> requests.Value[tuple[WrittenForm
     from lhkit.compiler.catalogue.catalogue_builder import op_specs
     from lhkit.compiler.catalogue.form_reader import written_forms
 
-    with new_context():
+    with reused_context():
         module = parse_module(request.source)
         return requests.Value(tuple(written_forms(module, op_specs(), Names((request.source,)))))

@@ -1,6 +1,7 @@
 """Repairs of a schedule: edits of its text that are proposed from a trace, applied to a copy, and traced.
 
 - ``repair_context``: The input of a proposal (text, trace, step to repair), and the candidate edits.
+- ``candidate_filter``: Candidates that cannot repair a step, left out before they are traced.
 - ``dead_handles``: Repairs of a step whose handle is dead, lists an op twice, or is fused too early: a result
   instead, another match, another order.
 - ``wrong_kinds``: Repairs of a match that found nothing, and of a step that was given too many or too few

@@ -261,7 +261,7 @@ def corresponding_ops(edited: Edited) -> dict[int, int]:
     pairs: dict[int, int] = {}
     rest = []
     for op in read_steps(edited.before):
-        at = _shifted(op.name_start, edited.replacements)
+        at = shifted(op.name_start, edited.replacements)
         there = new_by_name.get(at) if at is not None else None
         if there is not None and there.name == op.name:
             pairs[op.start] = there.start
@@ -277,8 +277,8 @@ def corresponding_ops(edited: Edited) -> dict[int, int]:
     return pairs
 
 
-def _shifted(at: int, replacements: Sequence[Replacement]) -> int | None:
-    """Map an offset of the old text to the new one, None for one that was replaced."""
+def shifted(at: int, replacements: Sequence[Replacement]) -> int | None:
+    """Map an offset of the old text to the new one, None for one that is replaced."""
     shift = 0
     for r in replacements:
         if r.start <= at < r.end:

@@ -20,6 +20,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.repairs.candidate_filter import promising_candidates
 from lhkit.repairs.dead_handles import propose_deduplication, propose_fusion_order, propose_live_handles
 from lhkit.repairs.intended_ops import (
     propose_generalized,
@@ -378,29 +379,77 @@ class _Search:
             best: int | None = None
             done: set[str] = set()
             proposed = candidates_for(context) if kind is None else distinct(propose_for_warning(kind, context))
-            for each in proposed:
+            later: list[Candidate] = []
+            for each, fails_elsewhere in self._promising(context, schedule, proposed, kind):
                 is_worse = best is not None and each.doubt > best + (0 if len(whole) >= limit else _FAR)
                 if self.is_over() or is_worse:
                     break
-                group = each.group or each.title
-                tried = None if group in done else self._try(context, schedule, each, kind)
-                if tried is None:
+                if fails_elsewhere:
+                    later.append(each)
                     continue
-                if tried.repair.doubt == each.doubt:
-                    done.add(group)
-                if tried.repair.passes_whole:
-                    whole.add(group)
+                tried = self._try_unless_done(context, schedule, each, kind, done)
+                if tried is not None and tried.repair.passes_whole:
+                    whole.add(each.group or each.title)
                     best = max(best or 0, tried.repair.doubt)
                     yield tried
-                else:
+                elif tried is not None:
                     partly.append(tried)
             if whole:
                 return
+            partly += self._partial(context, schedule, later, done, limit)
         yield from partly
         first = min(partly, key=_rank, default=None)
         if most_together > 1 and first and first.applied and first.applied[1].outcome.failed_step is not None:
             for second in self.run(*first.applied, limit, most_together - 1):
                 yield _joined(schedule.text, schedule.source, first, second)
+
+    def _promising(
+        self, context: RepairContext, schedule: Schedule, proposed: Sequence[Candidate], kind: str | None
+    ) -> Iterator[tuple[Candidate, bool]]:
+        must_pass, limits = kind is not None, _TRIAL_LIMITS
+        return promising_candidates(
+            context,
+            self.payload,
+            schedule,
+            proposed,
+            must_pass=must_pass,
+            limits=limits,
+            worker=self.worker,
+        )
+
+    def _partial(
+        self,
+        context: RepairContext,
+        schedule: Schedule,
+        candidates: Sequence[Candidate],
+        done: set[str],
+        limit: int,
+    ) -> list[_Tried]:
+        """Return the best repairs after which another step fails, as many as are wanted."""
+        found: dict[str, _Tried] = {}
+        for each in candidates:
+            # What is found with the next ones has their doubt at least.
+            if self.is_over() or sum(_rank(t)[1] < each.doubt for t in found.values()) >= limit:
+                break
+            tried = self._try_unless_done(context, schedule, each, None, done)
+            if tried is not None and (tried.group not in found or _rank(tried) < _rank(found[tried.group])):
+                found[tried.group] = tried
+        return list(found.values())
+
+    def _try_unless_done(
+        self,
+        context: RepairContext,
+        schedule: Schedule,
+        candidate: Candidate,
+        kind: str | None,
+        done: set[str],
+    ) -> _Tried | None:
+        """Try a candidate unless one of its group is as good as it can be."""
+        group = candidate.group or candidate.title
+        tried = None if group in done else self._try(context, schedule, candidate, kind)
+        if tried is not None and tried.repair.doubt == candidate.doubt:
+            done.add(group)
+        return tried
 
     def run_text(
         self, error: ScheduleError, load: Callable[..., Schedule], limit: int, most_together: int

@@ -20,6 +20,7 @@ from lhkit.model.own_op_definition import OwnOp
 from lhkit.model.payload import ResourceUse
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import Function
+from lhkit.model.span import Span
 from lhkit.model.step_form import WrittenForm
 from lhkit.model.tile_picture import Tilings
 
@@ -351,6 +352,23 @@ class CountOps(Request[Value[tuple[Mapping[str, int] | None, ...]]], frozen=True
     payload: Source
     application: Application
     knobs: tuple[Mapping[str, KnobValue], ...]
+
+
+class FailedText(msgspec.Struct, frozen=True):
+    """How a text of a schedule fails: the place of the op that does, None where it does not even load."""
+
+    place: Span | None
+
+
+class FindFailures(Request[Value[tuple[FailedText | None, ...]]], frozen=True, tag="find_failures"):
+    """Say how a schedule fails with each of some other texts; None if it applies, or cannot be told.
+
+    Nothing is recorded, so it takes a tenth of the time of a trace.
+    """
+
+    payload: Source
+    application: Application
+    texts: tuple[bytes, ...]
 
 
 class CanonicalText(Request[Value[str]], frozen=True, tag="canonical_text"):

@@ -17,6 +17,7 @@ from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import know_text, place_in, remember
 from lhkit.compiler.ir.bindings import expect_dialect, extend_contexts, host_module, ir
+from lhkit.compiler.ir.context_pool import forget_contexts
 from lhkit.compiler.ir.parsing import failure_in, span_of, walk
 from lhkit.model.errors import Diagnostic, LhkitError, error_for, usage_error
 from lhkit.model.own_op_definition import DefiniteError, Definition, OwnOp, take_definitions
@@ -200,6 +201,7 @@ _models: dict[str, tuple[Any, Any]] = {}
 
 def register(definitions: Sequence[Definition]) -> None:
     """Make ops known to all contexts from now on."""
+    forget_contexts()
     for definition in definitions:
         _definitions[definition.op.name] = definition
         _models[definition.op.name] = (_applying(definition), _with_effects(definition))

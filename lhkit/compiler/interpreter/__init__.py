@@ -3,6 +3,7 @@
 - ``idle_steps``: Steps of a schedule that do nothing to a payload, erased before what is left is traced.
 - ``step_removal``: Steps that may be left out of a schedule: what is left gives the same payload.
 - ``application``: Applying a schedule to a payload, and saying what kind of failure it was.
+- ``failed_texts``: How a schedule fails with other texts: which op does, and nothing else.
 - ``effects``: What a transform op does, asked of the compiler itself: which operands it consumes, whether it
   only reads.
 - ``handle_frames``: What is known of a running schedule: which block is in which op, and what each handle is.

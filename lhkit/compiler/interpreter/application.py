@@ -14,6 +14,7 @@ from lhkit.compiler.extension.own_op_failures import blame_own_op, forget_failur
 from lhkit.compiler.ir import parsing, schedule_modules
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
 from lhkit.compiler.ir.capabilities import match_attributes
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.functions import function_type, symbol_name
 from lhkit.model.errors import Diagnostic, FailureKind, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.knob import KnobValue
@@ -176,7 +177,7 @@ def op_counts(
     payload: Source, application: Application, variants: Iterable[Mapping[str, KnobValue]]
 ) -> Iterator[Mapping[str, int] | None]:
     """Yield how many ops of each name a schedule gives with values of its knobs; None if it does not apply."""
-    with new_context():
+    with reused_context():
         given = parse_payload(payload).operation
         module, home, entry = prepare_application(application)
         for knobs in variants:

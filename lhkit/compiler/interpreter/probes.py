@@ -71,7 +71,10 @@ class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
 
 
 def load_probe(context: Any) -> None:
-    """Make our ops known to a context; once for each."""
+    """Make our ops known to a context, unless they are."""
+    if getattr(context, "lhkit_has_probes", False):
+        return
+    context.lhkit_has_probes = True
     with context:
         host_module("dialects.irdl").load_dialects(ir.Module.parse(_DIALECT))
         _Apply.attach(PROBE, context=context)

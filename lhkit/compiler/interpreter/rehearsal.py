@@ -17,7 +17,8 @@ from lhkit.compiler.interpreter.handle_frames import Frame, Handle, Running, clo
 from lhkit.compiler.interpreter.op_identity import address, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, PROBE, giving, insert_probe, kind_of, listening
 from lhkit.compiler.interpreter.refused_steps import extents_of
-from lhkit.compiler.ir.bindings import interpreter, ir, new_context
+from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.functions import symbol_name
 from lhkit.compiler.ir.parsing import from_flattened, from_structured, kind_of_application, walk
 from lhkit.compiler.ir.schedule_modules import sequence_ops
@@ -167,7 +168,7 @@ def try_last_step(
 
     An attribute that a last step ``annotate`` wrote under `MARK` counts as the first result.
     """
-    with new_context():
+    with reused_context():
         payload = parse_payload(payload_source)
         try:
             # The module is kept here: what is in it does not keep it alive.

@@ -12,7 +12,8 @@ from lhkit.compiler.interpreter.application import parse_payload, prepare_applic
 from lhkit.compiler.interpreter.effects import add_sequence
 from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
-from lhkit.compiler.ir.bindings import interpreter, ir, new_context, passmanager
+from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.parsing import walk
 from lhkit.model.errors import Failure, error_for
 from lhkit.worker.requests import LEFT_OUT_TOO, Application, Removal, Source
@@ -39,7 +40,7 @@ def removable_steps(
             one of the ops in its first block.
         ignored: Attributes of payload ops that do not count.
     """
-    with new_context() as context, ir.Location.unknown(), failures_set_aside():
+    with reused_context() as context, ir.Location.unknown(), failures_set_aside():
         load_probe(context)
         root = parse_payload(payload).operation
         passmanager.PassManager.parse("any(strip-debuginfo)").run(root)  # the same payload from another place

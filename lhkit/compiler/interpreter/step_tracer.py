@@ -34,7 +34,8 @@ from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, Pla
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
 from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
-from lhkit.compiler.ir.bindings import interpreter, ir, new_context
+from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.compiler.ir.schedule_modules import find_entry, home_of, sequence_ops
 from lhkit.model.codec import to_json
@@ -482,7 +483,7 @@ def _run(
     parsed: Any = None,
 ) -> Ending:
     sources = (payload_source, *application.sources)
-    with parsed.context if parsed else new_context() as context:
+    with parsed.context if parsed else reused_context() as context:
         load_probe(context)
         payload = parse_payload(payload_source)
         names = Names(sources)

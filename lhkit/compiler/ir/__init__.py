@@ -1,6 +1,7 @@
 """Parsing and reading IR: bindings, diagnostics, outlines, signatures, extents and work.
 
 - ``bindings``: The MLIR bindings: the only module that loads them, and where versions drift.
+- ``context_pool``: Contexts that are used again: to make one takes longer than to parse and apply a schedule.
 - ``parsing``: Text and bytecode to verified modules, with errors that tell parsing from verifying.
 - ``author_names``: Names of handles as their author wrote them, found in the source text at the places of the
   IR.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from lhkit.compiler.interpreter.application import parse_payload
-from lhkit.compiler.ir.bindings import ir, new_context, passmanager
+from lhkit.compiler.ir.bindings import ir, passmanager
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.functions import NAME_MARK, RESOURCE_MARK, function_ops, symbol_name
 from lhkit.worker.requests import Source
 
@@ -22,7 +23,7 @@ def canonical_text(source: Source) -> str:
 
     Functions with a body are numbered in their order; declarations keep their names, which say what is called.
     """
-    with new_context(), ir.Location.unknown():
+    with reused_context(), ir.Location.unknown():
         module = parse_payload(source)
         root = module.operation
         passmanager.PassManager.parse("any(strip-debuginfo)").run(root)

@@ -11,7 +11,8 @@ from lhkit.compiler.interpreter.effects import Effects, effects_of
 from lhkit.compiler.interpreter.probes import kind_of, stepping_blocks, stepping_sequences, steps_in
 from lhkit.compiler.ir import schedule_modules
 from lhkit.compiler.ir.author_names import Names
-from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.functions import symbol_name
 from lhkit.compiler.ir.parsing import parse_module
 from lhkit.model import ir_outline
@@ -25,7 +26,7 @@ def outline_schedule(application: Application) -> ir_outline.Outline:
     Knobs without values stay open; without names to bind, arguments of the entry stay arguments.
     """
     sources = application.sources
-    with new_context():
+    with reused_context():
         module = schedule_modules.parse_schedule(sources)
         refused = refused_passes(module, sources, application.allowed_passes)
         schedule_modules.set_knobs(module, application.knobs)
@@ -99,7 +100,7 @@ def outline_payload(source: Source) -> ir_outline.PayloadOutline:
     Raises:
         PayloadError: It does not parse or does not verify.
     """
-    with new_context():
+    with reused_context():
         module = parse_module(source)
         return _PayloadOutliner(Names((source,)), ir.AsmState(module.operation)).outline(module.operation)
 

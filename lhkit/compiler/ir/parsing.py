@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.context_pool import note_parsed
 from lhkit.model.errors import Diagnostic, Failure, FailureKind, UsageError, error_for, usage_error
 from lhkit.model.span import Span
 from lhkit.worker.requests import Source
@@ -115,6 +116,7 @@ def _parse(label: str, content: bytes) -> Any:
         path = Path(label)
         path.write_bytes(content)
         try:
+            note_parsed(ir.Context.current, content)
             return ir.Module.parseFile(label)
         finally:
             path.unlink()

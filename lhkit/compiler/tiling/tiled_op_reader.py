@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.author_names import Names
-from lhkit.compiler.ir.bindings import host_module, ir, new_context
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.context_pool import reused_context
 from lhkit.compiler.ir.extents import Extents, initial_values, is_loop, operand_groups, outputs_of, static_shape
 from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
 from lhkit.compiler.ir.parsing import parse_module, walk
@@ -236,7 +237,7 @@ _WRITE_SLICES = ("tensor.insert_slice", "tensor.parallel_insert_slice")
 
 def tilings_of(payload: Source) -> Tilings:
     """Return the structured ops of a payload's functions."""
-    with new_context():
+    with reused_context():
         return tilings_in(parse_module(payload), payload)
 
 
