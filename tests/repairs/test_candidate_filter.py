@@ -11,7 +11,9 @@ from lhkit.worker.requests import FindFailures
 
 TILE = "%tiled, %loop = transform.structured.tile_using_for %x tile_sizes [8] : (!transform.any_op)"
 TILE += " -> (!transform.any_op, !transform.any_op)\n"
-MATCH = '%x = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op\n'
+MATCH = (
+    '%x = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op\n'
+)
 VECTORIZE = "transform.structured.vectorize %x : !transform.any_op\n"
 SPLIT = "%a = transform.structured.split %x after 0 {dimension = 0} : !transform.any_op\n"
 
