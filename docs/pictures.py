@@ -25,6 +25,7 @@ from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
 
 sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
 from flow_page import PAGE, flow_page
+from front_strip import front_strip
 from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +96,7 @@ def drawn(name: str) -> str:
 
 
 PICTURES: Mapping[str, Callable[[], str]] = {
+    "front": front_strip,
     "timeline": timeline,
     "tiles": tiles,
     "graph": graph,

@@ -1,6 +1,7 @@
 """The pictures of the README are what the package draws."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,13 @@ def test_the_page_on_kernelbench_is_what_is_written_now():
     assert pictures.kernelbench() == found, "python docs/pictures.py writes it anew"
 
 
+def test_the_strip_of_the_readme_leaves_room_for_the_commands_below_it():
+    height = re.search(r'viewBox="0 0 \S+ (\S+)"', pictures.drawn("front"))[1]
+    assert float(height) < 350
+
+
 def test_the_readme_shows_pictures_that_are_there():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = [line.partition("](")[2].rstrip(")") for line in readme.splitlines() if line.startswith("![")]
-    assert len(shown) >= 2 and all((ROOT / path).is_file() for path in shown)
+    shown = re.findall(r"^!\[.*\]\((\S+)\)$|(?:src|srcset)=\"(\S+)\"", readme, re.MULTILINE)
+    shown = [first or second for first, second in shown]
+    assert len(shown) >= 4 and all((ROOT / path).is_file() for path in shown)
