@@ -150,13 +150,18 @@ def run_notebook(tmp_path_factory):
         folder = folder.parent  # the processes of a run share it
     folder /= "executed"
     folder.mkdir(exist_ok=True)
+    ipython = tmp_path_factory.mktemp("ipython")
+    startup = ipython / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    shutil.copy(Path(__file__).parent / "short_measurements.py", startup)
+    environment = {**os.environ, "IPYTHONDIR": str(ipython)}
 
     def run(path):
         kept = folder / path.name
         if not kept.exists():
             notebook = nbformat.read(path, as_version=4)
             resources = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
-            NotebookClient(notebook, timeout=120, resources=resources).execute()
+            NotebookClient(notebook, timeout=120, resources=resources).execute(env=environment)
             written = folder / f"{path.stem}.{os.getpid()}"
             nbformat.write(notebook, written)
             written.replace(kept)  # whole, should another process read it now
