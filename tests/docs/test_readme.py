@@ -21,7 +21,7 @@ README = PAGES["README.md"]
 TEXT = "\n".join(PAGES.values())
 # make is tried on a fresh clone by hand and by CI itself; lab waits for a browser.
 TOO_LONG = "lhkit bench --suite --json data/suite"  # an hour; the same with --quick is tried
-EVERY_FAMILY = "lhkit bench --suite --quick"  # minutes; run as it stands with the heavy tests, else with one family
+EVERY_FAMILY = "lhkit bench --suite --quick"  # minutes: a heavy test; here with one family
 SHORT = ["elementwise-small"]
 NOT_HERE = ("make ", "git ", "python ", ".venv", "room/", "lhkit lab", "pip install")
 
