@@ -181,7 +181,7 @@ def targets_of_payloads():
             yield pytest.param(name, target, marks=[] if is_quick else pytest.mark.heavy)
 
 
-@pytest.mark.parametrize(("name", "target"), targets_of_payloads())
+@pytest.mark.parametrize(("name", "target"), list(targets_of_payloads()))
 def test_products_become_vectors_and_are_right(name, target):
     payload, arguments, expected, against = expected_of(name)
     kernel = lhkit.compile(payload, schedule_for(target))

@@ -39,7 +39,7 @@ def models_and_batches():
         yield pytest.param(name, 8, marks=pytest.mark.heavy if name in BY_HAND else [])
 
 
-@pytest.mark.parametrize(("name", "batch"), models_and_batches())
+@pytest.mark.parametrize(("name", "batch"), list(models_and_batches()))
 def test_a_model_computes_what_pytorch_does(name, batch):
     module, inputs, payload = imported(name, batch)
     with torch.no_grad():
