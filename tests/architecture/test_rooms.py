@@ -143,7 +143,9 @@ def test_only_the_compiler_names_mlir():
 
 def circles():
     """Return the groups of modules that import one another, by Tarjan's algorithm."""
-    graph = {n: sorted({*imports_of(n, without_functions=True)} & {*modules()} - {n, "lhkit"}) for n in modules()}
+    graph = {
+        n: sorted({*imports_of(n, without_functions=True)} & {*modules()} - {n, "lhkit"}) for n in modules()
+    }
     index, low, stack, found = {}, {}, [], []
 
     def visit(name):

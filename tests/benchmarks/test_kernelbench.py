@@ -20,6 +20,7 @@ else:
 
 from benchmarks import kernelbench_models
 
+torch.set_num_threads(1)  # the processes of a run share the cores
 TABLE = FOLDER / "kernelbench.toml"
 NUMBERS = [row[0] for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["problems"]]
 # Two in every run: softmax, and a product with what follows it; three more by hand.
