@@ -31,7 +31,11 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Put what reads an executed notebook behind the test that runs it, so that no two processes run the same."""
+    """Put what takes long first, so that at the end there are short tests for processes that have nothing left.
+
+    Tests in a browser are together: one process has the server and the page. What reads an executed notebook comes
+    behind the test that runs it, so that no two processes run the same.
+    """
     reads = "test_published.py::"
     behind = {item.callspec.id: item for item in items if reads in item.nodeid}
     ordered = []
@@ -40,7 +44,14 @@ def pytest_collection_modifyitems(items):
             ordered.append(item)
         if "test_notebooks.py::test_a_notebook_runs[" in item.nodeid and item.callspec.id in behind:
             ordered.append(behind.pop(item.callspec.id))
-    items[:] = [*behind.values(), *ordered]
+    items[:] = sorted([*behind.values(), *ordered], key=_rank)
+
+
+def _rank(item):
+    """Return the place of a test among others: in a browser, of notebooks and the commands of documents, others."""
+    if item.nodeid.startswith("tests/browser/") and "test_published.py::" not in item.nodeid:
+        return 0
+    return 1 if item.nodeid.startswith(("tests/notebooks/", "tests/docs/", "tests/browser/")) else 2
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -150,13 +161,18 @@ def run_notebook(tmp_path_factory):
         folder = folder.parent  # the processes of a run share it
     folder /= "executed"
     folder.mkdir(exist_ok=True)
+    ipython = tmp_path_factory.mktemp("ipython")
+    startup = ipython / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    shutil.copy(Path(__file__).parent / "short_measurements.py", startup)
+    environment = {**os.environ, "IPYTHONDIR": str(ipython)}
 
     def run(path):
         kept = folder / path.name
         if not kept.exists():
             notebook = nbformat.read(path, as_version=4)
             resources = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
-            NotebookClient(notebook, timeout=120, resources=resources).execute()
+            NotebookClient(notebook, timeout=120, resources=resources).execute(env=environment)
             written = folder / f"{path.stem}.{os.getpid()}"
             nbformat.write(notebook, written)
             written.replace(kept)  # whole, should another process read it now

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -87,6 +88,16 @@ class Server:
 
     def notebook(self, notebook):
         return f"{self.origin}/notebooks/{notebook}"
+
+    def end_kernels(self, keep):
+        """Shut down the kernels of all notebooks but one."""
+        with urllib.request.urlopen(f"{self.origin}/api/sessions", timeout=30) as answer:
+            sessions = json.load(answer)
+        for session in sessions:
+            if session["path"] != keep:
+                address = f"{self.origin}/api/sessions/{session['id']}"
+                with suppress(urllib.error.HTTPError):  # it ended by itself
+                    urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60).close()
 
     def trust(self, notebook):
         command = [sys.executable, "-m", "jupyter", "trust", str(self.folder / notebook)]

@@ -15,6 +15,8 @@ if os.environ.get("LHKIT_TESTS_NEED_TORCH"):
 else:
     torch = pytest.importorskip("torch")
 
+torch.set_num_threads(1)  # the processes of a run share the cores
+
 
 @functools.cache
 def models():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
+from lhkit.compiler.extension.own_op_registry import generation, known_ops, load_op_file
 from lhkit.compiler.frontends.stablehlo_conversion import parsed_as_linalg
 from lhkit.compiler.interpreter.application import (
     apply_by_pass,
@@ -88,6 +88,7 @@ def c_compiler(ask: Ask) -> CompileC:
 
 
 _MOST_KERNELS = 64
+_MOST_SCHEDULES = 8
 _ELIDED_ELEMENTS = 256
 
 
@@ -110,6 +111,7 @@ class Handlers:
         self._count = 0
         # The schedule that was loaded last: it is taken by the first trace of it, which need not parse it.
         self._loaded: tuple[tuple[requests.Source, ...], Any] = ((), None)
+        self._schedules: dict[tuple[int, requests.LoadSchedule], requests.ScheduleAnswer] = {}
         self._by_type: dict[type[requests.Request[Any]], Callable[[Any], requests.Answer]] = {
             requests.Ping: lambda _: requests.Answer(),
             requests.Describe: lambda _: _describe(),
@@ -187,16 +189,23 @@ class Handlers:
 
     def _load_schedule(self, request: requests.LoadSchedule) -> requests.ScheduleAnswer:
         sources = request.sources
+        key = (generation(), request)
+        if key in self._schedules:
+            return self._schedules[key]
         with reused_context():
             module = parse_schedule(sources)
             self._loaded = (sources, module)
-            return requests.ScheduleAnswer(
+            answer = requests.ScheduleAnswer(
                 text=str(module) if sources[0].is_bytecode else None,
                 functions=tuple(f.name for f in functions_of(module)),
                 sequences=tuple(sequences_of(module)),
                 knobs=tuple(knobs_of(module)),
                 written=tuple(written_ops(sources[0])) if request.with_written_ops else (),
             )
+        while len(self._schedules) >= _MOST_SCHEDULES:
+            del self._schedules[next(iter(self._schedules))]
+        self._schedules[key] = answer
+        return answer
 
     def _trace(self, request: requests.TraceSchedule) -> requests.TraceAnswer:
         (sources, module), self._loaded = self._loaded, ((), None)

@@ -201,7 +201,11 @@ class _Head(NamedTuple):
     is_generic: bool
 
 
-@functools.lru_cache(maxsize=8)
+# More than a schedule has libraries, each with and without its optional steps and with its knobs as numbers.
+_MOST_TEXTS = 64
+
+
+@functools.lru_cache(maxsize=_MOST_TEXTS)
 def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
     """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
     tokens = lex(text)
@@ -212,13 +216,13 @@ def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
     return Syntax(text, tokens, ops, starts)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=_MOST_TEXTS)
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
     """Return all transform ops of a text in order, terminators too, and all ops nested in one."""
     return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=_MOST_TEXTS)
 def number_steps(text: str) -> Mapping[int, int]:
     """Return the number of each step of a text by the place where it begins."""
     return {step.start: number for number, step in enumerate(read_steps(text))}

@@ -91,35 +91,41 @@ def room_of(name):
     return name.split(".")[1] if "." in name else "__init__"
 
 
-def nodes_in(owners):
-    functions = ast.FunctionDef | ast.AsyncFunctionDef
-    return {n for o in owners for f in ast.iter_child_nodes(o) if isinstance(f, functions) for n in ast.walk(f)}
+@functools.cache
+def imports_with_places(name):
+    """Return the full names of modules that a module imports, each with whether in a function and in a method."""
+    found = []
 
-
-def imports_of(name, *, without=()):
-    """Yield the full names of modules that a module imports, also those for type checking only.
-
-    Imports in functions that are children of a node of one of the types in ``without`` are left out.
-    """
-    tree = tree_of(modules()[name])
-    left_out = nodes_in(n for n in ast.walk(tree) if isinstance(n, without))
-    for node in ast.walk(tree):
-        if node in left_out:
-            continue
+    def visit(node, in_function, in_method):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.extend((alias.name, in_function, in_method) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in modules() else node.module
+                found.append((inner if inner in modules() else node.module, in_function, in_method))
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                visit(child, True, in_method or isinstance(node, ast.ClassDef))
+            elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                visit(child, in_function, in_method)
+
+    visit(tree_of(modules()[name]), False, False)
+    return tuple(found)
+
+
+def imports_of(name, *, without_methods=False, without_functions=False):
+    """Yield the full names of modules that a module imports, also those for type checking only."""
+    for target, in_function, in_method in imports_with_places(name):
+        if not (without_methods and in_method) and not (without_functions and in_function):
+            yield target
 
 
 def test_a_module_imports_only_what_its_room_may():
     wrong = []
     for name in modules():
         is_value = room_of(name) == "model" or name in VALUES
-        for target in imports_of(name, without=(ast.ClassDef,) if is_value else ()):
+        for target in imports_of(name, without_methods=is_value):
             if target == "lhkit" or not target.startswith("lhkit."):  # lhkit.__version__
                 continue
             here, there = room_of(name), room_of(target)
@@ -137,7 +143,9 @@ def test_only_the_compiler_names_mlir():
 
 def circles():
     """Return the groups of modules that import one another, by Tarjan's algorithm."""
-    graph = {n: sorted({*imports_of(n, without=(ast.AST,))} & {*modules()} - {n, "lhkit"}) for n in modules()}
+    graph = {
+        n: sorted({*imports_of(n, without_functions=True)} & {*modules()} - {n, "lhkit"}) for n in modules()
+    }
     index, low, stack, found = {}, {}, [], []
 
     def visit(name):

@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
     with running_browser() as running:
         yield running
@@ -90,16 +90,25 @@ def watched(browser):
         context.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@pytest.fixture(scope="session")
+def session_server(tmp_path_factory):
+    """The Jupyter server of all modules: it takes seconds to start."""
     executable()
     with served(tmp_path_factory.mktemp("server")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def lab(browser, server):
-    """A notebook in JupyterLab that stays open: one page and one kernel for most tests of a module."""
+def server(session_server):
+    """A Jupyter server; the kernels that the tests of a module start end with the module."""
+    yield session_server
+    session_server.end_kernels(keep="lab.ipynb")
+
+
+@pytest.fixture(scope="session")
+def lab(browser, session_server):
+    """A notebook in JupyterLab that stays open: one page and one kernel for most tests."""
+    server = session_server
     nbformat.write(notebook_of([""]), server.folder / "lab.ipynb")
     contexts = []
 

@@ -131,8 +131,12 @@ def test_what_is_saved_holds_pictures_and_no_widget(executed):
         assert set(shown.data) == {"text/html", "text/plain", "image/svg+xml", "image/png"}
 
 
-@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
-@pytest.mark.parametrize("application", APPLICATIONS)
+# The other two of the four are tried by hand.
+SAVED = [("lab", True), ("notebook", False)]
+SAVED += [pytest.param(name, not trusted, marks=pytest.mark.heavy) for name, trusted in SAVED]
+
+
+@pytest.mark.parametrize(("application", "trusted"), SAVED)
 def test_a_saved_notebook_shows_every_picture_without_running(watched, server, executed, application, trusted):
     name = f"saved_{application}_{trusted}.ipynb"
     notebook = copy.deepcopy(executed)

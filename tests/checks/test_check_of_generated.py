@@ -121,18 +121,18 @@ def examine_many(seeds, worker):
     return tally
 
 
-def assert_agreement(tally):
+def assert_agreement(tally, dead_handles=80, live_handles=200, errors=20):
     """No error is refuted; what is missed depends on the payload, and is little."""
     assert not tally.false, "\n".join(tally.false[:10])
     dead = sum(n for what, n in tally.handles.items() if what.startswith("invalid"))
     live = sum(n for what, n in tally.handles.items() if what.startswith("live"))
-    assert dead >= 80 and live >= 200 and tally.failures["error"] >= 20
+    assert dead >= dead_handles and live >= live_handles and tally.failures["error"] >= errors
     assert len(tally.missed) * 25 <= dead, "\n".join(tally.missed[:10])
     assert len(tally.noisy) * 25 <= live, "\n".join(tally.noisy[:10])
 
 
-def test_200_schedules_agree_with_the_interpreter(worker):
-    assert_agreement(examine_many(range(200), worker))
+def test_100_schedules_agree_with_the_interpreter(worker):
+    assert_agreement(examine_many(range(100), worker), dead_handles=40, live_handles=100, errors=10)
 
 
 @pytest.mark.heavy

@@ -21,6 +21,8 @@ README = PAGES["README.md"]
 TEXT = "\n".join(PAGES.values())
 # make is tried on a fresh clone by hand and by CI itself; lab waits for a browser.
 TOO_LONG = "lhkit bench --suite --json data/suite"  # an hour; the same with --quick is tried
+EVERY_FAMILY = "lhkit bench --suite --quick"  # minutes: a heavy test; here with one family
+SHORT = ["elementwise-small"]
 NOT_HERE = ("make ", "git ", "python ", ".venv", "room/", "lhkit lab", "pip install")
 
 
@@ -50,31 +52,46 @@ def folder(tmp_path):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", BLOCKS)
 def test_the_commands_of_a_block_run_in_order(first, folder):
-    """In one folder, as for a reader: later ones use files that earlier ones of the block wrote."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    """In one folder, as for a reader: later ones use files that earlier ones of the block wrote.
+
+    What takes long is run shorter: less time for samples, one family of the suite, NumPy as the only rival.
+    """
     for command in commands(BLOCKS[first]):
         words = shlex.split(command)
         assert words[0] == "lhkit"
+        for option in ("--seconds", "--confirm-seconds", "--sweep"):
+            if option in words:
+                words[words.index(option) + 1] = "1"
         if "--suite" in words:
-            words += ["--processes", "1", "--seconds", "0.5"]  # else its large shapes take minutes
-        if "--quick" in words:
-            words += ["--rival", "NumPy, out=", "--rival", "torch"]  # compilers take seconds for each shape
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+            words += ["--processes", "1", "--seconds", "0.2", "--rival", "NumPy, out="]
+        run(words + SHORT * (command == EVERY_FAMILY), folder)
+
+
+@pytest.mark.heavy
+def test_the_quick_suite_runs_every_family(folder):
+    rivals = ["--rival", "NumPy, out=", "--rival", "torch"]  # compilers take seconds for each shape
+    run([*shlex.split(EVERY_FAMILY), "--processes", "1", "--seconds", "0.5", *rivals], folder)
+
+
+def run(words, folder):
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
 @pytest.mark.parametrize("block", list(dict.fromkeys(blocks("python"))))
 def test_a_python_example_of_the_readme_runs(block, tmp_path):
+    """As it stands, but that measurements are short."""
+    shortened = (ROOT / "tests" / "short_measurements.py").read_text(encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", block],
+        [sys.executable, "-c", f"{shortened}\n{block}"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

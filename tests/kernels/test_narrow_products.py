@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.kernels.verification import expected_results, verify_against
+from lhkit.load.random_inputs import default_arguments
 from tests.kernels.any_payloads import EXTENTS
 
 
@@ -157,16 +160,36 @@ PAYLOADS = {
 } | {"a named product of unsigned i8": NAMED}
 
 
-@pytest.mark.parametrize("target", [None, "avx2", "sse"])
-@pytest.mark.parametrize("name", PAYLOADS)
+@functools.cache
+def schedule_for(target):
+    return lhkit.load_schedule("cpu.mlir", target=target)
+
+
+@functools.lru_cache(maxsize=1)
+def expected_of(name):
+    """The payload, arguments for it and what it returns without a schedule, for the targets one after another."""
+    plain = lhkit.compile(lhkit.load_payload(PAYLOADS[name]))
+    arguments = default_arguments(plain.payload, plain.function, 0)
+    return plain.payload, arguments, *expected_results(plain, arguments)
+
+
+def targets_of_payloads():
+    """Every payload for this CPU; for the older ones by turns, and the rest by hand."""
+    for number, name in enumerate(PAYLOADS):
+        for target in (None, "avx2", "sse"):
+            is_quick = target in (None, ("avx2", "sse")[number % 2])
+            yield pytest.param(name, target, marks=[] if is_quick else pytest.mark.heavy)
+
+
+@pytest.mark.parametrize(("name", "target"), list(targets_of_payloads()))
 def test_products_become_vectors_and_are_right(name, target):
-    schedule = lhkit.load_schedule("cpu.mlir", target=target)
-    kernel = lhkit.compile(lhkit.load_payload(PAYLOADS[name]), schedule)
+    payload, arguments, expected, against = expected_of(name)
+    kernel = lhkit.compile(payload, schedule_for(target))
     scheduled = kernel.ir("scheduled")
     assert "linalg.matmul" not in scheduled and '"reduction"' not in scheduled
     assert re.search(r"vector\.fma|arith\.muli .* : vector", scheduled)
     assert "muli" not in scheduled or not re.search("i8 x i8|unsigned i8", name)
-    assert lhkit.verify(kernel).ok
+    assert verify_against(kernel, arguments, expected, against).ok
 
 
 @pytest.mark.parametrize(

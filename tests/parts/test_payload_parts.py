@@ -31,7 +31,15 @@ def test_equal_parts_are_one_and_know_their_layers():
     assert payload.parts()[2].layers == ("attention permute, transpose, bmm, div, softmax",)
 
 
-@pytest.mark.parametrize("name", NAMES)
+BY_HAND = (
+    "residual_block",
+    "separable_block",
+    "encoder_layer",
+)  # whose parts are of kinds that the others have
+WHOLE = [pytest.param(name, marks=pytest.mark.heavy if name in BY_HAND else []) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_parts_put_together_compute_the_whole(name):
     _, inputs, payload = imported(name)
     kernel = lhkit.assemble(payload)

@@ -76,7 +76,8 @@ func.func @f(%a: memref<32x32xf32>, %b: memref<32x32xf32>, %c: memref<32x32xf32>
   return
 }
 """
-WHOLE = ("matmul.mlir", "fc_relu.mlir", "mlp.mlir", "elementwise_chain.mlir", "row_sum.mlir", "softmax.mlir")
+MLP = pytest.param("mlp.mlir", marks=pytest.mark.heavy)  # fc_relu.mlir twice
+WHOLE = ("matmul.mlir", "fc_relu.mlir", MLP, "elementwise_chain.mlir", "row_sum.mlir", "softmax.mlir")
 _OUTSIDE = re.compile(r"transform\.(include|foreach_match|collect_matching|match\.|named_sequence private)")
 
 
@@ -86,14 +87,15 @@ def steps(text):
 
 @pytest.fixture(scope="module")
 def proposed(worker):
-    """Proposals by payload, each made once."""
+    """Proposals by payload and target, each made once."""
     made = {}
+    texts = {"einsum": EINSUM, "two layers": TWO_LAYERS, "scalars": SCALARS, "memrefs": MEMREFS}
 
-    def get(name):
-        if name not in made:
-            text = {"einsum": EINSUM, "scalars": SCALARS, "memrefs": MEMREFS}.get(name, name)
-            made[name] = propose(load_payload(text, worker=worker), worker=worker)
-        return made[name]
+    def get(name, target=None):
+        if (name, target) not in made:
+            payload = load_payload(texts.get(name, name), worker=worker)
+            made[name, target] = propose(payload, target, worker=worker)
+        return made[name, target]
 
     return get
 
@@ -149,7 +151,7 @@ def test_requirements_name_only_knobs_that_are_there(worker):
     assert named <= {k.name for k in made.schedule.knobs}
 
 
-@pytest.mark.parametrize("name", ["fc_relu.mlir", "mlp.mlir", "row_sum.mlir"])
+@pytest.mark.parametrize("name", ["fc_relu.mlir", MLP, "row_sum.mlir"])
 def test_what_needs_no_op_of_lhkit_has_none(name, proposed, worker):
     made = proposed(name)
     assert "lhkit." not in steps(made.text)
@@ -249,14 +251,14 @@ module attributes {transform.with_named_sequence} {
 def test_the_fastest_values_become_the_defaults(worker, tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     schedule = load_schedule(SLOW, worker=worker)
-    tuned, note = tune_knobs(load_payload("matmul.mlir", worker=worker), schedule, 8.0, worker=worker)
+    tuned, note = tune_knobs(load_payload("matmul.mlir", worker=worker), schedule, 3.0, worker=worker)
     assert tuned.values == {"n": 16} and 'knob<"n"> = 16' in tuned.text
-    assert re.search(r"fastest of 2 of 2 variants in 8 s, \d+\.\d\d times as fast as before", note)
+    assert re.search(r"fastest of 2 of 2 variants in 3 s, \d+\.\d\d times as fast as before", note)
 
 
 def test_a_proposal_with_tuned_knobs_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
-    found = propose(EINSUM, sweep=3.0)
+    found = propose("matmul.mlir", sweep=1.0)
     assert found.verification.ok
     (note,) = [each for each in found.notes if "variants" in each]
     assert f"//          {note}\n" in found.text
@@ -286,8 +288,8 @@ def test_nothing_is_swept_without_knobs_or_time(worker):
         propose(SCALARS, sweep=0)
 
 
-def test_the_header_names_the_knobs_that_are_left(worker):
-    made = propose(load_payload(EINSUM, worker=worker), "avx2", worker=worker)
+def test_the_header_names_the_knobs_that_are_left(proposed):
+    made = proposed("einsum", "avx2")
     left = [knob.name for knob in made.schedule.knobs]
     assert re.search(r"^// Knobs: +(.*); see cpu\.mlir\.$", made.text, re.MULTILINE)[1] == ", ".join(left)
     assert "tile_n" not in left, "a knob that is a number now"
@@ -302,12 +304,9 @@ def test_a_product_by_dot_products_is_plain_steps_and_not_left_alone(way, worker
     assert ("dot_products" in made.text) == (way != "0")
 
 
-@pytest.mark.parametrize(
-    "payload", [EINSUM, TWO_LAYERS, "softmax.mlir"], ids=["einsum", "two layers", "softmax"]
-)
-def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(payload, worker):
-    stages = []
-    made = propose(load_payload(payload, worker=worker), "avx2", progress=stages.append, worker=worker)
+@pytest.mark.parametrize("name", ["einsum", "two layers", "softmax.mlir"])
+def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(name, proposed, worker):
+    made = proposed(name, "avx2")
     own = set(re.findall(r'"(lhkit\.\w+)"', made.text))
     assert own and made.verification.ok
     if "// lhkit: optional" in made.text:
@@ -316,6 +315,11 @@ def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(p
         assert any("other programs cannot apply it" in note for note in made.notes)
         with pytest.raises(UsageError, match="cannot be exported"):
             made.schedule.portable_text()
+
+
+def test_progress_goes_from_applying_to_verifying(worker):
+    stages = []
+    propose(load_payload("row_sum.mlir", worker=worker), progress=stages.append, worker=worker)
     assert stages[0] == "applying cpu.mlir" and stages[-1].startswith("verifying")
 
 

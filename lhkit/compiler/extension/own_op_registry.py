@@ -195,17 +195,25 @@ _transform: Any = host_module("dialects.transform")
 _irdl: Any = host_module("dialects.irdl")
 
 _definitions: dict[str, Definition] = {}
+_generation = 0
 # What the interpreter calls for each op: made once, attached to every context.
 _models: dict[str, tuple[Any, Any]] = {}
 
 
 def register(definitions: Sequence[Definition]) -> None:
     """Make ops known to all contexts from now on."""
+    global _generation  # noqa: PLW0603 - one for the process, as the definitions are
+    _generation += 1
     forget_contexts()
     for definition in definitions:
         _definitions[definition.op.name] = definition
         _models[definition.op.name] = (_applying(definition), _with_effects(definition))
         expect_dialect(definition.op.dialect)
+
+
+def generation() -> int:
+    """Return how often ops were registered: a cache key of all that depends on what they are."""
+    return _generation
 
 
 def find_definition(name: str) -> Definition | None:

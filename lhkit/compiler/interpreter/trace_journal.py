@@ -57,12 +57,12 @@ class Journal:
         """
         if self._stop_file.exists():
             raise error_for(Failure("cancelled", "the trace is no longer wanted", request="trace"))
-        self.write("begin", step_to_json(step), block, at)
+        self.write("begin", _entry(step), block, at)
         self._file.flush()
 
     def write_step(self, step: TraceStep) -> None:
         """Record a step that has ended."""
-        self.write("step", step_to_json(step))
+        self.write("step", _entry(step))
 
     def snapshot(self, step: int, text: str | None, ops: str | None = None) -> None:
         """Record the payload after a step, and its ops in order; None if it is as before."""
@@ -76,6 +76,11 @@ class Journal:
             snapshot = Snapshot(step, None, before, edits, ops) if is_delta else Snapshot(step, text, ops=ops)
         self._last = (step, lines)
         self.write("snapshot", snapshot_to_json(snapshot))
+
+
+def _entry(step: TraceStep) -> Any:
+    """Return what is written as `step_to_json` of a step: the encoder does the same, but for diagnostics."""
+    return step_to_json(step) if step.diagnostics else step
 
 
 # Looking at the payload while a schedule runs: what changed, whether it verifies, how it reads.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import io
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,6 +109,13 @@ def parse_module(source: Source) -> Any:
             advice=_UNKNOWN_OP if any(_NO_TRANSFORM in d.message for d in diagnostics) else None,
         )
         raise error_for(failure) from None
+
+
+def whole_bytecode(module: Any) -> bytes:
+    """Return a module as bytecode, with its places and the order of uses: parsed, it is what it was."""
+    written = io.BytesIO()
+    module.operation.write_bytecode(written)
+    return written.getvalue()
 
 
 def _parse(label: str, content: bytes) -> Any:

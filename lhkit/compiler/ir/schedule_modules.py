@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from lhkit.compiler.extension.own_op_registry import attribute_of, check_own_ops
+from lhkit.compiler.extension.own_op_registry import attribute_of, check_own_ops, generation
 from lhkit.compiler.ir.bindings import interpreter, ir
 from lhkit.compiler.ir.functions import function_type, symbol_name
-from lhkit.compiler.ir.parsing import failure_in, parse_module, span_of, walk
+from lhkit.compiler.ir.parsing import failure_in, parse_module, span_of, walk, whole_bytecode
 from lhkit.model.errors import Diagnostic, error_for, usage_error
 from lhkit.model.knob import Bounds, Knob, KnobValue
 from lhkit.model.schedule import NamedSequence
@@ -22,14 +22,27 @@ _ALTERNATIVES = "transform.tune.alternatives"
 _REFERENCES = ("target", "actions", "matchers", "matcher")
 
 
+# What the last schedules became with their libraries, as bytecode: merging verifies again and again what was
+# merged, and a schedule is applied to many payloads, with many values of its knobs.
+_MOST_MERGED = 4
+_merged: dict[tuple[int, Sequence[Source]], Source] = {}
+
+
 def parse_schedule(sources: Sequence[Source]) -> Any:
     """Return the module of a schedule, the first source, with the libraries after it merged in."""
+    key = (generation(), tuple(sources))
+    if key in _merged:
+        return parse_module(_merged[key])
     module = parse_module(sources[0])
     try:
         _merge_in_pairs(_first_home(module), [parse_module(source) for source in sources[1:]])
     except (ValueError, ir.MLIRError):
         module = _merged_in_turn(sources)  # names the library that does not fit
     check_own_ops(module, sources)
+    if len(sources) > 1:
+        while len(_merged) >= _MOST_MERGED:
+            del _merged[next(iter(_merged))]
+        _merged[key] = replace(sources[0], content=whole_bytecode(module))
     return module
 
 

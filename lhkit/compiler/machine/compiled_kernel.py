@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import itertools
 import os
 import re
@@ -16,6 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from lhkit.compiler.extension.own_op_registry import generation
 from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.functions import (
@@ -26,7 +28,7 @@ from lhkit.compiler.ir.functions import (
     unusable,
     written_apart,
 )
-from lhkit.compiler.ir.parsing import failure_in, span_of, walk
+from lhkit.compiler.ir.parsing import failure_in, parse_module, span_of, walk, whole_bytecode
 from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.lowering import microkernel_calls
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
@@ -260,7 +262,12 @@ def lowered_module(
     recipe: Recipe, stage: str, progress: Progress = ignore_progress
 ) -> tuple[Any, tuple[microkernel_calls.Slot, ...]]:
     """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
-    module, function = _scheduled(recipe, progress)
+    key = _key_of(recipe)
+    if key in _kept:
+        content, function = _kept[key]
+        module = parse_module(dataclasses.replace(recipe.payload, content=content))
+    else:
+        module, function = _scheduled(recipe, progress)
     if stage == "scheduled":
         return module, ()
     split_constant_part(module, recipe.function, len(function.arguments) - len(recipe.bound))
@@ -317,6 +324,43 @@ def link(
     return code, linked
 
 
+# What schedules made of the last payloads, as bytecode: who compiles a kernel looks at its IR or code next.
+# Compiling itself always applies the schedule, which may print.
+_MOST_KEPT = 4
+_MOST_KEPT_BYTES = 1 << 20
+_kept: dict[tuple[object, ...] | None, tuple[bytes, Function]] = {}
+
+
+def _key_of(recipe: Recipe) -> tuple[object, ...] | None:
+    """Return what decides a scheduled payload, or None if there is nothing to keep, or data beside the text."""
+    how = recipe.application
+    if how is None or recipe.bound or recipe.resources:
+        return None
+    knobs = repr(sorted(how.knobs.items()))
+    return (
+        generation(),
+        recipe.payload,
+        recipe.function,
+        how.sources,
+        how.entry,
+        knobs,
+        how.bind,
+        how.allowed_passes,
+    )
+
+
+def _keep(recipe: Recipe, module: Any, function: Function) -> None:
+    key = _key_of(recipe)
+    if key is None or len(recipe.payload.content) > _MOST_KEPT_BYTES:
+        return
+    _kept.pop(key, None)
+    while len(_kept) >= _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    content = whole_bytecode(module)
+    if len(content) <= _MOST_KEPT_BYTES:
+        _kept[key] = (content, function)
+
+
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
     module, function = unscheduled(recipe)
     if recipe.application is not None:
@@ -329,6 +373,7 @@ def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
             )
             advice = f"Functions with a body are now: {', '.join(left) or 'none'}."
             raise error_for(failure_in(recipe.sources, "lowering", message, advice=advice, stage="apply"))
+        _keep(recipe, module, function)
     return module, function
 
 
