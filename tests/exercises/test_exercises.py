@@ -86,7 +86,7 @@ def test_a_wrong_guess_does_not_give_the_answer_away(loaded):
 def test_a_word_that_is_no_choice_is_called_one(loaded):
     guess = dict.fromkeys(("%matmul", "%all", "%sub", "%tile"), "live") | {"%loop": "alive"}
     seen = seen_by(loaded("live_empty_or_dead").check(guess))
-    assert "Your guess is 'alive', which is none of live, empty, dead." in seen
+    assert "Your guess is 'alive', which is none of live, empty, invalidated." in seen
     assert "Your guess is 'live'." in seen
 
 
