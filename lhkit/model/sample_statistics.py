@@ -137,8 +137,11 @@ def judge_run(comparison: Comparison) -> NoiseVerdict:
     within = _certainty("ratios are", max(widths, default=0.0))
     if not noisy:
         return NoiseVerdict(comparison.payload, True, f"quiet: {within}, {comparison.rounds} rounds")
-    listed = ", ".join(v.name for v in noisy)
-    text = f"noisy ({len(noisy)} of {len(verdicts)} entries: {listed}); {within}; {_QUIET}"
+    listed = ", ".join(v.name for v in noisy) if len(noisy) < len(verdicts) else "all"
+    text = f"noisy ({len(noisy)} of {len(verdicts)} entries: {listed}); {within}; "
+    if any(m.is_disturbed for m in comparison.measurements):
+        text += "samples were taken beside another timing on this machine; "
+    text += _QUIET
     return NoiseVerdict(comparison.payload, False, text)
 
 

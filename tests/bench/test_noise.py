@@ -47,9 +47,14 @@ def test_ratios_that_cannot_rank_are_not_given_as_numbers():
     comparison = run([50.0, 500.0, 20.0, 90.0] * 5)
     verdict = judge_run(comparison)
     assert "ratios are too noisy to rank" in verdict.text and "±" not in verdict.text
-    lines = [line for line in comparison_lines(comparison) if "noisy" in line]
-    assert len(lines) == 2 and "k: " in lines[1] and "too noisy to rank" in lines[1]
-    assert sum("seconds=" in line for line in comparison_lines(comparison)) == 1
+    about = [line for line in comparison_lines(comparison) if "nois" in line or "seconds=" in line]
+    assert about == [f"noise: {verdict.text}"]
+
+
+def test_the_verdict_on_the_run_says_that_another_timing_ran():
+    steady = [50.0 + 0.1 * (i % 3) for i in range(20)]
+    verdict = judge_run(run(steady, disturbed=(3, 4, 5)))
+    assert "; samples were taken beside another timing on this machine; close other programs" in verdict.text
 
 
 def test_samples_beside_another_timing_are_named_if_they_are_many():
