@@ -64,3 +64,10 @@ def test_samples_beside_another_timing_are_named_if_they_are_many():
     assert verdict.text == (
         "3 of 20 samples were taken beside another timing on this machine: run it again alone before you trust it"
     )
+
+
+def test_the_speed_of_an_entry_is_a_multiple_of_the_anchors():
+    comparison = run([50.0, 40.0, 50.0, 25.0, 50.0] * 4)
+    speed = comparison.speed("k")
+    assert speed.middle == 2.0 and speed.low <= 2.0 <= speed.high
+    assert comparison.speed("NumPy").middle == 1.0
