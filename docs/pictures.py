@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,6 +24,7 @@ from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
+from lhkit.traces.timeline.timeline_svg import TimelineLayout
 
 sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
 from flow_page import PAGE, flow_page
@@ -37,7 +40,7 @@ CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3"
 
 
 def timeline() -> str:
-    """Return the lives of the handles of a short schedule."""
+    """Return the timeline of the handles of a short schedule."""
     return timeline_svg(timeline_drawing(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")))
 
 
@@ -55,8 +58,54 @@ def graph() -> str:
 
 
 def consumed() -> str:
-    """Return what flows between the steps of the short schedule, what is dead struck through."""
+    """Return what flows between the steps of the short schedule, what is invalidated struck through."""
     return graph_svg(layout(schedule_flow(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))))
+
+
+_UNROLLED = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %product = transform.structured.match ops{["linalg.matmul"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %tile, %loop = transform.structured.tile_using_for %product tile_sizes [0, 0, 8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.loop.unroll %loop {factor = 4} : !transform.any_op
+    transform.structured.vectorize %tile : !transform.any_op
+    transform.yield
+  }
+}
+"""
+_SECONDS_A_STEP, _LAST_STEPS = 1.2, 4
+
+
+def invalidation() -> str:
+    """Return a timeline that plays step by step: a loop is unrolled, and the handle inside is invalidated.
+
+    Where nothing is animated, or the reader wants no motion, it is the whole timeline.
+    """
+    drawing = timeline_drawing(lhkit.trace("fc_relu.mlir", lhkit.load_schedule(_UNROLLED, name="unroll")))
+    picture, layout_ = timeline_svg(drawing), TimelineLayout(drawing)
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture)
+    assert found is not None
+    width, height = map(float, found.groups())
+    # What is below the rows stays; the names of steps lean to the right by their angle.
+    below, lean = 100 * (layout_.bottom + 4) / height, layout_.numbers / width / math.tan(math.radians(50))
+    above, slot = 100 * (layout_.numbers - 20) / height, 100 * 14 / width
+    shown = [
+        f"polygon(0 0, {x - slot + 100 * lean:.1f}% 0, {x - slot:.1f}% {above:.1f}%, {x:.1f}% {above:.1f}%, "
+        f"{x:.1f}% {below:.1f}%, 100% {below:.1f}%, 100% 100%, 0 100%)"
+        for x in (100 * edge / width for edge in layout_.edges[1:-1])
+    ]
+    beats = len(shown) + 1 + _LAST_STEPS
+    frames = " ".join(
+        f"{100 * i / beats:.1f}% {{ clip-path: {part}; }}" for i, part in enumerate((*shown, "none"))
+    )
+    style = (
+        f"@keyframes lh-steps {{ {frames} 100% {{ clip-path: none; }} }} "
+        "@media (prefers-reduced-motion: no-preference) { svg.lh { "
+        f"animation: lh-steps {beats * _SECONDS_A_STEP:g}s step-end infinite; }} }}"
+    )
+    return picture.replace("</style>", f"{style}</style>", 1)
 
 
 def rooms() -> str:
@@ -97,6 +146,7 @@ def drawn(name: str) -> str:
 
 PICTURES: Mapping[str, Callable[[], str]] = {
     "front": front_strip,
+    "invalidation": invalidation,
     "timeline": timeline,
     "tiles": tiles,
     "graph": graph,

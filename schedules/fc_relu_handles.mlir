@@ -1,6 +1,6 @@
 // Payload: data/fc_relu.mlir: linalg.max of a linalg.add of a linalg.matmul.
-// Idea:    ten steps in which handles are born, share a payload op, and die in each of the three ways: consumed
-//          themselves, with another handle to the same op, or inside a loop that is consumed.
+// Idea:    ten steps in which handles are defined, share payload ops, and are invalidated in three ways.
+//          The lesson 02_handles goes through them.
 // Knobs:   tile: rows and columns of a tile.
 
 module attributes {transform.with_named_sequence} {
@@ -8,11 +8,11 @@ module attributes {transform.with_named_sequence} {
     %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
     %sum = transform.get_producer_of_operand %relu[0] : (!transform.any_op) -> !transform.any_op
     %matmul = transform.get_producer_of_operand %sum[0] : (!transform.any_op) -> !transform.any_op
-    // One handle to two ops, each of which has another handle too. Nothing uses it: it is there to die.
+    // One handle to two ops. No step uses it: it shows what other steps do to it.
     // lhkit: allow unused-handle
     %elementwise = transform.merge_handles %sum, %relu : !transform.any_op
 
-    // Consumes %relu; %elementwise points to the same op and dies with it.
+    // A loop over tiles of the last op.
     %tile = transform.tune.knob<"tile"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %relu_tile, %forall = transform.structured.tile_using_forall %relu tile_sizes [%tile, %tile]
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
@@ -23,7 +23,7 @@ module attributes {transform.with_named_sequence} {
     %matmul_tile, %forall_2 = transform.structured.fuse_into_containing_op %matmul into %forall_1
       : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
 
-    // %piece lies inside %reduction, so unrolling that loop kills both.
+    // A loop over pieces of the sum, unrolled four times.
     %piece, %reduction = transform.structured.tile_using_for %matmul_tile tile_sizes [0, 0, 64]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.loop.unroll %reduction {factor = 4} : !transform.any_op

@@ -396,7 +396,7 @@ def check_schedule(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> CheckReport:
-    """Look for uses of handles that are invalid, or may be, and for refused passes, without a payload.
+    """Look for uses of handles that are invalidated, or may be, and for refused passes, without a payload.
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
     *warning* if it fails for some. What would end the compiler, such as a division by an attribute that is 0,
@@ -480,7 +480,7 @@ def summary(report: CheckReport) -> str:
     looked = f"{counted(report.uses, 'use')} of handles in {counted(report.sequences, 'sequence')}"
     if not report.is_complete:
         looked += "; it is too long, or its sequences include one another too often, to be followed to the end"
-    found = "no use of an invalid handle"
+    found = "no use of an invalidated handle"
     if report.findings or report.refused or report.fatal:
         errors = len(report.errors) + len(report.refused) + len(report.fatal)
         parts = [(errors, "error"), (len(report.warnings), "warning")]

@@ -357,6 +357,6 @@ def describe_use(name: str, death: Death, use: OpPlace, *, is_repeated: bool, is
     if death.place.source == use.source:
         killer = use.op
         turn = "same-op" if is_repeated or death.by != name else "iteration-before"
-    state = "is dead" if is_error else "may be dead"
+    state = "is invalidated" if is_error else "may be invalidated"
     is_certain = death.is_certain
     return describe_death(name, death.by, death.cause, killer, state=state, turn=turn, is_certain=is_certain)

@@ -9,7 +9,7 @@
 - ``sweep_command``: ``lhkit sweep``: try the variants of a schedule's knobs.
 - ``compare_command``: ``lhkit compare``: two benchmarks or two sweeps, as ratios with intervals.
 - ``best_command``: ``lhkit best``: what sweeps found, for a payload or all of it; export and import.
-- ``check_command``: ``lhkit check``: uses of invalid handles, found without a payload.
+- ``check_command``: ``lhkit check``: uses of invalidated handles, found without a payload.
 - ``demo_command``: ``lhkit demo``: compile, verify, time and sweep a shipped layer.
 - ``doctor_command``: ``lhkit doctor``: the environment, and the commands that install what is missing.
 - ``explore_command``: ``lhkit explore``: the workbench in a browser tab of its own.

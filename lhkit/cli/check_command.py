@@ -1,4 +1,4 @@
-"""``lhkit check``: uses of invalid handles, found without a payload."""
+"""``lhkit check``: uses of invalidated handles, found without a payload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lhkit.worker.limits import Limits
 def command(
     schedule: str, strict: bool, json_file: str | None, entry: str | None, limits: Limits, **scheduling: Any
 ) -> int:
-    """Look in SCHEDULE for uses of handles that are invalid, without a payload.
+    """Look in SCHEDULE for uses of handles that are invalidated, without a payload.
 
     An error is a use that fails for every payload for which no handle is empty; a warning one that may fail. A
     step that runs a compiler pass which is not allowed, that enters a sequence which nothing defines, or that

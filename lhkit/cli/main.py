@@ -22,7 +22,7 @@ from lhkit.model.errors import LhkitError
 _COMMANDS = {
     "bench": "Time a payload, unscheduled and with schedules, beside its reference.",
     "best": "Show, export or import the best schedules that sweeps found.",
-    "check": "Look for uses of invalid handles in a schedule, without a payload.",
+    "check": "Look for uses of invalidated handles in a schedule, without a payload.",
     "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
     "doctor": "Report the environment: bindings, CPU, limits, optional packages.",

@@ -205,6 +205,6 @@ def graph_text(graph: FlowGraph) -> str:
             ports[edge.port, edge.is_dead].append(edge)
         for (_, is_dead), going in ports.items():
             targets = ", ".join(dict.fromkeys(f"{names[e.target]} {e.sign}".rstrip() for e in going))
-            dead = " ✕ dead" if is_dead else ""
+            dead = " ✕" if is_dead else ""
             lines.append(f"{indent}    {going[0].label}{dead} → {targets}")
     return "\n".join(lines) + "\n"

@@ -14,7 +14,6 @@ from lhkit.model.memory_footprint import Range
 from lhkit.model.sample_statistics import (
     ORDER_RULE,
     describe_order,
-    judge_noise,
     judge_run,
     rank_entries,
     summarize,
@@ -74,7 +73,6 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     """Return the lines under the table: order, noise, limits, and how it was measured."""
     lines = [f"order: {describe_order(rank_entries(comparison))}   ({ORDER_RULE})"]
     lines.append(f"noise: {judge_run(comparison).text}")
-    lines += [f"  {v.name}: {v.text}" for v in judge_noise(comparison) if not v.is_quiet]
     if (limits := comparison.limits) is not None:
         fma = f"FMA {limits.fma_gflops:.4g} GFLOP/s in float32, {limits.fma_f64_gflops:.4g} in float64"
         lines.append(f"limits of the core: {fma}; copy {limits.copy_gbytes:.3g} GB/s (read and written)")

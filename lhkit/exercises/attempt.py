@@ -37,7 +37,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.trace_record import Cause, HandleChange, Trace
+from lhkit.model.trace_record import STATE_WORDS, Cause, HandleChange, Trace
 from lhkit.show import diff, timeline
 from lhkit.sweeps.space import space_of
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
@@ -304,7 +304,6 @@ class Attempt:
 
 
 Truth = Mapping[str, str]
-_WORDS = {"live": "live", "empty": "empty", "invalid": "dead"}
 
 
 def _by_handle(exercise: Problem, word: Callable[[str, HandleChange], str]) -> Truth:
@@ -331,12 +330,12 @@ def allowed_points(schedule: Schedule, *rules: Any) -> list[dict[str, KnobValue]
 
 # The words among which a guess chooses.
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "states": tuple(_WORDS.values()),
+    "states": tuple(STATE_WORDS.values()),
     "deaths": (*get_args(Cause), "live"),
 }
 # Handle → final state, cause of its invalidation, number of payload ops; constant → argument made from it.
 TRUTHS: Mapping[str, Callable[[Problem], Truth]] = {
-    "states": lambda exercise: _by_handle(exercise, lambda _, change: _WORDS[change.state]),
+    "states": lambda exercise: _by_handle(exercise, lambda _, change: STATE_WORDS[change.state]),
     "deaths": _cause_of_deaths,
     "counts": lambda exercise: _by_handle(exercise, lambda _, change: str(len(change.payload))),
     "weights": _names_of_weights,

@@ -221,12 +221,27 @@ def lessons_markdown(lessons: Sequence[Lesson]) -> str:
         counted += f" Next: [{following.title}]({following.path})."
     return (
         "# Lessons\n\n"
-        f"{counted}\n\n{_by_folder(lessons)}\n"
+        f"{counted}\n\n{_ways(taught)}{_by_folder(lessons)}\n"
         "These are your own copies: change what you like. `lhkit lab --reset NAME` makes one new again and "
         "keeps yours beside it. *Run* means that every cell was run, without an error, and saved; "
         "*done*, that its exercises are solved too. `lhkit lab` writes this page anew while it runs: reload "
         "the page of the browser to see it.\n"
     )
+
+
+# Who begins where, by the start of a lesson's name.
+_WAYS = (
+    ("You have never read MLIR", "reading_payload_ir"),
+    ("you read MLIR and are new to schedules", "00_"),
+    ("you write schedules already", "01_"),
+)
+
+
+def _ways(lessons: Sequence[Lesson]) -> str:
+    """Return where readers begin, as a line of Markdown; nothing where these lessons are missing."""
+    found = [(who, next((x for x in lessons if x.path.startswith(name)), None)) for who, name in _WAYS]
+    ways = [f"{who}: [{x.title}]({x.path})" for who, x in found if x is not None]
+    return f"Where to begin. {'; '.join(ways)}. In doubt, go in order.\n\n" if ways else ""
 
 
 def lessons_table(

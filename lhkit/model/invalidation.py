@@ -1,4 +1,4 @@
-"""The invalidation rule of handles, over plain ids, and the sentence that says why a handle is dead.
+"""The invalidation rule of handles, over plain ids, and the sentence that says why a handle is invalidated.
 
 Handles have ids of text, payload ops numbers; ``parent_of`` gives the parent of an op. The interpreter applies
 the same rule before it runs a transform op, so the verdict is known before the op is applied.
@@ -146,22 +146,22 @@ def describe_death(
     cause: Cause,
     killer: str,
     *,
-    state: str = "is dead",
+    state: str = "is invalidated",
     turn: Turn = "earlier",
     shared: str = "",
     around: str = "",
     is_certain: bool = True,
 ) -> str:
-    """Return why a handle is dead, as a sentence without its full stop; the check and traces say it so.
+    """Return why a handle is invalidated, as a sentence without its full stop; the check and traces say it so.
 
     Args:
-        name: The dead handle.
+        name: The invalidated handle.
         by: The consumed handle, which may be the same.
         cause: How the two are related.
         killer: The op that consumed it, in words.
-        state: ``is dead``, ``died here`` or ``may be dead``.
+        state: ``is invalidated``, ``was invalidated`` or ``may be invalidated``.
         turn: When it was consumed; see `Turn`.
-        shared: The payload op that the dead handle points to; "" if it is not known.
+        shared: The payload op that the invalidated handle points to; "" if it is not known.
         around: The payload op of the consumed handle that contains it, likewise.
         is_certain: Whether the two handles certainly share payload.
     """

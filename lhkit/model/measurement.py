@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.model.knob import KnobValue
 from lhkit.model.showable import Printable, Showable
+
+if TYPE_CHECKING:
+    from lhkit.model.sample_statistics import Interval
 
 CacheState = Literal["warm", "cold"]
 TimedBy = Literal["machine code", "Python"]
@@ -126,6 +129,12 @@ class Comparison(Printable):
     def measurement(self, name: str) -> Measurement:
         """Return the entry of that name."""
         return next(m for m in self.measurements if m.name == name)
+
+    def speed(self, name: str) -> Interval:
+        """Return how many times as fast as the anchor an entry is: the median of ratios, 95 % interval."""
+        from lhkit.model.sample_statistics import median_interval, paired_ratios
+
+        return median_interval(paired_ratios(self.measurement(name), self.measurement(self.anchor)))
 
     def _mime_bundle(self) -> dict[str, Any]:
         from lhkit.show.value_views import comparison_bundle

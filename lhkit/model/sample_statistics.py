@@ -108,10 +108,11 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
 
 _MAD_LIMIT = 0.05
 _WIDTH_LIMIT = 0.05
+_RANK_LIMIT = 0.25
 _DRIFT_LIMIT = 0.1
 _LEAST_ROUNDS = 5
-_ALONE = "run it again alone before you believe it"
-_QUIET = "close other programs, or raise --rounds and --seconds"
+_ALONE = "run it again alone before you trust it"
+_QUIET = "close other programs, and measure longer (seconds=, rounds=)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +134,14 @@ def judge_run(comparison: Comparison) -> NoiseVerdict:
     verdicts = judge_noise(comparison)
     noisy = [v for v in verdicts if not v.is_quiet]
     widths = [_half_width(s) for s in summarize(comparison) if s.name != comparison.anchor]
-    within = f"ratios are known to ±{100 * max(widths, default=0.0):.2g} %"
+    within = _certainty("ratios are", max(widths, default=0.0))
     if not noisy:
         return NoiseVerdict(comparison.payload, True, f"quiet: {within}, {comparison.rounds} rounds")
-    listed = ", ".join(v.name for v in noisy)
-    text = f"noisy ({len(noisy)} of {len(verdicts)} entries: {listed}); {within}; {_QUIET}"
+    listed = ", ".join(v.name for v in noisy) if len(noisy) < len(verdicts) else "all"
+    text = f"noisy ({len(noisy)} of {len(verdicts)} entries: {listed}); {within}; "
+    if any(m.is_disturbed for m in comparison.measurements):
+        text += "samples were taken beside another timing on this machine; "
+    text += _QUIET
     return NoiseVerdict(comparison.payload, False, text)
 
 
@@ -145,19 +149,24 @@ def _judge(measurement: Measurement, summary: Summary) -> NoiseVerdict:
     values = values_ns(measurement)
     reasons = []
     if len(values) < _LEAST_ROUNDS:
-        reasons.append(f"only {len(values)} samples: raise --rounds and --seconds")
+        reasons.append(f"only {len(values)} samples")
     if (spread := summary.mad_ns / summary.median_ns) > _MAD_LIMIT:
-        reasons.append(f"MAD is {100 * spread:.0f} % of the median: {_QUIET}")
+        reasons.append(f"MAD is {100 * spread:.0f} % of the median")
     if (width := _half_width(summary)) > _WIDTH_LIMIT:
-        reasons.append(f"its ratio is known to ±{100 * width:.0f} % only: {_QUIET}")
+        reasons.append(_certainty("its ratio is", width))
     if (drift := _drift(values)) > _DRIFT_LIMIT:
-        reasons.append(f"times moved by {100 * drift:.0f} % during the run: believe ratios, not times")
+        reasons.append(f"times moved by {100 * drift:.0f} % during the run: compare ratios, not times")
     if not measurement.is_stable:
-        reasons.append("times had not settled after the warm-up: raise --rounds")
+        reasons.append("times had not settled after the warm-up")
     if measurement.is_disturbed:
         many = f"{len(measurement.disturbed_rounds)} of {len(values)} samples"
         reasons.append(f"{many} were taken beside another timing on this machine: {_ALONE}")
     return NoiseVerdict(measurement.name, not reasons, "; ".join(reasons) or "quiet")
+
+
+def _certainty(what: str, width: float) -> str:
+    """Return how well ratios are known, in words where the interval is too wide to rank entries by."""
+    return f"{what} too noisy to rank" if width > _RANK_LIMIT else f"{what} known to ±{100 * width:.2g} %"
 
 
 def _half_width(summary: Summary) -> float:

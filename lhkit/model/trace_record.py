@@ -48,6 +48,8 @@ TRACE_SCHEMA = "lhkit.trace/1"
 
 HandleKind = Literal["op", "value", "param"]
 HandleState = Literal["live", "empty", "invalid"]
+# What readers see; files keep the short word.
+STATE_WORDS: Mapping[HandleState, str] = {"live": "live", "empty": "empty", "invalid": "invalidated"}
 StepStatus = Literal["ok", "failed", "suppressed", "not-run", "crashed"]
 Effect = Literal["read", "consume"]
 Cause = Literal["direct", "alias", "nested"]

@@ -2,8 +2,8 @@
 
 - ``repair_context``: The input of a proposal (text, trace, step to repair), and the candidate edits.
 - ``candidate_filter``: Candidates that cannot repair a step, left out before they are traced.
-- ``dead_handles``: Repairs of a step whose handle is dead, lists an op twice, or is fused too early: a result
-  instead, another match, another order.
+- ``dead_handles``: Repairs of a step whose handle is invalidated, repeats an op, or is fused too early: a
+  result instead, another match, another order.
 - ``wrong_kinds``: Repairs of a match that found nothing, and of a step that was given too many or too few
   sizes, handles or payload ops, or ops of the wrong kind.
 - ``wrong_arguments``: Repairs of a step that asks for the wrong operand's producer, or takes a generic op and

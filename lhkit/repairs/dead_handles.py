@@ -1,4 +1,4 @@
-"""Repairs of a step whose handle is dead, lists an op twice, or is fused too early.
+"""Repairs of a step whose handle is invalidated, lists an op twice, or is fused too early.
 
 They read a result instead, match again, or change the order of steps.
 There is none that consumes a copy. Consuming invalidates every handle to the consumed ops and to ops nested in

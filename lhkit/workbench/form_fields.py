@@ -305,7 +305,7 @@ def _menu(name: str, handles: Offered, value: str, *, is_required: bool) -> str:
     if value and all(value != h.name for h, _ in handles):
         options.append(_option(value, value, chosen=True))
     for handle, dead in handles:
-        shown = f"{handle.name} (dead by then)" if dead else handle.name
+        shown = f"{handle.name} (invalidated by then)" if dead else handle.name
         options.append(_option(handle.name, shown, chosen=handle.name == value))
     return element("select", *options, name=name)
 

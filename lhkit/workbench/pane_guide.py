@@ -21,7 +21,7 @@ from lhkit.workbench.pane_pictures import asked_trace
 from lhkit.workbench.screen import Command, integer, text
 from lhkit.workbench.workbench_core import WorkbenchCore
 
-_STATES = {"live": "live", "empty": "empty: it points to nothing", "invalid": "dead"}
+_STATES = {"live": "live", "empty": "empty: it points to nothing", "invalid": "invalidated"}
 
 
 def _facts(workbench: WorkbenchCore, question: Command) -> str:
@@ -52,7 +52,7 @@ def _of_step(trace: Trace, step: int) -> tuple[str, list[str]]:
             f"it {'failed, and that was suppressed' if record.status == 'suppressed' else record.status}"
         )
     if dead := len(record.invalidated):
-        facts.append(f"{counted(dead, 'handle')} died here")
+        facts.append(f"it invalidated {counted(dead, 'handle')}")
     title = f"step {step}: {record.op.removeprefix('transform.')}"
     return title, [escaped(f) for f in facts if f] + _tiling(trace, step, None)
 

@@ -146,8 +146,8 @@ def _short(name: str) -> str:
 
 
 _LEGEND = (
-    f"payload ops, inner ones included: {DELTA_LEGEND} · ✕ handles that died · ×2: ran twice, with the changes"
-    " of the first time"
+    f"payload ops, inner ones included: {DELTA_LEGEND} · ✕ handles that it invalidated · ×2: ran twice,"
+    " with the changes of the first time"
 )
 # Knobs with more values have a text field.
 _MOST_VALUES = 64

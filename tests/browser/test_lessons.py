@@ -13,8 +13,8 @@ from lhkit.load.shipped_files import shipped_folder
 
 # The exercises of a notebook that need no more than its first cell of code.
 DRIVEN = {
-    "03_dead_handles": ("predict_the_deaths", "mend_two_mistakes", "match_again"),
-    "payload_ir_in_ten_minutes": ("what_outs_does", "read_the_maps", "sum_of_the_columns"),
+    "03_invalidated_handles": ("predict_the_causes", "mend_two_mistakes", "match_again"),
+    "reading_payload_ir": ("what_outs_does", "read_the_maps", "sum_of_the_columns"),
 }
 WRITE = """([number, source]) => {
   const cell = window.jupyterapp.shell.currentWidget.content.widgets[number];

@@ -185,7 +185,7 @@ def test_rows_are_dragged(screen):
 def test_a_death_is_mended_by_a_repair(screen):
     bench = screen(explore(DEATH))
     bench.says("fails at step 2")
-    assert "%op is dead" in bench.pane("problems").inner_text()
+    assert "%op is invalidated" in bench.pane("problems").inner_text()
     bench.pane("problems").locator(".lhw-repair").first.click()
     bench.says("applies")
 

@@ -15,7 +15,7 @@ SCHEMA = json.loads(files("lhkit").joinpath("schemas/check-1.json").read_text(en
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 USE = OpPlace("transform.annotate", Span("a.mlir", 7, 5))
 DEATH = OpPlace("transform.loop.unroll", Span("library.mlir", 3, 5))
-FINDING = Finding("warning", "%t", USE, "nested", "%l", DEATH, "%t may be dead")
+FINDING = Finding("warning", "%t", USE, "nested", "%l", DEATH, "%t may be invalidated")
 REPORT = CheckReport("a.mlir", "0" * 64, (FINDING,), 1, 2)
 
 
@@ -57,4 +57,4 @@ def test_what_does_not_fit_is_refused(path, value):
 def test_a_report_tells_errors_from_warnings_and_shows_itself():
     assert REPORT.errors == () and REPORT.warnings == (FINDING,)
     shown = check_bundle(REPORT)["text/plain"]
-    assert "a.mlir:7:5: warning: %t may be dead" in shown and "a.mlir: 1 warning" in shown
+    assert "a.mlir:7:5: warning: %t may be invalidated" in shown and "a.mlir: 1 warning" in shown

@@ -48,7 +48,7 @@ def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
     assert report.findings == () and report.uses > 0 and report.is_complete
 
 
-# Their parts go on with handles to ops apart from those consumed, which depends on the payload: they may be dead.
+# Their parts go on with handles to ops apart from those consumed, which depends on the payload: they may be invalidated.
 APART = {"conv2d", "cpu", "fc_relu", "matmul", "mlp"}
 
 
@@ -91,7 +91,7 @@ def test_a_planted_defect_is_found(name, payloads, worker):
     assert (finding.severity, finding.handle, finding.cause) == (case.severity, case.handle, case.cause)
     assert finding.use.source.line == case.line_marked("fails")
     assert finding.invalidated_at.source.line == case.line_marked("kills")
-    word = "is dead" if case.severity == "error" else "may be dead"
+    word = "is invalidated" if case.severity == "error" else "may be invalidated"
     assert finding.message.startswith(f"{case.handle} {word}: ")
     trace = trace_schedule(payloads[case.payload], schedule, worker=worker)
     assert trace.outcome.kind == "invalidated-handle", trace.outcome.message
@@ -110,7 +110,7 @@ def test_a_message_says_who_what_and_why(worker):
     case = DEFECTS["inside an unrolled loop"]
     (finding,) = check_schedule(lhkit.load_schedule(case.text, worker=worker), worker=worker).findings
     assert finding.message == (
-        "%t is dead: transform.loop.unroll at line 5 consumed %l, and what %t points to lies inside"
+        "%t is invalidated: transform.loop.unroll at line 5 consumed %l, and what %t points to lies inside"
     )
     assert finding.by == "%l" and finding.use.op == "transform.annotate"
 

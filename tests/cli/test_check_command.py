@@ -40,7 +40,7 @@ def test_a_clean_schedule_prints_only_a_summary(lhkit_here):
     done = lhkit_here("check", "fc_relu_tile_fuse_vectorize.mlir", "--strict")
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
-    assert line.endswith(": no use of an invalid handle (36 uses of handles in 3 sequences)")
+    assert line.endswith(": no use of an invalidated handle (36 uses of handles in 3 sequences)")
     assert done.stderr == ""
 
 
@@ -49,7 +49,7 @@ def test_an_error_has_its_place_and_cause_and_is_exit_1(folder, lhkit_here):
     lines = done.stdout.splitlines()
     assert done.returncode == 1 and done.stderr == ""
     assert lines[0] == (
-        "dead.mlir:5:5: error: %m is dead: transform.structured.tile_using_for at line 4 consumed it"
+        "dead.mlir:5:5: error: %m is invalidated: transform.structured.tile_using_for at line 4 consumed it"
     )
     assert lines[1] == "     5 |     transform.structured.vectorize %m : !transform.any_op"
     assert lines[2].index("^") == lines[1].index("transform")
@@ -64,7 +64,7 @@ def test_a_warning_is_exit_0_and_with_strict_1(folder, lhkit_here):
     assert (lenient.returncode, strict.returncode) == (0, 1)
     assert lenient.stdout == strict.stdout
     assert (
-        "perhaps.mlir:7:5: warning: %s may be dead: transform.loop.unroll at line 6 consumed %l"
+        "perhaps.mlir:7:5: warning: %s may be invalidated: transform.loop.unroll at line 6 consumed %l"
         in lenient.stdout
     )
 
@@ -73,7 +73,7 @@ def test_json_says_the_same(folder, lhkit_here):
     done = lhkit_here("check", "dead.mlir", "--json", "-", cwd=folder)
     data = json.loads(done.stdout)
     jsonschema.validate(data, SCHEMA)
-    assert done.returncode == 1 and "dead.mlir:5:5: error: %m is dead" in done.stderr
+    assert done.returncode == 1 and "dead.mlir:5:5: error: %m is invalidated" in done.stderr
     (finding,) = data["findings"]
     assert finding == {
         "severity": "error",
@@ -83,7 +83,7 @@ def test_json_says_the_same(folder, lhkit_here):
         "op": "transform.structured.vectorize",
         "cause": "direct",
         "invalidated_at": {"line": 4, "column": 14, "op": "transform.structured.tile_using_for"},
-        "message": "%m is dead: transform.structured.tile_using_for at line 4 consumed it",
+        "message": "%m is invalidated: transform.structured.tile_using_for at line 4 consumed it",
     }
 
 

@@ -37,9 +37,9 @@ def test_a_trace_is_a_row_a_step_and_a_line_a_death(lhkit_here):
     assert done.returncode == 0, done.stderr
     assert "knobs: tile=16" in done.stdout and "\x1b[" not in done.stdout
     for words in (
-        "%relu died here: step 5 consumed it",
-        "%elementwise died here: step 5 consumed %relu, and both point to the same linalg.max",
-        "%piece died here: step 9 consumed %reduction, and the linalg.matmul that %piece points to lies inside that scf.for",
+        "%relu was invalidated: step 5 consumed it",
+        "%elementwise was invalidated: step 5 consumed %relu, and both point to the same linalg.max",
+        "%piece was invalidated: step 9 consumed %reduction, and the linalg.matmul that %piece points to lies inside that scf.for",
     ):
         assert words in done.stdout
     assert done.stderr == ""
@@ -52,7 +52,7 @@ def test_a_use_after_death_is_exit_1_with_the_place_and_the_cause(folder, lhkit_
     lines = done.stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("     5 | "))
     assert lines[at + 1].index("^") == lines[at].index("transform.structured.vectorize")
-    assert "%m is dead: step 1 consumed it\n" in done.stderr
+    assert "%m is invalidated: step 1 consumed it\n" in done.stderr
 
 
 def test_a_crash_is_exit_3_and_its_json_is_whole(folder, lhkit_here):

@@ -61,7 +61,7 @@ def test_a_wrong_answer_fails_for_its_reason(name, wrong, loaded):
 PICTURES = {
     "move_the_step": ("stub", "lh-view", "%piece"),
     "vectorize_the_product": ("stub", "lh-view", "vector.contract"),
-    "predict_the_deaths": ("solution", "lh-view", "inside"),
+    "predict_the_causes": ("solution", "lh-view", "inside"),
     "fit_the_registers": ("stub", "<pre>", "too many"),
     "what_outs_does": ("stub", "<pre>", "asked for:"),
 }
@@ -78,15 +78,15 @@ def test_a_verdict_shows_what_the_answer_did(name, loaded):
 
 
 def test_a_wrong_guess_does_not_give_the_answer_away(loaded):
-    exercise = loaded("predict_the_deaths")
+    exercise = loaded("predict_the_causes")
     bundle = verdict_on(exercise, exercise.stub)._repr_mimebundle_()
     assert not {"direct", "alias", "nested"} & set(bundle["text/plain"].split())
 
 
 def test_a_word_that_is_no_choice_is_called_one(loaded):
     guess = dict.fromkeys(("%matmul", "%all", "%sub", "%tile"), "live") | {"%loop": "alive"}
-    seen = seen_by(loaded("live_empty_or_dead").check(guess))
-    assert "Your guess is 'alive', which is none of live, empty, dead." in seen
+    seen = seen_by(loaded("live_empty_or_invalidated").check(guess))
+    assert "Your guess is 'alive', which is none of live, empty, invalidated." in seen
     assert "Your guess is 'live'." in seen
 
 

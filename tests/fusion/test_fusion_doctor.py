@@ -275,7 +275,7 @@ def test_the_command_line(lhkit_here, tmp_path):
     wrong = lhkit_here(*asked, "exp", "abs")
     assert wrong.returncode == 2 and "linalg.exp#0 at p.mlir:2:8" in wrong.stderr
     failed = lhkit_here("trace", "p.mlir", "dead.mlir", "--why-not-fused", "%exp", "%abs")
-    assert failed.returncode == 1 and "[fused]" in failed.stdout and "%exp is dead" in failed.stderr
+    assert failed.returncode == 1 and "[fused]" in failed.stdout and "%exp is invalidated" in failed.stderr
 
 
 def test_a_handle_of_an_op_that_a_step_made_gives_the_same_cause(worker):

@@ -192,3 +192,17 @@ def test_the_settings_of_the_lab_stand_behind_those_of_the_user(tmp_path, monkey
     assert path.startswith("/of/the/user") and path.endswith(str(tmp_path))
     settings = json.loads(next(Path(tmp_path).rglob("*.json")).read_text())
     assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+
+
+def test_the_pages_of_lessons_say_where_to_begin():
+    lessons = lessons_in()
+    page = lessons_markdown(lessons)
+    assert "You have never read MLIR: [Reading payload IR](reading_payload_ir.ipynb); " in page
+    assert "you write schedules already: [The workbench](01_explorer.ipynb). In doubt" in page
+    readme = (shipped_folder("notebooks") / "README.md").read_text(encoding="utf-8")
+    assert all(f"[{x.title}]({x.path})" in readme and x.idea.split(": ")[-1] in readme for x in lessons)
+
+
+def test_numbers_of_lessons_have_no_gap():
+    names = [x.path for x in lessons_in() if x.path[0].isdigit()]
+    assert [int(name[:2]) for name in names] == list(range(len(names)))

@@ -10,7 +10,7 @@ from notebook_texts import NOTEBOOKS, ROOT
 
 LESSONS = [path for path in NOTEBOOKS if path.parent == ROOT]
 # Lessons that a stranger follows alone, from the first on.
-TAUGHT = ("00_", "02_", "03_", "04_", "05_", "06_", "07_", "payload_ir_")
+TAUGHT = ("00_", "02_", "03_", "04_", "05_", "06_", "07_", "reading_")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

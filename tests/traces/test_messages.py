@@ -178,7 +178,7 @@ def test_the_check_and_the_trace_say_the_same(traced, worker):
     trace = traced(payload, lines)
     (finding,) = check_schedule(trace.provenance.schedule, worker=worker).findings
     step = trace.why().step
-    said = trace.why().sentence.replace(f" (step {step})", "").replace("is dead", "may be dead")
+    said = trace.why().sentence.replace(f" (step {step})", "").replace("is invalidated", "may be invalidated")
     assert said == f"{finding.message}."
 
 
@@ -187,7 +187,7 @@ def test_a_handle_that_a_step_is_given_twice_is_consumed_by_the_step_itself(trac
     twice = f"%f = transform.loop.fuse_sibling %l into %l : ({ANY}, {ANY}) -> {ANY}"
     trace = traced(CHAIN, [match("mm", "linalg.matmul"), tile, twice])
     (finding,) = check_schedule(trace.provenance.schedule, worker=worker).findings
-    said = "%l is dead: the same transform.loop.fuse_sibling consumes it first"
+    said = "%l is invalidated: the same transform.loop.fuse_sibling consumes it first"
     assert finding.message == said and trace.why().sentence == f"{said}."
 
 

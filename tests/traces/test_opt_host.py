@@ -192,7 +192,7 @@ def test_the_command_takes_the_binary(host, lhkit_command, tmp_path, worker):
     (tmp_path / "p.mlir").write_text(PAYLOAD)
     (tmp_path / "s.mlir").write_text(schedule_of(CHAIN + USE.format("one"), worker).text)
     done = lhkit_command("trace", "p.mlir", "s.mlir", "--json", "t.json", env={"LHKIT_OPT": PROGRAM})
-    assert done.returncode == 1 and "%one is dead" in done.stderr
+    assert done.returncode == 1 and "%one is invalidated" in done.stderr
     written = json.loads((tmp_path / "t.json").read_text())
     assert written["toolchain"]["bindings"] == PROGRAM
     doctor = lhkit_command("doctor", env={"LHKIT_OPT": PROGRAM})
@@ -214,6 +214,6 @@ def test_the_command_takes_what_only_the_binary_knows(host, lhkit_command, tmp_p
     assert lhkit_command("trace", "p.mlir", "s.mlir").returncode == 2
     done = lhkit_command("trace", "p.mlir", "s.mlir", env={"LHKIT_OPT": PROGRAM})
     assert done.returncode == 0, done.stderr
-    assert "%top died here: step 3 consumed it" in done.stdout
+    assert "%top was invalidated: step 3 consumed it" in done.stdout
     set_knob = lhkit_command("trace", "p.mlir", "s.mlir", "--set", "x=1", env={"LHKIT_OPT": PROGRAM})
     assert set_knob.returncode == 2 and "needs the bindings" in set_knob.stderr

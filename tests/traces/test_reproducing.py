@@ -45,7 +45,7 @@ def test_the_command_in_the_folder_repeats_the_trace(traced, tmp_path, lhkit_com
     command = (folder / "commands.txt").read_text().splitlines()[0]
     assert command == "lhkit trace payload.mlir schedule.mlir --entry other --set n=4 --bind linalg.matmul"
     done = lhkit_command(*command.split()[1:], cwd=folder)
-    assert done.returncode == 1 and "%m is dead: step 1 consumed it" in done.stderr
+    assert done.returncode == 1 and "%m is invalidated: step 1 consumed it" in done.stderr
     readme = (folder / "README.md").read_text()
     assert "schedule.mlir:5:5: error" in readme and str(tmp_path) not in readme
     assert "lhkit 0." in (folder / "versions.txt").read_text()

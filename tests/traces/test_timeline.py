@@ -58,10 +58,10 @@ def test_what_happens_to_each_handle():
     }
     assert {name: row.note for name, row in rows.items()} == {
         "%root": "live",
-        "%matmul": "✕ 2 consumed",
-        "%same": "✕ 2 alias of %matmul",
-        "%tiled": "✕ 3 inside %loop",
-        "%loop": "✕ 3 consumed",
+        "%matmul": "✕ step 2: consumed",
+        "%same": "✕ step 2: alias of %matmul",
+        "%tiled": "✕ step 3: inside %loop",
+        "%loop": "✕ step 3: consumed",
         "%nothing": "empty",
     }
     states = [(b.first, b.last, b.runs_on, b.state) for b in rows["%same"].bars]
@@ -75,7 +75,7 @@ def test_arcs_lead_from_what_was_consumed_to_what_died_with_it():
     ]
     assert named == [(2, "%matmul", ["%same"]), (3, "%loop", ["%tiled"])]
     assert drawing.arcs[1].title == (
-        "%tiled died here: step 3 consumed %loop, and the linalg.matmul that %tiled points to lies inside that scf.for"
+        "%tiled was invalidated: step 3 consumed %loop, and the linalg.matmul that %tiled points to lies inside that scf.for"
     )
 
 
@@ -94,10 +94,10 @@ def test_a_timeline_as_svg(golden):
 def test_the_use_after_death_stands_out():
     drawing = timeline_drawing(failed_trace())
     (late,) = (m for row in drawing.rows for m in row.marks if m.is_late)
-    assert late.title == "step 5 (transform.print) reads %matmul, which is dead"
+    assert late.title == "step 5 (transform.print) reads %matmul, which is invalidated"
     failed, after = drawing.columns[-2:]
     assert (failed.mark, failed.note, after.note) == ("failed", "✗ FAILED", "– not run")
-    assert drawing.verdict.startswith("failed at step 5: %matmul is dead: step 2 consumed it")
+    assert drawing.verdict.startswith("failed at step 5: %matmul is invalidated: step 2 consumed it")
     assert drawing.columns[5].note == "! zero-match" and "linalg.nothing" in drawing.columns[5].title
 
 
@@ -207,7 +207,7 @@ def test_iterations_fold_and_say_how_many_and_what_was_not_recorded():
     (fold,) = (c for c in drawing.columns if c.kind == "fold")
     assert fold.name == "⋯ 25 more iterations" and fold.steps == 36
     assert [(r.name, r.note) for r in drawing.rows if r.is_folded] == [
-        ("⋯ 18 more handles", "18 ✕ dead"),
+        ("⋯ 18 more handles", "18 ✕ invalidated"),
         ("⋯ 18 more parameters", "18 live"),
     ]
     (detail,) = drawing.folds

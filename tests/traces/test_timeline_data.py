@@ -38,7 +38,7 @@ def test_steps_with_an_effect_are_marked_and_causes_are_told():
     assert trace.outcome.failed_step in effects
     dead = {row[1]: (row[3], row[6]) for row in data["rows"] if row[6]}
     assert dead and all(note.startswith("✕ ") for note, _ in dead.values())
-    assert all("died here: step" in said for _, sentences in dead.values() for said in sentences)
+    assert all("was invalidated: step" in said for _, sentences in dead.values() for said in sentences)
 
 
 def test_a_run_without_nested_steps_has_no_groups():

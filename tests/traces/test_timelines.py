@@ -111,7 +111,10 @@ def test_the_tutorial_layer_and_a_thousand_ops(worker, golden):
     schedule = lhkit.load_schedule("op_chain_tile_fuse.mlir", worker=worker)
     drawing = check(lhkit.trace(chain, schedule, worker=worker))
     ends = {row.name: row.note for row in drawing.rows}
-    assert (ends["%last_tile"], ends["%generics"]) == ("✕ 5 alias of %named", "✕ 7 inside %function")
+    assert (ends["%last_tile"], ends["%generics"]) == (
+        "✕ step 5: alias of %named",
+        "✕ step 7: inside %function",
+    )
     assert len(timeline_html(drawing)) < 100_000
 
 
@@ -137,7 +140,7 @@ def test_hundreds_of_handles(worker):
     assert len(drawing.rows) < 20
     # The one that the failed step uses has a row of its own, and its use is one after death.
     (row,) = (r for r in drawing.rows if r.name == "%h#5")
-    assert [m.column for m in row.marks if m.is_late] == [4] and "which is dead" in row.marks[-1].title
+    assert [m.column for m in row.marks if m.is_late] == [4] and "which is invalidated" in row.marks[-1].title
     (arc,) = drawing.arcs
     assert drawing.rows[arc.from_row].name == "%loops"
     with_it = {h for i in arc.to_rows for h in drawing.rows[i].handles}

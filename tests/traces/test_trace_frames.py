@@ -62,16 +62,21 @@ def test_a_row_a_step():
     assert list(frame.index) == [0, 1] and frame.index.name == "step"
     assert frame.line[0] == 4 and frame.line.isna()[1] and frame.parent.isna().all()
     assert list(frame.consumes) == [(), ("%mm",)] and list(frame.results) == [("%mm",), ("%t",)]
-    assert list(frame.created) == [0, 1] and list(frame.erased) == [0, 2] and list(frame.deaths) == [0, 1]
+    assert list(frame.created) == [0, 1] and list(frame.erased) == [0, 2] and list(frame.invalidated) == [0, 1]
 
 
 def test_a_row_a_handle():
     frame = TRACE.handles_frame
     assert list(frame.name) == ["%root", "%mm", "%t"] and list(frame.uses) == [1, 2, 0]
     matched = frame.loc["h1"]
-    assert (matched.state, matched.died_at, matched.cause, matched.killed_by) == ("invalid", 1, "direct", "%mm")
+    assert (matched.state, matched.invalidated_at, matched.cause, matched.invalidated_by) == (
+        "invalidated",
+        1,
+        "direct",
+        "%mm",
+    )
     assert (matched.payload_at_birth, matched.payload_at_end) == (2, 0)
-    assert frame.died_at.isna().tolist() == [True, False, True] and frame.state.isna()["h0"]
+    assert frame.invalidated_at.isna().tolist() == [True, False, True] and frame.state.isna()["h0"]
 
 
 def test_a_row_an_op():

@@ -289,14 +289,14 @@ def test_an_empty_alternative_is_said_to_be_taken(worker):
     assert taken.message.startswith(
         "alternative 1 was taken, which is empty and leaves the payload as it was; "
     )
-    # What the failed alternative consumed is neither alive nor dead: it went with the copy.
+    # What the failed alternative consumed is neither live nor invalidated: it went with the copy.
     names, gone = display_names(trace), rolled_back(trace)
     assert [names[h] for h in gone] == ["%in (step 1, alternative 0)", "%loops"]
     assert names[trace.handle_records[-1].id] == "%in (step 1)"
     ending = plain_text(trace_lines(trace)).split("ok: ")[1].splitlines()[1:-1]
     assert ending == [
         "● 1 live: %root",
-        "✗ 1 invalid: %func",
+        "✗ 1 invalidated: %func",
         "– 2 of alternatives that were rolled back: %in (step 1, alternative 0), %loops",
     ]
     for handle, failed in gone.items():

@@ -189,24 +189,24 @@ def test_many_deaths_are_counted():
     many = tuple(Invalidation(f"h{i}", "nested", "h4", "o3", "o2") for i in (1, 2, 3))
     steps = (*STEPS[:3], dataclasses.replace(STEPS[3], invalidated=many * 10))
     text = plain_text(trace_lines(dataclasses.replace(TRACE, step_records=steps), most_deaths=2))
-    assert text.count("lies inside that scf.for") == 2 and "… and 28 more handles died here" in text
+    assert text.count("lies inside that scf.for") == 2 and "… and 28 more handles were invalidated" in text
 
 
 def test_states_differ_by_mark_and_word_and_role():
     last = trace_lines(TRACE)[-5:-1]
     roles = {piece.role: piece.text for line in last for piece in line}
     assert roles["empty"].startswith("○ 1 empty: %nothing")
-    assert roles["invalid"].startswith("✗ 4 invalid: %matmul, %same, %tiled, %loop")
+    assert roles["invalid"].startswith("✗ 4 invalidated: %matmul, %same, %tiled, %loop")
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("h1", "%matmul died here: step 2 consumed it"),
-        ("h2", "%same died here: step 2 consumed %matmul, and both point to the same linalg.matmul"),
+        ("h1", "%matmul was invalidated: step 2 consumed it"),
+        ("h2", "%same was invalidated: step 2 consumed %matmul, and both point to the same linalg.matmul"),
         (
             "h3",
-            "%tiled died here: step 3 consumed %loop, and the linalg.matmul that %tiled points to"
+            "%tiled was invalidated: step 3 consumed %loop, and the linalg.matmul that %tiled points to"
             " lies inside that scf.for",
         ),
     ],
@@ -225,7 +225,7 @@ def test_a_failure_shows_the_cause_and_the_places_of_use_definition_and_consumpt
     failure = failure_of(with_text(failed_trace()))
     assert failure.exit_code == 1
     assert failure.describe().splitlines() == [
-        "step 5 (transform.print): %matmul is dead: step 2 consumed it",
+        "step 5 (transform.print): %matmul is invalidated: step 2 consumed it",
         "s.mlir:7:3: error: step 5 (transform.print) uses %matmul here",
         "     7 | // line 7",
         "           ^",

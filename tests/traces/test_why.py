@@ -1,4 +1,4 @@
-"""Why a handle is dead, empty, refused or fine: the sentence and the places, on real traces."""
+"""Why a handle is invalidated, empty, refused or fine: the sentence and the places, on real traces."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_a_death_is_explained_with_definition_consumption_payload_and_uses(trace
     trace = traced(MATCH, TILE, f"transform.loop.unroll %l {{factor = 2}} : {ANY}")
     why = trace.why("%t")
     assert why.sentence == (
-        "%t died here: step 2 consumed %l, and the linalg.matmul that %t points to lies inside that scf.for."
+        "%t was invalidated: step 2 consumed %l, and the linalg.matmul that %t points to lies inside that scf.for."
     )
     assert [str(s) for s in why.spans] == ["s.mlir:4:10", "s.mlir:5:1", "p.mlir:2:14"]
     assert (why.step, trace.handle(why.handle).name) == (2, "%t")
@@ -56,7 +56,7 @@ def test_the_same_without_the_texts_names_the_places(traced):
     trace = trace_from_json(trace_to_json(traced(MATCH, TILE)))
     lines = trace.why("m").describe().splitlines()
     assert lines == [
-        "%m died here: step 1 consumed it.",
+        "%m was invalidated: step 1 consumed it.",
         "s.mlir:3:6: note: %m is defined here, by step 0",
         "s.mlir:4:10: note: step 1 (transform.structured.tile_using_for) consumes %m here",
     ]
@@ -66,12 +66,12 @@ def test_an_empty_handle_is_told_from_a_dead_one(traced):
     use = f'transform.debug.emit_remark_at %abs, "x" : {ANY}'
     erased = traced(ABS, FUNCTION, f"transform.apply_dce to %f : {ANY}", use).why("%abs")
     assert erased.sentence == (
-        "%abs is empty, not dead: step 2 erased the linalg.abs that it pointed to; it may be used, but steps"
+        "%abs is empty, not invalidated: step 2 erased the linalg.abs that it pointed to; it may be used, but steps"
         " that use it do nothing."
     )
     assert [s.line for s in erased.spans] == [3, 5, 6]
     never = traced(ABS.replace("linalg.abs", "linalg.sub"), use).why("%abs")
-    assert "%abs is empty, not dead: transform.structured.match found nothing for it" in never.sentence
+    assert "%abs is empty, not invalidated: transform.structured.match found nothing for it" in never.sentence
     assert [s.line for s in never.spans] == [3, 3, 4]
     assert never.places[1].message.startswith("no linalg.sub here; ")
 
@@ -79,10 +79,10 @@ def test_an_empty_handle_is_told_from_a_dead_one(traced):
 def test_a_handle_that_was_given_nothing_says_from_where(traced):
     trace = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul"), TILE)
     assert trace.why("%l").sentence == (
-        "%l is empty, not dead: step 1 (transform.structured.tile_using_for) was given %m, which had nothing in it;"
+        "%l is empty, not invalidated: step 1 (transform.structured.tile_using_for) was given %m, which had nothing in it;"
         " it may be used, but steps that use it do nothing."
     )
-    assert trace.why("%m").sentence == "%m died here: step 1 consumed it; it was empty by then."
+    assert trace.why("%m").sentence == "%m was invalidated: step 1 consumed it; it was empty by then."
     misspelt = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul")).why("%m").places[1]
     assert misspelt.message == "no linalg.mat_mul here; did you mean linalg.matmul (there is 1)?"
 
@@ -101,7 +101,7 @@ def test_an_op_listed_twice_is_explained_with_the_step_that_made_two_one(traced,
 def test_a_step_that_consumes_a_handle_and_uses_it_again(traced):
     trace = traced(MATCH, TILE, f"%f = transform.loop.fuse_sibling %l into %l : ({ANY}, {ANY}) -> {ANY}")
     assert trace.outcome.kind == "invalidated-handle"
-    assert trace.why().sentence == "%l is dead: the same transform.loop.fuse_sibling consumes it first."
+    assert trace.why().sentence == "%l is invalidated: the same transform.loop.fuse_sibling consumes it first."
     assert "Give step 2 handles to different ops" in failure_of(trace).advice
 
 
@@ -111,7 +111,7 @@ def test_a_step_that_consumes_a_handle_and_uses_another_to_the_same_op(traced):
         MATCH, TILE, same, f"%f = transform.loop.fuse_sibling %l into %same : ({ANY}, {ANY}) -> {ANY}"
     )
     assert trace.why().sentence == (
-        "%same is dead: the same transform.loop.fuse_sibling consumes %l first, and both point to the same scf.for."
+        "%same is invalidated: the same transform.loop.fuse_sibling consumes %l first, and both point to the same scf.for."
     )
 
 

@@ -22,7 +22,7 @@ def test_a_form_offers_the_handles_in_sight_the_nearest_first(bench):
     html = bench.ask("form", op=TILING, after=SUM)["html"]
     offered = [html.index(f'value="{name}"') for name in ("%sum", "%relu", "%root")]
     assert offered == sorted(offered) and "%relu_tile" not in html
-    assert "%relu (dead by then)" in bench.ask("form", op=TILING, after=FUSE)["html"]
+    assert "%relu (invalidated by then)" in bench.ask("form", op=TILING, after=FUSE)["html"]
 
 
 def test_a_preview_is_the_text_that_is_added(bench):

@@ -227,7 +227,7 @@ def test_a_death_is_shown_with_repairs_and_one_mends_it(bench):
     assert bench.part("head")["status"] == "failed"
     assert bench.workbench.screen.step == failed
     problems = bench.part("problems")
-    assert problems["status"] == "failed" and "%relu is dead" in problems["html"]
+    assert problems["status"] == "failed" and "%relu is invalidated" in problems["html"]
     found = bench.workbench.repairs.found
     assert found and found[0].title in _text(problems["html"])
     bench.do("take_repair", number=0, title="of another problem")

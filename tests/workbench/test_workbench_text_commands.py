@@ -99,7 +99,7 @@ def test_a_death_is_marked_by_its_cause_and_its_places(text_bench):
         "error": "transform.structured.generalize",
     }
     (error,) = [m for m in marks if m["severity"] == "error"]
-    assert "%relu is dead" in error["message"] and error["source"] == "trace"
+    assert "%relu is invalidated" in error["message"] and error["source"] == "trace"
 
 
 def test_what_only_the_check_finds_is_marked(text_bench):

@@ -237,7 +237,7 @@ class TimelineDrawing {
     return `<path d="M-4-4L4 4M4-4L-4 4" stroke-width="2.4" fill="none" class="lh-s-dead" ${place}/>`;
   }
 
-  // From the handle that was consumed to those that died with it; rows out of sight are above or below.
+  // From the handle that was consumed to those that were invalidated with it; rows out of sight are above or below.
   tie([moment, step, by, rows], begin, end, x, places) {
     const c = this.columnOf[moment];
     if (!this.isSeen[moment] || c < begin || c >= end || this.width < 10) return "";
@@ -249,7 +249,7 @@ class TimelineDrawing {
       const bend = y > from ? 7 : -7;
       return `M${(x(c) + this.width * 0.3).toFixed(1)} ${from}Q${trunk.toFixed(1)} ${from} ${trunk.toFixed(1)} ${from + bend}V${y - bend}Q${trunk.toFixed(1)} ${y} ${(x(c) + this.width * 0.72).toFixed(1)} ${y}`;
     });
-    const said = `step ${step} consumed ${this.rows[by].called}, and ${rows.length === 1 ? "another handle" : `${rows.length} other handles`} died with it`;
+    const said = `step ${step} consumed ${this.rows[by].called}, and ${rows.length === 1 ? "another handle was" : `${rows.length} other handles were`} invalidated with it`;
     return `<path d="${paths.join("")}" fill="none" stroke-width="1.6" class="lh-s-dead lh-arc" data-step="${step}" data-handle="${safe(this.rows[by].id)}"><title>${safe(said)}</title></path>`;
   }
 

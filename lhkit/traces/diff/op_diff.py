@@ -168,7 +168,7 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
 def _with_operands(trace: Trace, step: int, lines: tuple[IrLine, ...]) -> tuple[tuple[IrLine, ...], str]:
     """Return lines of which those of a step's operands are shown, and a note: the step changed nothing.
 
-    Of a handle that is dead the ops are shown to which it pointed last, as far as they are left.
+    Of a handle that is invalidated the ops are shown to which it pointed last, as far as they are left.
     """
     record = trace.step_records[step]
     operands = {operand.handle for operand in record.operands}

@@ -1,7 +1,7 @@
-"""Why a handle is dead or empty, why a schedule failed, and remarks on payload ops.
+"""Why a handle is invalidated or empty, why a schedule failed, and remarks on payload ops.
 
-- ``handle_explanation``: Why a handle is dead, empty or refused, and the failure of a trace, with causes and
-  places.
+- ``handle_explanation``: Why a handle is invalidated, empty or refused, and the failure of a trace, with causes
+  and places.
 - ``failure_causes``: Causes of failures that only the whole trace shows: empty matches, erased targets,
   lost uses.
 - ``match_conditions``: The condition of a match that excludes ops of the right name, with the nearest value and

@@ -1,4 +1,4 @@
-"""Why a handle is dead, empty or refused, and the failure of a trace, with causes and places."""
+"""Why a handle is invalidated, empty or refused, and the failure of a trace, with causes and places."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _explain_death(
     if before is not None and before.state == "empty":
         sentence += "; it was empty by then"
     what = f"step {died.step} ({killer.op}) consumes {by} here"
-    what += "" if by == name else f", and {name} dies with it"
+    what += "" if by == name else f", and {name} is invalidated with it"
     places = [Diagnostic("note", what, killer.source)]
     if died.invalidation.cause != "direct" and died.invalidation.payload_op is not None:
         op = trace.op(died.invalidation.payload_op)
@@ -326,11 +326,13 @@ def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
     if had and since is not None:
         lost = trace.op(had[0]).name if isinstance(had[0], str) else "value"
         more = f" and {len(had) - 1} more" if len(had) > 1 else ""
-        sentence = f"{name} is empty, not dead: step {since.index} erased the {lost}{more} that it pointed to"
+        sentence = (
+            f"{name} is empty, not invalidated: step {since.index} erased the {lost}{more} that it pointed to"
+        )
         place = [at_step(since, "erases it")]
     else:
         reason, place = _why_never_filled(trace, record)
-        sentence = f"{name} is empty, not dead: {reason}"
+        sentence = f"{name} is empty, not invalidated: {reason}"
     uses = [_use(trace, s, name) for s in trace.step_records if _uses(s, record.id)]
     sentence += "; it may be used, but steps that use it do nothing"
     at = record.defined_by if since is None else since.index

@@ -19,7 +19,7 @@ _STATUS: dict[StepStatus, tuple[str, str, str]] = {
 _LEGEND = (
     LegendEntry("reads", "○", "read"),
     LegendEntry("consumes", "●", "consumed"),
-    LegendEntry("dies here of what the step consumed", "✕", "dead"),
+    LegendEntry("invalidated by what the step consumed", "✕", "dead"),
 )
 
 
@@ -112,7 +112,7 @@ class _Schedule:
         name = self._names[operand.handle]
         died = self._died.get(operand.handle)
         if died is not None and died < step.index and self._ended[died] < self._ended[step.index]:
-            why = f"{name} is dead: step {died} invalidated it"
+            why = f"{name} was invalidated by step {died}"
             return self._edge(step, operand.handle, "dead", "✕", why)
         role, sign = ("consumed", "●") if operand.effect == "consume" else ("read", "○")
         return self._edge(step, operand.handle, role, sign, f"step {step.index} {operand.effect}s {name}")

@@ -204,11 +204,11 @@ def states_before(trace: Trace, step: int) -> dict[str, HandleChange]:
 def death_in_words(
     trace: Trace, step: int, death: Invalidation, names: dict[str, str], user: TraceStep | None = None
 ) -> str:
-    """Return why a handle died in ``step``, as a sentence without its full stop; ``user`` used it when dead."""
+    """Return why ``step`` invalidated a handle, as a sentence without its full stop; ``user`` used it later."""
     name, by = names[death.handle], names[death.by]
     shared, around = ("" if o is None else trace.op(o).name for o in (death.payload_op, death.ancestor))
     cause = death.cause if shared and around else "direct"
-    state, killer = "died here" if user is None else "is dead", f"step {step}"
+    state, killer = "was invalidated" if user is None else "is invalidated", f"step {step}"
     turn: Turn = "earlier"
     record = trace.step_records[step]
     if user is not None and record.source is not None and record.source == user.source:
@@ -217,10 +217,10 @@ def death_in_words(
 
 
 def death_in_few_words(step: int, death: Invalidation, names: dict[str, str]) -> str:
-    """Return the step and cause of a death in short: ``5 alias of %loop``."""
+    """Return the step and cause of a death in short: ``step 5: alias of %loop``."""
     if death.cause == "direct":
-        return f"{step} consumed"
-    return f"{step} {'alias of' if death.cause == 'alias' else 'inside'} {names[death.by]}"
+        return f"step {step}: consumed"
+    return f"step {step}: {'alias of' if death.cause == 'alias' else 'inside'} {names[death.by]}"
 
 
 def payload_in_words(trace: Trace, change: HandleChange) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lhkit.model.trace_record import Effect, HandleRecord, PayloadOp, Trace, TraceStep
+from lhkit.model.trace_record import STATE_WORDS, Effect, HandleRecord, PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
 from lhkit.traces.record.placed_ops import source_places
 
@@ -33,7 +33,7 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
         "reads": lambda s: _used(s, "read", names),
         "consumes": lambda s: _used(s, "consume", names),
         "results": lambda s: tuple(names[r] for r in s.results),
-        "deaths": lambda s: len(s.invalidated),
+        "invalidated": lambda s: len(s.invalidated),
         "created": lambda s: len(s.payload_delta.created),
         "erased": lambda s: len(s.payload_delta.erased),
         "changed": lambda s: len(s.payload_delta.changed),
@@ -58,10 +58,10 @@ def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, 
 
 
 def handles_frame(trace: Trace) -> pd.DataFrame:
-    """Return one row per handle, by its id: name, kind, birth, final state, uses, and death with its cause.
+    """Return one row per handle, by its id: name, kind, birth, final state, uses, and what invalidated it.
 
-    ``payload_at_birth`` and ``payload_at_end`` count its payload; ``died_at``, ``cause`` and ``killed_by``
-    are missing for handles that did not die.
+    ``payload_at_birth`` and ``payload_at_end`` count its payload; ``invalidated_at``, ``cause`` and
+    ``invalidated_by`` are missing for handles that no step invalidated.
     """
     names, died, last = display_names(trace), deaths(trace), states_at_end(trace)
     uses = Counter(o.handle for s in trace.step_records for o in s.operands)
@@ -79,12 +79,12 @@ def handles_frame(trace: Trace) -> pd.DataFrame:
         "uses": lambda h: uses[h.id],
         "payload_at_birth": lambda h: first.get(h.id),
         "payload_at_end": lambda h: len(last[h.id].payload) if h.id in last else None,
-        "state": lambda h: last[h.id].state if h.id in last else None,
-        "died_at": lambda h: died[h.id].step if h.id in died else None,
+        "state": lambda h: STATE_WORDS[last[h.id].state] if h.id in last else None,
+        "invalidated_at": lambda h: died[h.id].step if h.id in died else None,
         "cause": lambda h: died[h.id].invalidation.cause if h.id in died else None,
-        "killed_by": lambda h: names[died[h.id].invalidation.by] if h.id in died else None,
+        "invalidated_by": lambda h: names[died[h.id].invalidation.by] if h.id in died else None,
     }
-    return _frame(trace.handle_records, columns, ("payload_at_birth", "payload_at_end", "died_at"))
+    return _frame(trace.handle_records, columns, ("payload_at_birth", "payload_at_end", "invalidated_at"))
 
 
 def ops_frame(trace: Trace) -> pd.DataFrame:

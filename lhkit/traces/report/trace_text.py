@@ -27,7 +27,7 @@ STATUS: dict[record.StepStatus, tuple[str, Role]] = {
     "crashed": ("✗ CRASHED", "failed"),
 }
 DELTA_LEGEND = "  ".join(f"{sign} {word}" for sign, word in record.DELTA_WORDS.items())
-_LEGEND = f"● live  ○ empty  ✗ invalid · in the payload: {DELTA_LEGEND}"
+_LEGEND = f"● live  ○ empty  ✗ invalidated · in the payload: {DELTA_LEGEND}"
 _HEADER = ("step", "line", "op", "uses", "gives", "payload", "time")
 _WIDEST_CELL = 44
 
@@ -158,7 +158,7 @@ def deaths_in_words(trace: record.Trace, step: record.TraceStep, names: dict[str
     """Return the deaths at a step as sentences; those after the first ``most`` are counted."""
     said = [handle_history.death_in_words(trace, step.index, each, names) for each in step.invalidated[:most]]
     more = len(step.invalidated) - most
-    return [*said, f"… and {more} more handles died here"] if more > 0 else said
+    return [*said, f"… and {more} more handles were invalidated"] if more > 0 else said
 
 
 def failure_reasons(trace: record.Trace, step: record.TraceStep) -> list[str]:
@@ -196,7 +196,9 @@ def _ending(trace: record.Trace, names: dict[str, str], *, most: int = 12) -> li
     for state, mark in MARKS.items():
         these = [names[h] for h, change in states.items() if change.state == state and h not in gone]
         if these:
-            lines.append((Piece(f"{mark} {len(these)} {state}: {_listed(these, most)}", state),))
+            lines.append(
+                (Piece(f"{mark} {len(these)} {record.STATE_WORDS[state]}: {_listed(these, most)}", state),)
+            )
     if gone:
         these = [names[h.id] for h in trace.handle_records if h.id in gone]
         what = f"– {len(gone)} of alternatives that were rolled back: {_listed(these, most)}"

@@ -204,7 +204,7 @@ def _column(trace: Trace, moment: Moment, at: int) -> Column:
         mark, note = _problem(step)
         return Column("step", step.index, name, _step_title(step), here, step.depth, 1, note, mark)
     if moment.kind == "end":
-        title = f"step {step.index} ({step.op}) ends: consumed handles die, results are defined"
+        title = f"step {step.index} ({step.op}) ends: consumed handles are invalidated, results are defined"
         return Column("end", step.index, f"end of {name}", title, here, step.depth)
     if moment.kind == "elided":
         label = f"⋯ {_lost(moment)} iterations not recorded"
@@ -236,7 +236,10 @@ def _step_title(step: TraceStep) -> str:
 
 MARKS: dict[EventKind, str] = {"made": "◆", "read": "○", "consumed": "●", "dead": "✕"}
 BARS: dict[HandleState, str] = {"live": "━", "empty": "╌", "invalid": "░"}
-_LEGEND = "◆ made  ○ read  ● consumed  ✕ dies   ━ live  ╌ empty  ░ invalid   ] end of a step with others inside"
+_LEGEND = (
+    "◆ made  ○ read  ● consumed  ✕ invalidated here   ━ live  ╌ empty  ░ invalidated"
+    "   ] end of a step with others inside"
+)
 # Column of a mark within the four characters of a cell: uses before effects.
 _PLACES: dict[EventKind, int] = {"read": 0, "consumed": 1, "made": 2, "dead": 3}
 _CELL = 4
@@ -414,7 +417,7 @@ class _Timeline:
         steps = sum(s.status != "not-run" for s in trace.step_records)
         died = len({d.handle for s in trace.step_records for d in s.invalidated})
         handles = counted(len(trace.handle_records), "handle")
-        return f"ok: {counted(steps, 'step')}, {handles}, {died} of them dead at the end"
+        return f"ok: {counted(steps, 'step')}, {handles}, {died} of them invalidated at the end"
 
     def _important(self) -> set[str]:
         """Return the handles to keep: operands of the failed step, and those of indirect deaths."""
@@ -456,7 +459,7 @@ class _Timeline:
             ends = {row_of[death.handle] for death in deaths} - {start}
             if not ends:
                 continue
-            said = f"step {step} consumed {self._names[by]}, and {len(deaths)} other handles died with it"
+            said = f"step {step} consumed {self._names[by]} and invalidated {len(deaths)} other handles"
             if len(deaths) == 1:
                 said = death_in_words(self._trace, step, deaths[0], self._names)
             # In a folded column, the arc of the first step represents all.

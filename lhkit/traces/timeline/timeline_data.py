@@ -32,7 +32,7 @@ def timeline_data(trace: Trace) -> str:
     - ``groups``: [first and last moment, depth, step, label], steps with others inside and their iterations.
     - ``rows``: [handle, name, kind, note, states, events, a sentence on each of its deaths]; states are first
       and last moment and state, events moment, event and step, in one list.
-    - ``ties``: [moment, step, row that was consumed, rows that died with it].
+    - ``ties``: [moment, step, row that was consumed, rows that were invalidated with it].
     """
     lives, names = lifelines(trace), display_names(trace)
     ops = list(dict.fromkeys(s.op for s in trace.step_records))

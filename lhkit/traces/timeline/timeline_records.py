@@ -171,7 +171,9 @@ class RowMaker:
         states = Counter(line.spans[-1].state if line.spans else None for line in lines)
         kind = lines[0].handle.kind
         what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
-        note = ", ".join(f"{n} {'✕ dead' if s == 'invalid' else s or 'never made'}" for s, n in states.items())
+        note = ", ".join(
+            f"{n} {'✕ invalidated' if s == 'invalid' else s or 'never made'}" for s, n in states.items()
+        )
         listed = ", ".join(self._names[i] for i in ids[:_MOST_NAMED])
         more = f", … {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
         name, title = f"⋯ {len(lines)} more {what}", f"{len(lines)} {what}, folded: {listed}{more}"
@@ -200,7 +202,7 @@ class RowMaker:
             said = f"{name} is an argument of @{self._trace.schedule.entry}"
         else:
             said = f"step {event.step} ({self._trace.step_records[event.step].op}) {_VERBS[event.kind]} {name}"
-            said += ", which is dead" if is_late else ""
+            said += ", which is invalidated" if is_late else ""
         said += f"; and {len(events) - 1} more like it" if len(events) > 1 else ""
         return Mark(column, event.kind, len(events), event.step, is_late, said)
 

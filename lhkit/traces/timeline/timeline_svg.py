@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lhkit.draw.svg import element, escaped, fitted, marks, svg, text_width
 from lhkit.draw.theme import MONO, static_text, theme_style
-from lhkit.model.trace_record import HandleState
+from lhkit.model.trace_record import STATE_WORDS, HandleState
 from lhkit.traces.timeline.lifelines import EventKind
 from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Row, StepMark, TimelineDrawing
 
@@ -121,7 +121,12 @@ def _head(column: Column) -> Head:
     return Head(name, note, text_width(f"{name} {note}".rstrip(), SMALL))
 
 
-_WORDS: dict[EventKind, str] = {"made": "made", "read": "read", "consumed": "consumed", "dead": "dies"}
+_WORDS: dict[EventKind, str] = {
+    "made": "made",
+    "read": "read",
+    "consumed": "consumed",
+    "dead": "invalidated here",
+}
 _STATES: tuple[HandleState, ...] = ("live", "empty", "invalid")
 _THICK = 7.0
 
@@ -159,9 +164,9 @@ def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_la
 def legend_part(width: float, y: float) -> tuple[str, float]:
     """Return the legend, wrapped to a width, and its lower edge."""
     signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items()]
-    signs += [(30.0, bar_shape(state, 0, 30, 0), state) for state in _STATES]
+    signs += [(30.0, bar_shape(state, 0, 30, 0), STATE_WORDS[state]) for state in _STATES]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)
-    signs.append((30.0, arc, "dies with what is consumed"))
+    signs.append((30.0, arc, "with what is consumed"))
     drawn, x = [], MARGIN
     for wide, sign, word in signs:
         text = element("text", escaped(word), x=wide + 6, y=4, font_size=SMALL, fill="faint")
