@@ -52,7 +52,9 @@ def front_strip() -> str:
         )
         drawn.append(element("g", paper, frame, transform=f"translate({x:.0f} 0)"))
         x += width
-    label = "A step that uses an invalidated handle; the step that consumed it; the repaired schedule beside NumPy."
+    label = (
+        "A step that uses an invalidated handle; the step that consumed it; the repaired schedule beside NumPy."
+    )
     return svg(x - 10, HEIGHT, *drawn, label=label)
 
 

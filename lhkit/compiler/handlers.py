@@ -135,9 +135,7 @@ class Handlers:
             requests.FindRemovable: lambda r: requests.Value(
                 tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
             ),
-            requests.FindFailures: lambda r: requests.Value(
-                tuple(failed_texts(r.payload, r.application, r.texts))
-            ),
+            requests.FindFailures: _find_failures,
             requests.CountOps: lambda r: requests.Value(tuple(op_counts(r.payload, r.application, r.knobs))),
             requests.CanonicalText: lambda r: requests.Value(canonical_text(r.payload)),
             requests.TrySteps: self._try_steps,
@@ -466,6 +464,10 @@ def _load_payload(request: requests.LoadPayload) -> requests.PayloadAnswer:
             functions=tuple(functions_of(module)),
             resources=tuple(resource_uses(module)),
         )
+
+
+def _find_failures(request: requests.FindFailures) -> requests.Value[tuple[requests.FailedText | None, ...]]:
+    return requests.Value(tuple(failed_texts(request.payload, request.application, request.texts)))
 
 
 def _apply_by_pass(request: requests.ApplyByPass) -> requests.Value[str]:
