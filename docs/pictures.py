@@ -29,6 +29,7 @@ from lhkit.traces.timeline.timeline_svg import TimelineLayout
 sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
 from flow_page import PAGE, flow_page
 from front_strip import front_strip
+from gallery import write as write_gallery
 from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
@@ -162,3 +163,4 @@ if __name__ == "__main__":
     RESULTS.write_text(suite_results(), encoding="utf-8")
     KERNELBENCH.write_text(kernelbench(), encoding="utf-8")
     PAGE.write_text(flow_page(), encoding="utf-8")
+    write_gallery()

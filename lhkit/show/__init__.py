@@ -4,6 +4,23 @@ Each returns a `Drawing`. At the end of a notebook's cell it is a picture that a
 all drawings of one trace share what is selected; without a kernel it is the same picture.
 ``drawing.save(path)`` writes it as a file.
 
+Which picture answers which question:
+
+- Which step invalidated this handle, and what else died of it? ``timeline(trace)``
+- What did this step change? ``diff(trace, step=5)``
+- What flows between the ops of the payload? ``graph(trace, step=5)``
+- Which step needs which handle? ``graph(trace)``
+- Which loops are around an op, in which order? ``loops(trace)``
+- What does an iteration touch, and which cache holds it? ``tiles(trace)``
+- What kinds of ops does each step leave? ``op_counts(trace)``
+- Which instructions does a step become? ``code(kernel)``
+- How much memory is live at once? ``live_buffers(kernel)``
+- Which is faster, and is the difference more than noise? ``speed(comparison)``
+- How far is it from what the core can do? ``roofline(comparison)``
+- How does speed change with size? ``throughput({256: a, 512: b})``
+- Which values of the knobs are good? ``sweep(result)``
+- What is it all, as one page for somebody else? ``save_page(trace, "page.html")``
+
 - ``comparison_page``: A self-contained HTML page of a comparison, with its provenance.
 - ``trace_view``: Views and pages of traces: handles, steps, payload frames, graphs and tiles.
 - ``value_views``: Views and MIME bundles of payloads, schedules, kernels, measurements, comparisons, graphs

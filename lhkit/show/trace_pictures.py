@@ -230,9 +230,12 @@ def graph(
         quantity: A number per payload op, shown as text and as colour depth.
 
     Raises:
-        UsageError: The trace has no payload after that step.
+        UsageError: The trace has no payload after that step, or it is neither a trace nor a payload.
         PayloadError: That payload does not parse alone.
     """
+    if not isinstance(shown, Trace | Payload):
+        what = type(shown).__name__
+        raise usage_error(f"a graph is drawn of a trace or a payload, not of a {what}", "Try lhkit.trace first.")
     if isinstance(shown, Payload):
         flow = payload_flow(payload_outline(shown), title=shown.source, unfolded=unfolded, quantity=quantity)
         key = drawing_id("graph", shown.sha256, *unfolded)
