@@ -24,7 +24,7 @@ from lhkit.draw.live_view import Drawing, KnobView, figure_drawing, knob_control
 from lhkit.draw.svg import drawing_id
 from lhkit.draw.tables import comparison_table, table_text
 from lhkit.draw.viewer import Pane, View
-from lhkit.kernels.code_listing import code_html, code_text
+from lhkit.kernels.code_listing import SORT_MARKS, code_html, code_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.memory.kernel_memory import footprint_text
 from lhkit.memory.live_buffers import draw_live_buffers
@@ -188,6 +188,21 @@ def timeline(trace: Trace) -> Drawing:
     return Drawing(view, timeline_text(drawing), lambda: timeline_svg(drawing, themed=False))
 
 
+# Backgrounds of lines by their sign, as in the live drawings.
+_DIFF_PAPERS = {"+": "created-paper", "−": "erased-paper", "~": "changed-paper", "↕": "selected-paper"}
+_CODE_PAPERS = {
+    **dict.fromkeys((SORT_MARKS["FMA"], SORT_MARKS["arithmetic"], SORT_MARKS["division"]), "created-paper"),
+    **dict.fromkeys((SORT_MARKS["load"], SORT_MARKS["store"], SORT_MARKS["gather"]), "changed-paper"),
+    **dict.fromkeys((SORT_MARKS["spill"], SORT_MARKS["call"]), "erased-paper"),
+    SORT_MARKS["shuffle"]: "selected-paper",
+}
+_MOST_LINES = 600
+
+
+def _diff_picture(title: str, text: str) -> str:
+    return text_picture(title, text, _DIFF_PAPERS, most=_MOST_LINES)
+
+
 @public
 def diff(trace: Trace | PassTrace, step: int | None = None, *, against: int | None = None) -> Drawing:
     """Return the payload diff of a step, op by op, with a slider over the steps; or of a pass, without one.
@@ -205,12 +220,12 @@ def diff(trace: Trace | PassTrace, step: int | None = None, *, against: int | No
         shown = step_diff(trace, changed[-1] if step is None else step, against)
         view = View(drawing_id("pass", trace.source, shown.title), (Pane("payload", "", ir_html(shown)),))
         text = ir_text(shown)
-        return Drawing(view, text, lambda: text_picture(shown.title, text), is_text=True)
+        return Drawing(view, text, lambda: _diff_picture(shown.title, text), is_text=True)
     at = start_step(trace) if step is None else step
     shown = ir_diff(trace, at, against)
     view = against_view(trace, shown) if against is not None else trace_view(trace, (payload_pane(trace),), at)
     text = ir_text(shown)
-    return Drawing(view, text, lambda: text_picture(shown.title or "payload", text), is_text=True)
+    return Drawing(view, text, lambda: _diff_picture(shown.title or "payload", text), is_text=True)
 
 
 @public
@@ -235,7 +250,9 @@ def graph(
     """
     if not isinstance(shown, Trace | Payload):
         what = type(shown).__name__
-        raise usage_error(f"a graph is drawn of a trace or a payload, not of a {what}", "Try lhkit.trace first.")
+        raise usage_error(
+            f"a graph is drawn of a trace or a payload, not of a {what}", "Try lhkit.trace first."
+        )
     if isinstance(shown, Payload):
         flow = payload_flow(payload_outline(shown), title=shown.source, unfolded=unfolded, quantity=quantity)
         key = drawing_id("graph", shown.sha256, *unfolded)
@@ -263,7 +280,9 @@ def code(kernel: Kernel, target: str | None = None) -> Drawing:
     text = code_text(listing)
     pane = Pane("code", f"Hot loops of @{listing.function}, {listing.architecture}", code_html(listing))
     view = View(drawing_id("code", text), (pane,))
-    return Drawing(view, text, lambda: text_picture("machine code", text), is_text=True)
+    return Drawing(
+        view, text, lambda: text_picture("machine code", text, _CODE_PAPERS, most=_MOST_LINES), is_text=True
+    )
 
 
 @public

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.speed_charts import draw_speed_bars
@@ -11,7 +13,7 @@ from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
-from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
+from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg, text_width
 from lhkit.draw.tables import comparison_lines, comparison_table, format_ns, table_html, table_text
 from lhkit.draw.theme import MONO
 from lhkit.draw.viewer import Frame, Pane, View, failure_html
@@ -35,26 +37,37 @@ if TYPE_CHECKING:
     from lhkit.kernels.kernel import Kernel
 
 _MOST_LINES = 60
-_LINE_HEIGHT, _TEXT_WIDTH, _EDGE = 16.0, 860.0, 10.0
+_LINE_HEIGHT, _TEXT_WIDTH, _WIDEST, _EDGE = 16.0, 860.0, 1800.0, 10.0
 # Limit on tile frames: later iterations repeat the first ones.
 _MOST_ITERATIONS = 32
 _STRIP_WIDTH, _STRIP_EDGE = 560.0, 40.0
 
 
-def text_picture(title: str, text: str) -> str:
-    """Return the first lines of a text as SVG."""
+def text_picture(
+    title: str, text: str, papers: Mapping[str, str] = MappingProxyType({}), *, most: int = _MOST_LINES
+) -> str:
+    """Return the first ``most`` lines of a text as SVG.
+
+    ``papers`` has the role of the background of lines that begin with a sign; with it long lines make the
+    picture wide, up to a limit.
+    """
     lines = text.rstrip("\n").split("\n")
-    shown = lines[:_MOST_LINES]
+    shown = lines[:most]
     if len(lines) > len(shown):
         shown = [*shown, f"… {len(lines) - len(shown)} more lines"]
-    width = _TEXT_WIDTH - 2 * _EDGE
+    needed = max(text_width(line, 12) for line in shown) if papers else 0.0
+    whole = min(max(_TEXT_WIDTH, needed + 2 * _EDGE), _WIDEST)
+    width = whole - 2 * _EDGE
     drawn = []
     for number, line in enumerate(shown):
+        if paper := papers.get(line[:1]):
+            size = {"width": whole, "height": _LINE_HEIGHT}
+            drawn.append(element("rect", x=0, y=_EDGE + _LINE_HEIGHT * number, **size, fill=paper))
         words = escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}"))
         drawn.append(element("text", words, x=_EDGE, y=_EDGE + 12 + _LINE_HEIGHT * number, fill="ink"))
     height = 2 * _EDGE + _LINE_HEIGHT * len(shown)
     group = element("g", *drawn, font_family=MONO, font_size=12)
-    return svg(_TEXT_WIDTH, height, group, label=title, themed=False)
+    return svg(whole, height, group, label=title, themed=False)
 
 
 def schedule_words(schedule: Schedule) -> str:
