@@ -38,6 +38,7 @@ from lhkit.worker.shared_arrays import Packing
 
 VARIANT_LIMITS = Limits(seconds=20.0)
 CONFIRM_SECONDS = 30.0
+_CUT = 3.0
 
 
 _KNOB, _SELECTED = "transform.tune.knob", "selected_region"
@@ -205,6 +206,8 @@ class SweepOptions:
         microkernels: The implementation of each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
+        cut: A variant is given up if a short timing of it takes this many times the time of the best one; None:
+            what the strategy asks for (1.5 of ``predicted``), else 3.
     """
 
     seconds: float | None = None
@@ -224,6 +227,7 @@ class SweepOptions:
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None
     pin: bool = True
     deduplicate: bool = True
+    cut: float | None = None
 
 
 def prepare_task(
@@ -286,7 +290,7 @@ def _subject(
         places.append(place)
         wrong.append(view)
     # The winner is confirmed against the best of many; one per cent is enough here.
-    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=3.0, pin=how.pin)
+    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=how.cut or _CUT, pin=how.pin)
     preparation = PrepareSweep(kernel.spec(), setup, tuple(checks), tuple(places), rules)
     scope = {
         **facts,
