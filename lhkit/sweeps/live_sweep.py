@@ -102,6 +102,7 @@ class Sweep(Showable):
             with store:
                 await self._try_all(store, stop)
                 self._winner = best_of(self._progress.records)
+                store.sync()
                 if self._options.confirm and self._winner is not None and not stop.is_set():
                     await self._confirm_all(stop)
         except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
@@ -175,7 +176,7 @@ class Sweep(Showable):
             kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
             self._contents = {name: content_of(each, worker) for name, each in kept.items()}
         target = code_target(options.target, self.schedule)
-        describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
+        describe = functools.partial(environment_hash, opt_level=options.ranking_level, target=target)
         environment = describe(worker)
         if options.executor != "local":
             address, asked = options.executor.partition(":")[2] or None, worker.preparation

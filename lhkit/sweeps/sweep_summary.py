@@ -206,14 +206,17 @@ class SweepResult(Printable):
 
     @public
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write `to_frame` as CSV, or as Parquet if the name ends in ``.parquet``; return the path.
+        """Write `to_frame` as CSV or Parquet, or a study of Optuna, by the name's end; return the path.
+
+        The ends are ``.csv``, ``.parquet``, and ``.db`` for the SQLite file that ``optuna-dashboard`` opens.
 
         Raises:
-            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, no Optuna for a study, or a file
+                that cannot be written.
         """
-        from lhkit.sweeps.sweep_files import save_frame
+        from lhkit.sweeps.sweep_files import save_records
 
-        return save_frame(self.to_frame(), path)
+        return save_records(self.records, path)
 
     @public
     def choices(self) -> tuple[Choice, ...]:
