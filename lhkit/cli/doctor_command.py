@@ -97,7 +97,8 @@ SCHEMA = "lhkit.doctor/1"
 _EXTRAS = {
     "torch": ("torch", "models (lhkit.from_torch), and PyTorch beside our own kernels (lhkit bench --suite)"),
     "iree": ("iree.compiler", "IREE beside our own kernels (lhkit bench --suite)"),
-    "optuna": ("optuna", "sweeps that learn"),
+    "optuna": ("optuna", "sweeps that learn, and files for its dashboard"),
+    "predict": ("sklearn", "sweeps by a cost model (strategy predicted)"),
     "dask": ("distributed", "sweeps on several machines"),
     "arm": ("llvmlite", "the machine code of kernels for ARM, kernel.hot_loops(target='neon')"),
 }

@@ -155,7 +155,12 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     "--confirm-seconds", type=POSITIVE_NUMBER, default=CONFIRM_SECONDS, help="Time limit of the confirmation."
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
-@click.option("--table", metavar="FILE", help="Save one row per variant: .csv, or .parquet (needs pyarrow).")
+@click.option(
+    "--table",
+    metavar="FILE",
+    help="Save one row per variant: .csv, .parquet (needs pyarrow), "
+    "or .db for optuna-dashboard (needs optuna).",
+)
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )

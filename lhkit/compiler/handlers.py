@@ -156,6 +156,7 @@ class Handlers:
             kernel_requests.ReleaseTiming: self._release_timing,
             kernel_requests.PrepareSweep: self._prepare_sweep,
             kernel_requests.TryVariant: self._try_variant,
+            kernel_requests.DescribeVariants: self._describe_variants,
             kernel_requests.ReleaseSweep: self._release_sweep,
         }
         self.request_types = tuple(self._by_type)
@@ -428,6 +429,15 @@ class Handlers:
         return (
             kernel_requests.VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
         )
+
+    def _describe_variants(
+        self, request: kernel_requests.DescribeVariants
+    ) -> kernel_requests.VariantDescriptions:
+        bench = self._benches.get(request.sweep)
+        if bench is None:
+            return kernel_requests.VariantDescriptions(variants=(), is_gone=True)
+        found = tuple(bench.describe(knobs, request.vector_bytes) for knobs in request.knobs)
+        return kernel_requests.VariantDescriptions(variants=found)
 
     def _release_sweep(self, request: kernel_requests.ReleaseSweep) -> requests.Answer:
         self._benches.pop(request.sweep, None)

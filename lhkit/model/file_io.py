@@ -145,11 +145,15 @@ def write_file(path: str | Path, data: bytes) -> None:
         raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file of lhkit's own at once or not at all."""
+def write_whole(path: Path, text: str, *, sync: bool = False) -> None:
+    """Write a file of lhkit's own at once or not at all; on demand it is on the disk afterwards."""
     beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        beside.write_text(text, encoding="utf-8")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except OSError:
         beside.unlink(missing_ok=True)

@@ -14,6 +14,7 @@
 - ``confirmation_run``: Confirmation of a sweep's winner: the best few and the baseline, side by side, in
   fresh processes.
 - ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by knobs.
+- ``optuna_study``: Sweeps as studies of Optuna: a SQLite file that ``optuna-dashboard`` opens.
 - ``sweep_summary``: The result of a sweep as a value: times, choices per payload, analysis of variance by knob.
 - ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.

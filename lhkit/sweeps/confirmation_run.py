@@ -100,6 +100,8 @@ class Confirming:
             "rounds": self._rounds,
             "seed": self._options.seed,
             "measuring": {"pin": self._options.pin},
+            # Otherwise the contenders' keys say it.
+            **({} if self._options.rank_level is None else {"opt_level": self._options.opt_level}),
         }
         self._contest = sha256_of(facts)
         self._known = list(log.runs(self._contest)) if log is not None and resume else []

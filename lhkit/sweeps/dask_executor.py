@@ -33,7 +33,7 @@ from lhkit.sweeps.engine import LocalExecutor, Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
 from lhkit.worker.folders import machine_folder, open_private, temporary_folder, wait_for_lock
-from lhkit.worker.kernel_requests import PrepareSweep
+from lhkit.worker.kernel_requests import PrepareSweep, VariantDescription
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import LoadOps
 from lhkit.worker.shared_arrays import ArrayPlace, dtype_named
@@ -446,6 +446,10 @@ class DaskExecutor:
         programs = None if known is None else frozenset(known)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._try, variant, best_ns, programs)
+
+    async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        """Describe nothing: the schedule is applied where variants are tried; see `Executor.describe`."""
+        return [None] * len(variants)
 
     async def close(self) -> None:
         """End what is running, the workers of lhkit, and the cluster if it is its own."""

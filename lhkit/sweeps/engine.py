@@ -9,23 +9,24 @@ import functools
 import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from msgspec import structs
 
+from lhkit.load.target_choice import code_vector_bits
 from lhkit.model.errors import Failure, LhkitError
 from lhkit.sweeps.confirmation import ConfirmingEvent
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.space import Point
-from lhkit.sweeps.strategies.strategy import Strategy
+from lhkit.sweeps.strategies.strategy import DescribedStrategy, Strategy
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime, best_of
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Progress
-from lhkit.worker.kernel_requests import PrepareSweep, TryVariant
+from lhkit.worker.kernel_requests import DescribeVariants, PrepareSweep, TryVariant, VariantDescription
 from lhkit.worker.limits import Limits
 from lhkit.worker.worker_process import was_killed
 
@@ -47,6 +48,7 @@ class Trial:
     max_abs_error: float | None = None
     ir_sha256: str | None = None
     spent_ns: Mapping[str, int] = field(default_factory=dict)
+    short_ns: int | None = None
 
 
 class Executor(Protocol):
@@ -64,6 +66,9 @@ class Executor(Protocol):
             best_ns: Median time of the best variant of its payload so far; one much slower is stopped early.
             known: Hashes of the programs of its payload that need not be tried again; None: try every one.
         """
+
+    async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        """Return what is known of variants before they are lowered; None where nothing is."""
 
     async def close(self) -> None:
         """End, within a moment, what it is doing."""
@@ -87,6 +92,32 @@ class LocalExecutor:
         """Try a variant; see `Executor.try_variant`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._try, variant, best_ns, known)
+
+    async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        """Apply the schedule with the values of variants; see `Executor.describe`."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._describe, variants)
+
+    def _describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        subjects = {v.subject.scope: v.subject for v in variants}
+        found: dict[str, VariantDescription | None] = {}
+        for scope, subject in subjects.items():
+            own = [v for v in variants if v.subject.scope == scope]
+            vector_bytes = code_vector_bits(subject.preparation.spec.target) // 8
+            for first in range(0, len(own), _DESCRIBED_AT_A_TIME):
+                group = own[first : first + _DESCRIBED_AT_A_TIME]
+                request = DescribeVariants(
+                    self._ready(subject, None), tuple(v.values for v in group), vector_bytes
+                )
+                before = functools.partial(_preparations, subject, request.sweep, None)
+                try:
+                    answer = self._worker.ask(request, limits=self._limits, before=before)
+                except LhkitError as error:
+                    if error.failure.request == "start" or error.failure.kind == "cancelled":
+                        raise
+                    continue  # one of them ends the process: what they are is found out one by one
+                found.update(zip((v.key for v in group), answer.variants, strict=False))
+        return [found.get(v.key) for v in variants]
 
     async def close(self) -> None:
         """End the request that is running, and the worker if it is its own."""
@@ -142,6 +173,7 @@ class LocalExecutor:
                 answer.max_abs_error,
                 answer.ir_sha256,
                 answer.spent_ns,
+                answer.short_ns,
             )
 
     def _ready(self, subject: Subject, known: Programs) -> str:
@@ -185,7 +217,8 @@ _GRACE_SECONDS = 0.2
 # Known variants take no time: yield to the event loop after so many.
 _KNOWN_AT_A_TIME = 64
 # The phases of a variant in the worker; the remaining time is the engine's.
-WORKER_PARTS = ("apply", "compile", "verify", "time")
+WORKER_PARTS = ("describe", "apply", "compile", "verify", "time")
+_DESCRIBED_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +243,7 @@ class SweepProgress:
     best: SweepRecord | None = None
     spent_ns: Counter[str] = field(default_factory=Counter)
     end: SweepEnd | None = None
+    described: int = 0
 
 
 OnEvent = Callable[[SweepEvent], None]
@@ -279,6 +313,7 @@ class SweepRun:
     async def _fill(self, stop: asyncio.Event) -> None:
         done_at_once = 0
         while len(self.trying) < self.executor.capacity and not stop.is_set():
+            await self._describe()
             point = self.strategy.ask()
             if point is None:
                 return
@@ -295,6 +330,16 @@ class SweepRun:
             done_at_once += 1
             if done_at_once % _KNOWN_AT_A_TIME == 0:
                 await asyncio.sleep(0)
+
+    async def _describe(self) -> None:
+        """Tell the strategy, if it asks for it, what variants are before they are lowered."""
+        if not isinstance(self.strategy, DescribedStrategy) or not (points := self.strategy.to_describe()):
+            return
+        started = time.perf_counter_ns()
+        found = await self.executor.describe([self.task.variant(point) for point in points])
+        self.progress.spent_ns["describe"] += time.perf_counter_ns() - started
+        self.progress.described += len(points)
+        self.strategy.take_descriptions(points, found)
 
     def _try(self, variant: Variant) -> None:
         scope = variant.subject.scope

@@ -33,6 +33,7 @@ from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgres
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import PAYLOAD_AXIS, Narrowing, Space, space_of
 from lhkit.sweeps.strategies import make_strategy
+from lhkit.sweeps.strategies.predicted import Predicted, Prediction
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
 from lhkit.sweeps.sweep_summary import SweepResult
@@ -79,6 +80,7 @@ class Sweep(Showable):
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _winner: SweepRecord | None = field(default=None, init=False)
     _is_over: bool = field(default=False, init=False)
+    _believed: Prediction | None = field(default=None, init=False)
     _is_of_this_machine: bool = field(default=True, init=False)
     _contents: Mapping[str, Content] = field(default_factory=dict, init=False)  # Of payloads that can be kept
 
@@ -100,6 +102,7 @@ class Sweep(Showable):
             with store:
                 await self._try_all(store, stop)
                 self._winner = best_of(self._progress.records)
+                store.sync()
                 if self._options.confirm and self._winner is not None and not stop.is_set():
                     await self._confirm_all(stop)
         except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
@@ -173,7 +176,7 @@ class Sweep(Showable):
             kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
             self._contents = {name: content_of(each, worker) for name, each in kept.items()}
         target = code_target(options.target, self.schedule)
-        describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
+        describe = functools.partial(environment_hash, opt_level=options.ranking_level, target=target)
         environment = describe(worker)
         if options.executor != "local":
             address, asked = options.executor.partition(":")[2] or None, worker.preparation
@@ -255,8 +258,15 @@ class Sweep(Showable):
             store=str(self.store_path),
             confirmations=tuple(self.confirmations.items()),
             unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
+            prediction=self._prediction(),
             signatures=tuple((n, ", ".join(t.describe() for t in f.arguments)) for n, f in functions.items()),
         )
+
+    def _prediction(self) -> Prediction | None:
+        """Return how far the strategy's cost model can be believed, once, since that takes some fits."""
+        if self._is_over and self._believed is None and isinstance(self._strategy, Predicted):
+            self._believed = self._strategy.prediction()
+        return self._believed
 
     def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:
         """Time the best few and the schedule as it was given again, side by side in fresh processes.
@@ -386,7 +396,8 @@ def sweep(
         schedule: The schedule, loaded or a path; knobs that are set keep their values unless they are narrowed.
         knobs: The values to try, by knob: lists, or texts such as ``4,8,16``, ``1..64``, ``8..256*2``.
         constraints: What a variant has to meet beside what the schedule requires: texts, functions of knobs.
-        strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, or a `Strategy`.
+        strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, ``predicted``
+            (by a cost model, in about a tenth of the time of ``grid``), or a `Strategy`.
         budget: How many variants, those that are known among them.
         store: The file of the records; without one it is the same file for the same payload and schedule.
         on_event: Called with a `SweepEvent` after every variant and at the end.
@@ -415,6 +426,8 @@ def sweep(
     space = space_of(loaded, knobs=knobs, constraints=constraints, payload=either, function=how.function)
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
+    if isinstance(strategy, Predicted) and how.cut is None:
+        how = dataclasses.replace(how, cut=strategy.cut)
     path = Path(store) if store is not None else default_store(payloads, loaded)
     count = space.count()
     if count.is_exact:

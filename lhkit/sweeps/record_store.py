@@ -109,6 +109,12 @@ class LineFile:
             self._undo(size)
             raise
 
+    def sync(self) -> None:
+        """Have what was added on the disk; where the system cannot, it is as safe as without."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.fsync(self._descriptor)
+
     def _undo(self, size: int) -> None:
         with contextlib.suppress(OSError):  # the next opening cuts it off
             self.cut(size)
@@ -171,6 +177,10 @@ class Store(contextlib.AbstractContextManager["Store"], Mapping[str, SweepRecord
         self._lines[record.key] = line
         self._decoded[record.key] = record
 
+    def sync(self) -> None:
+        """Have all records on the disk, in case the machine itself dies."""
+        self._file.sync()
+
     def records(self) -> list[SweepRecord]:
         """Return all records, those of other machines and toolchains too."""
         return list(self.values())
@@ -229,7 +239,7 @@ class ConfirmationLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open a log, or begin one; what a killed process left of its last line is removed."""
-        self._file = LineFile(path)
+        self._file = LineFile(path, sync=True)
         self.path = self._file.path
         self._runs: dict[str, list[Any]] = {}
         self._hot_loops: dict[tuple[str, str], Any] = {}

@@ -21,6 +21,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_summary
 from lhkit.sweeps.confirmation import Ahead, ahead_of
 from lhkit.sweeps.space import PAYLOAD_AXIS, Axis
+from lhkit.sweeps.strategies.predicted import Prediction
 from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
@@ -476,4 +477,32 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel("variants")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def draw_prediction(prediction: Prediction | None) -> Figure:
+    """Return a figure: the time of each variant against what the cost model says without having seen it.
+
+    Raises:
+        UsageError: There is no prediction.
+    """
+    if prediction is None:
+        advice = "Sweep with strategy='predicted', and at least ten variants."
+        raise usage_error("the sweep has no cost model", advice)
+    figure, axes = new_axes(4.6, 4.2)
+    guessed = [ns / 1e3 for _, ns, _ in prediction.pairs]
+    measured = [ns / 1e3 for _, _, ns in prediction.pairs]
+    ends = (min(*guessed, *measured), max(*guessed, *measured))
+    axes.plot(ends, ends, color=GREY, linewidth=1, label="as predicted")
+    axes.scatter(measured, guessed, s=16, color=BLUE, label="variants")
+    best = measured.index(min(measured))
+    axes.scatter(measured[best], guessed[best], s=60, marker="D", color=VERMILION, label="the fastest")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("measured, µs")
+    axes.set_ylabel("predicted unseen, µs")
+    believed = prediction.rank_correlation
+    words = "not known" if believed is None else f"{believed:.2f}"
+    axes.set_title(f"rank correlation {words}", fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure

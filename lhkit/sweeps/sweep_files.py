@@ -17,6 +17,7 @@ from lhkit.model.file_io import open_input, parse_json, read_bytes
 from lhkit.model.measurement import Interval
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.sweeps.optuna_study import STUDY_SUFFIX, save_study
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime, originals, record_from_json
@@ -79,11 +80,23 @@ def store_frame(path: PathLike) -> pd.DataFrame:
 def check_table(path: PathLike) -> None:
     """Refuse the name of a table that cannot be written."""
     target = Path(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise usage_error(f"{target} is not a known kind of table", "Name it FILE.csv or FILE.parquet.")
+    if target.suffix not in (".csv", ".parquet", STUDY_SUFFIX):
+        advice = f"Name it FILE.csv, FILE.parquet or FILE{STUDY_SUFFIX}."
+        raise usage_error(f"{target} is not a known kind of table", advice)
+    if target.suffix == STUDY_SUFFIX and importlib.util.find_spec("optuna") is None:
+        what = "a file for Optuna's dashboard needs Optuna, which is not installed"
+        raise usage_error(what, "pip install 'lhkit[optuna]' adds it.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         advice = "pip install pyarrow, or name a file that ends in .csv."
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
+
+
+def save_records(records: Sequence[SweepRecord], path: PathLike) -> Path:
+    """Write records as a table, or as a study of Optuna, by the end of the name."""
+    if Path(path).suffix == STUDY_SUFFIX:
+        check_table(path)
+        return save_study(records, Path(path))
+    return save_frame(frame_of_records(records), path)
 
 
 def save_frame(frame: pd.DataFrame, path: PathLike) -> Path:

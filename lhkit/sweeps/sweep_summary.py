@@ -10,7 +10,7 @@ import math
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable
 from lhkit.sweeps.confirmation import Confirmation, Knobs
 from lhkit.sweeps.space import PAYLOAD_AXIS
+from lhkit.sweeps.strategies.predicted import Prediction
 from lhkit.sweeps.variant_record import FAILED, SweepEnd, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
@@ -41,6 +42,23 @@ class Choice:
     def worst_regret(self) -> float:
         """The regret on the payload that it fits least."""
         return max(regret for _, regret in self.regrets)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of a sweep: how many variants came to it, how many ended there, and its time.
+
+    ``spent_ns`` is None where the next stage's holds it; ``cut`` is None at the last stage.
+    """
+
+    name: str
+    variants: int
+    cut: int | None
+    spent_ns: int | None
+
+
+def _sums(spent: Mapping[str, int], *parts: str) -> tuple[int]:
+    return (sum(spent.get(part, 0) for part in parts),)
 
 
 ImportanceMethod = Literal["variance of log time", "variance of ranks"]
@@ -96,6 +114,7 @@ class SweepResult(Printable):
             one by ``""``.
         unconfirmed: Why they could not be timed again, or None.
         signatures: What each payload takes, as (payload, types of its arguments).
+        prediction: How far the cost model of the strategy can be believed, or None without one.
     """
 
     payloads: tuple[str, ...]
@@ -110,6 +129,33 @@ class SweepResult(Printable):
     confirmations: tuple[tuple[str, Confirmation], ...] = ()
     unconfirmed: str | None = None
     signatures: tuple[tuple[str, str], ...] = ()
+    prediction: Prediction | None = None
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages that variants went through, the cheapest first: how many each cut, and what it cost."""
+        tried = [r for r in self.records if r.status not in ("same-as", "invalid-config")]
+        early = sum(r.status == "stopped-early" for r in tried)
+        full = sum(r.status == "ok" for r in tried)
+        spent = dict(self.spent_ns)
+        described = self.prediction.described if self.prediction is not None else len(self.records)
+        applying = spent.get("describe", 0) + spent.get("apply", 0)
+        return (
+            Stage("schedule alone", described, max(described - len(tried), 0), applying),
+            Stage(
+                "compiled and verified",
+                len(tried),
+                len(tried) - early - full,
+                *_sums(spent, "compile", "verify"),
+            ),
+            Stage("short timing", early + full, early, None),
+            Stage("full timing", full, max(full - len(self._contenders), 0), *_sums(spent, "time")),
+            Stage("side by side", len(self._contenders), None, *_sums(spent, "confirm")),
+        )
+
+    @property
+    def _contenders(self) -> set[str]:
+        return {key for _, found in self.confirmations for _, key in found.keys}
 
     @property
     def confirmation(self) -> Confirmation | None:
@@ -160,14 +206,17 @@ class SweepResult(Printable):
 
     @public
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write `to_frame` as CSV, or as Parquet if the name ends in ``.parquet``; return the path.
+        """Write `to_frame` as CSV or Parquet, or a study of Optuna, by the name's end; return the path.
+
+        The ends are ``.csv``, ``.parquet``, and ``.db`` for the SQLite file that ``optuna-dashboard`` opens.
 
         Raises:
-            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, no Optuna for a study, or a file
+                that cannot be written.
         """
-        from lhkit.sweeps.sweep_files import save_frame
+        from lhkit.sweeps.sweep_files import save_records
 
-        return save_frame(self.to_frame(), path)
+        return save_records(self.records, path)
 
     @public
     def choices(self) -> tuple[Choice, ...]:

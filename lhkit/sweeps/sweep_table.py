@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 10
 _MOST_FAILURES = 3
 _PARTS = {
+    "describe": "describing",
     "apply": "applying schedules",
     "compile": "compiling",
     "verify": "verifying",
@@ -103,7 +104,26 @@ def course_lines(result: SweepResult) -> list[str]:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
         lines.append(f"the sweep was not finished ({result.end}); run it again to resume")
-    return [*lines, *_time_lines(result)]
+    return [*lines, *_stage_lines(result), *_time_lines(result)]
+
+
+def _stage_lines(result: SweepResult) -> list[str]:
+    """Return the stages, and how far the cost model can be believed; nothing without one."""
+    if (found := result.prediction) is None:
+        return []
+    said = [
+        f"{stage.name} {stage.variants}"
+        + ("" if stage.spent_ns is None else f" ({stage.spent_ns / 1e9:.3g} s)")
+        + (f", cut {stage.cut}" if stage.cut else "")
+        for stage in result.stages
+        if stage.variants
+    ]
+    believed = "not known" if found.rank_correlation is None else f"{found.rank_correlation:.2f}"
+    return [
+        f"stages: {'; '.join(said)}",
+        f"cost model: rank correlation {believed}, cross-validated on {len(found.pairs)} variants;"
+        f" it took {found.spent_ns / 1e9:.2g} s",
+    ]
 
 
 def confirmation_lines(result: SweepResult) -> list[str]:
@@ -145,7 +165,12 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
-        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in ("history", "outcomes"))
+        kinds: tuple[SweepFigure, ...] = (
+            "history",
+            "outcomes",
+            *(("prediction",) if result.prediction else ()),
+        )
+        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in kinds)
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 
@@ -169,9 +194,10 @@ def draw_knobs(result: SweepResult) -> Figure:
     )
 
 
-SweepFigure = Literal["knobs", "history", "outcomes"]
+SweepFigure = Literal["knobs", "history", "outcomes", "prediction"]
 SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
     "knobs": draw_knobs,
     "history": lambda result: sweep_charts.draw_history(sweep_charts.sweep_history(result.records)),
     "outcomes": lambda result: sweep_charts.draw_statuses(sweep_charts.status_bars(result.records)),
+    "prediction": lambda result: sweep_charts.draw_prediction(result.prediction),
 }

@@ -38,6 +38,7 @@ from lhkit.worker.shared_arrays import Packing
 
 VARIANT_LIMITS = Limits(seconds=20.0)
 CONFIRM_SECONDS = 30.0
+_CUT = 3.0
 
 
 _KNOB, _SELECTED = "transform.tune.knob", "selected_region"
@@ -193,7 +194,8 @@ class SweepOptions:
         worker: A worker to use instead of one of the sweep's own.
         known: Other stores, whose records are first copied into this one.
         resume: Whether to use what the store knows.
-        sync: Whether every record is on the disk before the next variant, in case the machine itself dies.
+        sync: Whether every record is on the disk before the next variant, in case the machine itself dies. The
+            records of a sweep that came to its end, its confirmation and its winner always are.
         confirm: Whether to confirm the winner, with several payloads that of each. A sweep that was stopped,
             or tried on machines of another kind, has no confirmation.
         confirm_seconds: How long that may take, or None; no process is begun that would take longer, but for
@@ -201,10 +203,15 @@ class SweepOptions:
         function: Which function of the payloads; needed where they have several.
         arguments: What to run on; drawn from the seed if not given.
         opt_level: LLVM's optimization level, 0 to 3.
+        rank_level: LLVM's level while variants are ranked, or None for ``opt_level``. A lower one compiles in a
+            half to a sixth of the time; the best few are compiled at ``opt_level`` and timed side by side, so
+            that it decides who is among them alone. Records of different levels do not mix.
         target: What variants are compiled for, as for ``lhkit.compile``.
         microkernels: The implementation of each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
+        cut: A variant is given up if a short timing of it takes this many times the time of the best one; None:
+            what the strategy asks for (1.5 of ``predicted``), else 3.
     """
 
     seconds: float | None = None
@@ -220,10 +227,17 @@ class SweepOptions:
     function: str | None = None
     arguments: Sequence[Array] | None = None
     opt_level: int = 3
+    rank_level: int | None = None
     target: str | None = None
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None
     pin: bool = True
     deduplicate: bool = True
+    cut: float | None = None
+
+    @property
+    def ranking_level(self) -> int:
+        """LLVM's level while variants are ranked."""
+        return self.opt_level if self.rank_level is None else self.rank_level
 
 
 def prepare_task(
@@ -262,7 +276,7 @@ def _subject(
     payload: Payload, schedule: Schedule, facts: Mapping[str, Any], how: SweepOptions, worker: Worker
 ) -> Subject:
     given = read_microkernels(how.microkernels)
-    kernel = Kernel(payload, schedule, how.function, how.opt_level, worker, None, given, target=how.target)
+    kernel = Kernel(payload, schedule, how.function, how.ranking_level, worker, None, given, target=how.target)
     function = kernel.function
     chosen = generate_arguments(function, how.seed) if how.arguments is None else how.arguments
     inputs = fit_arguments(function, tuple(chosen))
@@ -286,7 +300,7 @@ def _subject(
         places.append(place)
         wrong.append(view)
     # The winner is confirmed against the best of many; one per cent is enough here.
-    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=3.0, pin=how.pin)
+    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=how.cut or _CUT, pin=how.pin)
     preparation = PrepareSweep(kernel.spec(), setup, tuple(checks), tuple(places), rules)
     scope = {
         **facts,

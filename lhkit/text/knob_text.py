@@ -259,6 +259,33 @@ def check_requirements(schedule: Schedule) -> None:
 
 
 _ALTERNATIVES = "transform.tune.alternatives"
+
+
+def knob_conditions(schedule: Schedule) -> dict[str, tuple[tuple[tuple[str, int], ...], ...]]:
+    """Return by knob, if it is in regions of ``tune.alternatives`` alone, the regions around each place of it.
+
+    A place is (alternatives, region) pairs, all of which have to be selected for the knob to matter there.
+    Knobs that are elsewhere too, and regions that a parameter selects, are left out.
+    """
+    places: dict[str, list[tuple[tuple[str, int], ...]]] = {}
+    texts = [(schedule.text, schedule.source), *((each.text, each.source) for each in schedule.libraries)]
+    for text, source in texts:
+        if _TUNING not in text:
+            continue
+        steps = Script(text, source).steps
+        choices = [op for op in steps if op.name == _ALTERNATIVES and op.string and not op.operands]
+        for op in steps:
+            if op.string and (op.name == _KNOB or op in choices):
+                around = [
+                    (choice.string, number)
+                    for choice in choices
+                    for number, region in enumerate(choice.regions)
+                    if choice is not op and region.start <= op.start < region.end
+                ]
+                places.setdefault(op.string, []).append(tuple(around))
+    return {name: tuple(found) for name, found in places.items() if all(found)}
+
+
 # Their regions hold ops of payloads.
 _PAYLOAD_HOLDERS = ("transform.structured.replace", "transform.smt.constrain_params", "transform.payload")
 _TUNING = "transform.tune."

@@ -153,7 +153,7 @@ def keep_tuned(tuned: TunedSchedule) -> bool:
             known = read_tuned(path)
             if known is not None and not _replaces(tuned, known):
                 return False
-            write_whole(path, tuned_json([tuned]))
+            write_whole(path, tuned_json([tuned]), sync=True)
         finally:
             os.close(lock)
     except OSError as error:

@@ -210,6 +210,8 @@ class TimingRules:
     enough_ns: int  # Time after which a few runs are enough
     hopeless: float  # A variant is stopped if its first run takes this many times the time of the best one
     pin: bool  # Whether to stay on one core
+    # ``thread`` counts processor time of the thread alone: beside other programs, and of one thread
+    clock: Literal["wall", "thread"] = "wall"
 
 
 class PrepareSweep(Request[Answer], frozen=True, tag="prepare_sweep"):
@@ -235,6 +237,7 @@ class VariantAnswer(Answer, frozen=True):
     compile_ns: int | None = None  # Time from text to machine code, or None
     # ``median``, ``min`` and ``mad`` of the runs, and their number ``runs``; or None
     time_ns: Mapping[str, int] | None = None
+    short_ns: int | None = None  # The time of a call by a run or two, before it was timed in full; or None
     max_abs_error: float | None = None  # The largest difference from what was expected, or None
     shapes: tuple[tuple[int, ...], ...] = ()  # The shapes of wrong results
 
@@ -247,6 +250,29 @@ class TryVariant(Request[VariantAnswer], frozen=True, tag="try_variant"):
     best_ns: float | None  # Median time of the best variant so far, or None
     is_looked_up: bool  # Whether known programs are left out
     learned: tuple[str, ...] = ()  # Hashes of programs that other workers have tried since
+
+
+@dataclass(frozen=True, slots=True)
+class VariantDescription:
+    """What is known of a variant before it is lowered."""
+
+    ir_sha256: str  # Hash of the program
+    features: Mapping[str, float]  # For cost models, by name
+
+
+class VariantDescriptions(Answer, frozen=True):
+    """Descriptions of variants in their order; None where the schedule does not apply."""
+
+    variants: tuple[VariantDescription | None, ...]
+    is_gone: bool = False  # Whether the worker does not hold the preparation
+
+
+class DescribeVariants(Request[VariantDescriptions], frozen=True, tag="describe_variants"):
+    """Apply the schedule with some values of its knobs, and read the features of the results."""
+
+    sweep: str  # The name of the preparation
+    knobs: tuple[Mapping[str, KnobValue], ...]
+    vector_bytes: int  # Of a register of the target
 
 
 class ReleaseSweep(Request[Answer], frozen=True, tag="release_sweep"):

@@ -13,5 +13,7 @@
   under compiled code.
 - ``extents``: Extents of values that types leave open, followed from the arguments' shapes through the ops.
 - ``canonical_text``: Canonical text of a payload: its ops and types, without names, places, comments and data.
+- ``schedule_features``: Features of a scheduled payload for cost models: registers, bytes per cache,
+  work, trip counts.
 - ``work_estimate``: Counting the arithmetic of a payload: loop extents times what the body computes.
 """

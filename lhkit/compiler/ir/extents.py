@@ -230,6 +230,11 @@ _SLICE_INSERTIONS = dict.fromkeys(
 
 def trip_count(op: Any, extents: Extents) -> int | None:
     """Return how often a loop's body runs, None if that is not known."""
+    return product(trip_counts(op, extents))
+
+
+def trip_counts(op: Any, extents: Extents) -> list[int | None]:
+    """Return the trip count of each induction variable of a loop, None where it is not known."""
     return _TRIPS[op.name](op, extents)
 
 
@@ -286,12 +291,12 @@ def _derived_from(variables: Iterable[Any], loop: Any) -> set[Any]:
     return derived
 
 
-def _for_trips(op: Any, extents: Extents) -> int | None:
+def _for_trips(op: Any, extents: Extents) -> list[int | None]:
     lower, upper, step = (extents.number(o) for o in list(op.operands)[:3])
-    return _steps(lower, upper, step)
+    return [_steps(lower, upper, step)]
 
 
-def _forall_trips(op: Any, extents: Extents) -> int | None:
+def _forall_trips(op: Any, extents: Extents) -> list[int | None]:
     lower, upper, step, _ = operand_groups(op)
     bounds = zip(
         extents.sizes(op, "staticLowerBound", lower),
@@ -299,21 +304,21 @@ def _forall_trips(op: Any, extents: Extents) -> int | None:
         extents.sizes(op, "staticStep", step),
         strict=True,
     )
-    return product(_steps(*b) for b in bounds)
+    return [_steps(*b) for b in bounds]
 
 
-def _parallel_trips(op: Any, extents: Extents) -> int | None:
+def _parallel_trips(op: Any, extents: Extents) -> list[int | None]:
     groups = [[extents.number(o) for o in group] for group in operand_groups(op)[:3]]
-    return product(_steps(*bounds) for bounds in zip(*groups, strict=True))
+    return [_steps(*bounds) for bounds in zip(*groups, strict=True)]
 
 
-def _affine_trips(op: Any, extents: Extents) -> int | None:
+def _affine_trips(op: Any, extents: Extents) -> list[int | None]:
     lower, upper, _ = operand_groups(op)
     lows = extents.affine_results(op, "lowerBoundMap", lower)
     highs = extents.affine_results(op, "upperBoundMap", upper)
     if lows is None or highs is None:
-        return None
-    return _steps(max(lows), min(highs), int(ir.IntegerAttr(op.attributes["step"]).value))
+        return [None]
+    return [_steps(max(lows), min(highs), int(ir.IntegerAttr(op.attributes["step"]).value))]
 
 
 def _steps(lower: int | None, upper: int | None, step: int | None) -> int | None:
@@ -322,7 +327,7 @@ def _steps(lower: int | None, upper: int | None, step: int | None) -> int | None
     return max(0, -(-(upper - lower) // step))
 
 
-_TRIPS: dict[str, Callable[[Any, Extents], int | None]] = {
+_TRIPS: dict[str, Callable[[Any, Extents], list[int | None]]] = {
     "scf.for": _for_trips,
     "scf.forall": _forall_trips,
     "scf.parallel": _parallel_trips,

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import structs
 
 from lhkit.compiler.interpreter.application import apply_schedule, prepare_application
 from lhkit.compiler.ir.bindings import new_context
+from lhkit.compiler.ir.schedule_features import schedule_features
 from lhkit.compiler.ir.schedule_modules import set_knobs
 from lhkit.compiler.machine import timing_runs
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, unscheduled
 from lhkit.compiler.machine.memref_arguments import PreparedCall
+from lhkit.model.errors import LhkitError
 from lhkit.model.knob import KnobValue
-from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
+from lhkit.model.signature import Function
+from lhkit.worker.kernel_requests import (
+    PrepareSweep,
+    TimingRules,
+    TryVariant,
+    VariantAnswer,
+    VariantDescription,
+)
 from lhkit.worker.shared_arrays import Array
-from lhkit.worker.timing_conditions import first_core, pinned_to, quietest_core, timing_sign
+from lhkit.worker.timing_conditions import cache_levels, first_core, pinned_to, quietest_core, timing_sign
 
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
@@ -37,6 +47,7 @@ _FEWEST_RUNS = 3
 _AGREE = 0.01
 # What is so much slower than the best need not be known to a per cent.
 _BEATEN = 1.2
+_CLOCKS: Mapping[str, Callable[[], int]] = {"wall": time.perf_counter_ns, "thread": time.thread_time_ns}
 
 
 class VariantBench:
@@ -61,6 +72,7 @@ class VariantBench:
         self._recipe, self._application = recipe, recipe.application
         self._left = 0
         self._rules = request.rules
+        self._clock = _CLOCKS[request.rules.clock]
         self._known = set(request.known)
         self._placement = timing_runs.Placement(request.setup, (), arguments, {})
         self._written = [i for i, is_written in enumerate(request.setup.written) if is_written]
@@ -82,9 +94,9 @@ class VariantBench:
         with timing_sign(), pinned_to(core), timing_runs.without_garbage_collector():
             stage("call", sha256)
             answer = self._verify_and_time(kernel, request.best_ns, spent_ns)
-        started = time.perf_counter_ns()
+        started = self._clock()
         del kernel  # freeing machine code takes milliseconds
-        spent_ns["compile"] += time.perf_counter_ns() - started
+        spent_ns["compile"] += self._clock() - started
         return structs.replace(answer, ir_sha256=sha256, compile_ns=compile_ns, spent_ns=spent_ns)
 
     def _build(
@@ -99,46 +111,67 @@ class VariantBench:
         Raises:
             PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
         """
-        if self._left == 0:
-            self._context = new_context()
-            with self._context:
-                self._prepared = prepare_application(replace(self._application, knobs={}))
-            self._left = _MOST_VARIANTS
-        # A context in which something failed is not used again.
-        left, self._left = self._left - 1, 0
-        with self._context:
-            started = time.perf_counter_ns()
-            recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
-            module, function = unscheduled(recipe)
-            set_knobs(self._prepared[0], knobs)
-            apply_schedule(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
-            # One program on different numbers of threads is several.
-            program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
-            sha256 = hashlib.sha256(program.encode()).hexdigest()
-            apply_ns = time.perf_counter_ns() - started
+        with self._renewed_context():
+            started = self._clock()
+            module, function, recipe, sha256 = self._apply(knobs)
+            apply_ns = self._clock() - started
             kernel = None
             if not (is_looked_up and sha256 in self._known):
                 self._known.add(sha256)  # whatever the result, it need not be tried again
                 stage("compile", sha256)
                 kernel = kernel_of(module, function, recipe)
-                kernel.compile_ns = time.perf_counter_ns() - started
-        self._left = left
+                kernel.compile_ns = self._clock() - started
         return sha256, apply_ns, kernel
+
+    def describe(self, knobs: Mapping[str, KnobValue], vector_bytes: int) -> VariantDescription | None:
+        """Return the description of a variant, None if the schedule does not apply."""
+        try:
+            with self._renewed_context():
+                module, function, _, sha256 = self._apply(knobs)
+                caches = {level.name: level.size_bytes for level in cache_levels()}
+                return VariantDescription(
+                    sha256, schedule_features(module, function.name, caches, vector_bytes)
+                )
+        except LhkitError:
+            return None
+
+    @contextlib.contextmanager
+    def _renewed_context(self) -> Iterator[None]:
+        """Enter the context, a new one now and then; one in which something failed is not used again."""
+        if self._left == 0:
+            self._context = new_context()
+            with self._context:
+                self._prepared = prepare_application(replace(self._application, knobs={}))
+            self._left = _MOST_VARIANTS
+        left, self._left = self._left - 1, 0
+        with self._context:
+            yield
+        self._left = left
+
+    def _apply(self, knobs: Mapping[str, KnobValue]) -> tuple[Any, Function, Recipe, str]:
+        """Apply the schedule with these values; return payload, function, recipe and hash of the program."""
+        recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
+        module, function = unscheduled(recipe)
+        set_knobs(self._prepared[0], knobs)
+        apply_schedule(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
+        # One program on different numbers of threads is several.
+        program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
+        return module, function, recipe, hashlib.sha256(program.encode()).hexdigest()
 
     def _verify_and_time(
         self, kernel: CompiledKernel, best_ns: float | None, spent_ns: dict[str, int]
     ) -> VariantAnswer:
-        started = time.perf_counter_ns()
+        started = self._clock()
         prepared = kernel.prepare(self._placement.arguments, self._placement.results)
         self._placement.restore()
         for check, place in zip(self._checks, self._placement.results, strict=False):
             if isinstance(place, np.ndarray):
                 check.spoil(place)
-        first_ns = timing_runs.time_call(prepared)
+        first_ns = timing_runs.time_call(prepared, self._clock)
         found = self._results(prepared)
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
         error = max((e for e in verdicts if e is not None), default=0.0)
-        verified = time.perf_counter_ns()
+        verified = self._clock()
         spent_ns["verify"] = verified - started
         if None in verdicts:
             for place, result in zip(self._places, found, strict=True):
@@ -146,9 +179,9 @@ class VariantBench:
                     place[...] = result
             return VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
         timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
-        status, time_ns = timer.time(prepared, first_ns, best_ns)
-        spent_ns["time"] = time.perf_counter_ns() - verified
-        return VariantAnswer(status=status, time_ns=time_ns, max_abs_error=error)
+        status, short_ns, time_ns = timer.time(prepared, first_ns, best_ns)
+        spent_ns["time"] = self._clock() - verified
+        return VariantAnswer(status=status, time_ns=time_ns, short_ns=round(short_ns), max_abs_error=error)
 
     def _results(self, prepared: PreparedCall) -> list[Array]:
         """Return the results of the last call, and then the memrefs that it may have written to."""
@@ -200,30 +233,31 @@ class _Timer:
         self, placement: timing_runs.Placement, batches: timing_runs.Batches, rules: TimingRules
     ) -> None:
         self._restore, self._batches, self._rules = placement.restore, batches, rules
+        self._clock = _CLOCKS[rules.clock]
 
     def time(
         self, call: timing_runs.Call, first_ns: int, best_ns: float | None
-    ) -> tuple[Literal["ok", "stopped-early"], dict[str, int]]:
-        """Return the status and the times of a call whose first run took ``first_ns``."""
+    ) -> tuple[Literal["ok", "stopped-early"], float, dict[str, int]]:
+        """Return status, short timing and times of a call whose first run took ``first_ns``."""
         once: float = first_ns
         if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
             self._restore()
-            once = min(once, timing_runs.time_call(call))
+            once = min(once, timing_runs.time_call(call, self._clock))
         # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
         batch, calls, once = self._calibrated(once)
         if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
             self._restore()
-            once = min(once, timing_runs.time_call(batch) / calls)
+            once = min(once, timing_runs.time_call(batch, self._clock) / calls)
         if self._is_hopeless(once, best_ns):
-            return "stopped-early", _summary([once])
+            return "stopped-early", once, _summary([once])
         runs: list[float] = []
         spent = 0
         while not self._is_settled(runs, spent, best_ns):
             self._restore()
-            taken = timing_runs.time_call(batch)
+            taken = timing_runs.time_call(batch, self._clock)
             runs.append(taken / calls)
             spent += taken
-        return "ok", _summary(runs)
+        return "ok", once, _summary(runs)
 
     def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
         return best_ns is not None and once_ns > self._rules.hopeless * best_ns
@@ -234,7 +268,7 @@ class _Timer:
         batch = self._batches(calls)
         while calls > 1:
             self._restore()
-            taken = timing_runs.time_call(batch)
+            taken = timing_runs.time_call(batch, self._clock)
             once_ns = taken / calls
             if taken > self._rules.batch_ns / 2:
                 break

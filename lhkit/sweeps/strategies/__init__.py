@@ -4,6 +4,8 @@
   orders.
 - ``coordinate_descent``: Coordinate descent: one axis after another, from the defaults, then again from
   random points.
+- ``predicted``: Search by a cost model: extremely randomized trees of scikit-learn on knobs and features of the
+  scheduled IR.
 - ``tpe``: Tree-structured Parzen estimators, by Optuna.
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Mapping
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.coordinate_descent import CoordinateDescent
+from lhkit.sweeps.strategies.predicted import Predicted
 from lhkit.sweeps.strategies.strategy import Grid, LatinHypercube, Proposer, RandomOrder, Strategy
 from lhkit.sweeps.strategies.tpe import Tpe
 
@@ -21,6 +24,7 @@ STRATEGIES: Mapping[str, type[Proposer]] = {
     "coordinate-descent": CoordinateDescent,
     "grid": Grid,
     "latin-hypercube": LatinHypercube,
+    "predicted": Predicted,
     "random": RandomOrder,
     "tpe": Tpe,
 }

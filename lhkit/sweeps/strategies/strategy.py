@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lhkit.model.errors import usage_error
 from lhkit.sweeps.space import Places, Point, Space
+from lhkit.worker.kernel_requests import VariantDescription
 
 # If constraints forbid the wanted point, the nearest of so many random points is taken.
 _POOL = 48
@@ -23,6 +24,17 @@ class Strategy(Protocol):
 
     def tell(self, point: Point, cost: float | None) -> None:
         """Take note of what a point costs; None where it failed."""
+
+
+@runtime_checkable
+class DescribedStrategy(Strategy, Protocol):
+    """A strategy that looks at variants before they are lowered."""
+
+    def to_describe(self) -> Sequence[Point]:
+        """Return the points that it wants descriptions of before it is asked; most often none."""
+
+    def take_descriptions(self, points: Sequence[Point], found: Sequence[VariantDescription | None]) -> None:
+        """Take note of descriptions; None where there is none."""
 
 
 class Proposer(ABC):

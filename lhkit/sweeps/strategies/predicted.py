@@ -1,0 +1,283 @@
+"""Search by a cost model: extremely randomized trees of scikit-learn on knobs and features of the scheduled IR.
+
+Geurts, Ernst and Wehenkel, "Extremely randomized trees", 2006. Stages, the cheap ones first: a model of the
+knobs alone ranks all points; the schedule is applied to the best of them, which takes a tenth of the time of
+compiling; a model that also knows the features of the result ranks these; the best few are compiled and timed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.sweeps.space import Places, Point, Space
+from lhkit.sweeps.strategies.strategy import Proposer
+from lhkit.worker.kernel_requests import VariantDescription
+
+# Points that are tried before a model means something, and in each round after that.
+_START, _ROUND = 10, 5
+# Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
+_POOL, _NEIGHBOURS = 14, 10
+_NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
+# Rounds without a gain of a per cent, after which a search without a budget ends.
+_PATIENCE, _GAIN = 5, 0.01
+# Points that the model of the knobs ranks; of larger spaces a random part.
+_MOST_RANKED = 4000
+# Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
+_COARSE, _TREES = 12, 32
+# How much a point is preferred whose prediction is uncertain, in standard deviations of the trees.
+_OPTIMISM = 0.5
+_FOLDS = 5
+_FAILED = 3.0  # Natural logarithm of how much slower than the slowest a failure counts
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How far a cost model can be believed: each time beside what the model says without having seen it.
+
+    Attributes:
+        pairs: (point, predicted ns, measured ns), cross-validated.
+        rank_correlation: Spearman's, 1 where predictions order the variants as their times do.
+        described: To how many variants the schedule was applied to read their features.
+        spent_ns: Time that fitting and predicting took.
+    """
+
+    pairs: tuple[tuple[Point, float, float], ...]
+    rank_correlation: float | None
+    described: int
+    spent_ns: int
+
+
+class Predicted(Proposer):
+    """Points that a cost model predicts to be fast; without descriptions it learns from the knobs alone."""
+
+    # A short timing that is so many times that of the best variant need not be followed by a full one.
+    cut = 1.5
+
+    def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
+        super().__init__(space, seed=seed, budget=budget)
+        self._regressor, self._seed = _import_trees(), seed
+        self._costs: dict[Places, float | None] = {}
+        self._found: dict[Places, VariantDescription] = {}
+        self._described: set[Places] = set()
+        self._waiting: set[Places] = set()
+        self._queue: deque[Places] = deque()
+        self._pool_of_round: list[Places] = []
+        self._best, self._idle_rounds, self._rounds = math.inf, 0, 0
+        self._names: tuple[str, ...] = ()
+        self._spent_ns = 0
+        self._every: list[Places] = []
+        self._known_rows: dict[Places, list[float]] = {}
+
+    @classmethod
+    def require(cls) -> None:
+        """See `Proposer.require`: scikit-learn has to be installed."""
+        _import_trees()
+
+    def learn(self, places: Places, cost: float | None) -> None:
+        """Take note of a cost."""
+        self._costs[places] = cost
+        self._waiting.discard(places)
+
+    def to_describe(self) -> Sequence[Point]:
+        """Return the points of the next round that nothing is known of."""
+        if self._left == 0 or self._queue or self._waiting or self._pool_of_round:
+            return ()
+        started = time.perf_counter_ns()
+        self._pool_of_round = self._pool_for_round()
+        self._spent_ns += time.perf_counter_ns() - started
+        new = [places for places in self._pool_of_round if places not in self._described]
+        self._described.update(new)
+        return [self.space.point_of(places) for places in new]
+
+    def take_descriptions(self, points: Sequence[Point], found: Sequence[VariantDescription | None]) -> None:
+        """Take note of the programs and features of variants."""
+        for point, description in zip(points, found, strict=True):
+            places = self.space.places_of(point)
+            if places is not None and description is not None:
+                self._found[places] = description
+        known = self._found.values()
+        self._names = tuple(next(iter(known)).features) if known else ()
+
+    def propose(self) -> Places | None:
+        """Return the next point of the round, of the next round, or None where no gain is expected."""
+        while True:
+            while self._queue:
+                places = self._queue.popleft()
+                if places not in self.seen:
+                    self._waiting.add(places)
+                    return places
+            if self._waiting:
+                return self.draw()
+            if not self._pool_of_round:
+                self._pool_of_round = self._pool_for_round()
+            if not self._pool_of_round:
+                return None
+            started = time.perf_counter_ns()
+            self._queue.extend(self._chosen(self._pool_of_round))
+            self._pool_of_round = []
+            self._rounds += 1
+            self._spent_ns += time.perf_counter_ns() - started
+
+    def prediction(self) -> Prediction | None:
+        """Return how far the model can be believed, or None if there is too little to tell."""
+        timed = [(p, cost) for p, cost in self._costs.items() if cost is not None]
+        if len(timed) < 2 * _FOLDS:
+            return None
+        logs = np.log([cost for _, cost in timed])
+        rows = self._rows([p for p, _ in timed])
+        guessed = np.empty(len(timed))
+        order = np.random.default_rng(self._seed).permutation(len(timed))
+        for fold in range(_FOLDS):
+            held = order[fold::_FOLDS]
+            rest = np.setdiff1d(order, held)
+            guessed[held] = self._fitted(rows[rest], logs[rest]).predict(rows[held])
+        pairs = tuple(
+            (self.space.point_of(p), float(np.exp(guess)), cost)
+            for (p, cost), guess in zip(timed, guessed, strict=True)
+        )
+        return Prediction(pairs, _rank_correlation(guessed, logs), len(self._described), self._spent_ns)
+
+    # Rounds.
+
+    def _pool_for_round(self) -> list[Places]:
+        """Return the points that the next round chooses from; none where the search has converged."""
+        if not self._costs:
+            return self._spread()
+        best = min((c for c in self._costs.values() if c is not None), default=math.inf)
+        self._idle_rounds = 0 if best < self._best * (1 - _GAIN) else self._idle_rounds + 1
+        self._best = min(best, self._best)
+        if self._left is None and self._idle_rounds > _PATIENCE:
+            return []
+        new = [p for p in self._candidates() if p not in self.seen]
+        if not new:
+            return []
+        tried = list(self._costs)
+        model = self._fitted(self._knob_rows(tried), self._logs(tried), _COARSE)
+        by_knobs = np.argsort(_optimistic(model, self._knob_rows(new)))
+        pool = dict.fromkeys(new[i] for i in by_knobs[:_POOL])
+        ranked = sorted(tried, key=lambda p: math.inf if (c := self._costs[p]) is None else c)
+        beside = [p for near in ranked[:_NEIGHBOURED] for p in self._beside(near) if self.is_new(p)]
+        self.rng.shuffle(beside)
+        pool.update(dict.fromkeys(beside[:_NEIGHBOURS]))
+        # What was described before costs nothing more.
+        pool.update(dict.fromkeys(p for p in self._found if p not in self.seen))
+        return list(pool)
+
+    def _candidates(self) -> list[Places]:
+        count = self.space.count()
+        if count.is_exact and count <= _MOST_RANKED:
+            self._every = self._every or list(self.space.plan.points())
+            return self._every
+        drawn = (self.draw() for _ in range(_MOST_RANKED // 4))
+        return [p for p in drawn if p is not None]
+
+    def _spread(self) -> list[Places]:
+        """Return points far apart, the defaults first."""
+        start = self.space.nearest()
+        every = list(self._candidates())
+        self.rng.shuffle(every)
+        if not every:
+            return []
+        chosen = [every[0] if start is None else start]
+        rows = self._knob_rows([*chosen, *every])
+        rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-9)
+        first, rows = rows[0], rows[1:]
+        distance = np.linalg.norm(rows - first, axis=1)
+        while len(chosen) < min(_START, len(every)):
+            furthest = int(distance.argmax())
+            chosen.append(every[furthest])
+            distance = np.minimum(distance, np.linalg.norm(rows - rows[furthest], axis=1))
+        return chosen
+
+    def _chosen(self, pool: Sequence[Places]) -> list[Places]:
+        """Return the points of a pool that are compiled: the best by all that is known, no program twice."""
+        if not self._costs:
+            return list(pool)
+        tried = list(self._costs)
+        scores = _optimistic(self._fitted(self._rows(tried), self._logs(tried)), self._rows(pool))
+        programs = {self._found[p].ir_sha256 for p in tried if p in self._found}
+        chosen: list[Places] = []
+        for i in np.argsort(scores):
+            described = self._found.get(pool[i])
+            if described is not None and described.ir_sha256 in programs:
+                self.seen.add(pool[i])
+                continue
+            if described is not None:
+                programs.add(described.ir_sha256)
+            chosen.append(pool[i])
+            if len(chosen) == _ROUND:
+                break
+        return chosen
+
+    def _beside(self, places: Places) -> list[Places]:
+        found = []
+        for i, domain in enumerate(self.space.plan.domains):
+            own = domain.index(places[i])
+            for j in (own - 1, own + 1) if self.space.axes[i].is_ordered else range(len(domain)):
+                if 0 <= j < len(domain) and j != own:
+                    found.append((*places[:i], domain[j], *places[i + 1 :]))
+        return found
+
+    # What the models see.
+
+    def _logs(self, tried: Sequence[Places]) -> np.ndarray:
+        known = [math.log(c) for p in tried if (c := self._costs[p]) is not None]
+        failed = max(known, default=0.0) + _FAILED
+        costs = [self._costs[p] for p in tried]
+        return np.array([failed if c is None else math.log(max(c, 1e-9)) for c in costs])
+
+    def _knob_rows(self, points: Sequence[Places]) -> np.ndarray:
+        for p in points:
+            if p not in self._known_rows:
+                values = [(axis, axis.values[i], i) for axis, i in zip(self.space.axes, p, strict=True)]
+                self._known_rows[p] = [_number(value, i) for axis, value, i in values if len(axis.values) > 1]
+        return np.array([self._known_rows[p] for p in points], float).reshape(len(points), -1)
+
+    def _rows(self, points: Sequence[Places]) -> np.ndarray:
+        nothing = [math.nan] * len(self._names)
+        known = [self._found.get(p) for p in points]
+        features = [nothing if d is None else [d.features.get(n, math.nan) for n in self._names] for d in known]
+        return np.hstack([self._knob_rows(points), np.array(features, float).reshape(len(points), -1)])
+
+    def _fitted(self, rows: np.ndarray, logs: np.ndarray, trees: int = _TREES) -> Any:
+        return self._regressor(trees, random_state=self._seed).fit(rows, logs)
+
+
+def _number(value: KnobValue, place: int) -> float:
+    """Return a value as models see it: numbers by their logarithm, others by their place."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float(place)
+    return math.copysign(math.log2(1 + abs(value)), value)
+
+
+def _optimistic(model: Any, rows: np.ndarray) -> np.ndarray:
+    """Return for each row the mean of the trees, less where they disagree."""
+    narrow = rows.astype(np.float32)
+    each = np.array([tree.predict(narrow, check_input=False) for tree in model.estimators_])
+    scores: np.ndarray = each.mean(0) - _OPTIMISM * each.std(0)
+    return scores
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+    import pandas as pd
+
+    found = pd.Series(a).rank().corr(pd.Series(b).rank())
+    return None if math.isnan(found) else float(found)
+
+
+def _import_trees() -> Any:
+    try:
+        from sklearn.ensemble import ExtraTreesRegressor
+    except ModuleNotFoundError:
+        what = "the strategy predicted needs scikit-learn, which is not installed"
+        raise usage_error(what, "pip install 'lhkit[predict]' adds it.") from None
+    return ExtraTreesRegressor
