@@ -14,8 +14,8 @@ from typing import Literal
 from benchmarks.suite import OURS, Goal, SuiteFamily, SuiteResult, SuiteRow, shape_text
 from lhkit.bench.run_comparison import Difference, RunComparison, RunRatio, compare_entries, compare_runs
 from lhkit.model.errors import usage_error
-from lhkit.model.measurement import Comparison, CoreLimits, Measurement
-from lhkit.model.sample_statistics import Interval, median_interval, ratio_interval, summarize
+from lhkit.model.measurement import Comparison, CoreLimits, Interval, Measurement
+from lhkit.model.sample_statistics import median_interval, ratio_interval, summarize
 
 Verdict = Literal["reaches the aim", "reaches what it must", "below the aim", "MISSES", "not measured"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.measurement import Comparison
-from lhkit.model.sample_statistics import Interval, paired_ratios, ratio_interval, speed_verdict, values_ns
+from lhkit.model.measurement import Comparison, Interval
+from lhkit.model.sample_statistics import paired_ratios, ratio_interval, speed_verdict, values_ns
 
 # With many entries: of a hundred that did not change, about one looks as if it had.
 CONFIDENCE = 0.99

@@ -5,16 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from lhkit.model.knob import KnobValue
 from lhkit.model.showable import Printable, Showable
 
-if TYPE_CHECKING:
-    from lhkit.model.sample_statistics import Interval
-
 CacheState = Literal["warm", "cold"]
 TimedBy = Literal["machine code", "Python"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A middle value and the interval around it."""
+
+    low: float
+    middle: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lhkit.model.measurement import Comparison, Measurement
+from lhkit.model.measurement import Comparison, Interval, Measurement
 
 PERCENTILES = (5, 25, 75, 95)
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A middle value and the interval around it."""
-
-    low: float
-    middle: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

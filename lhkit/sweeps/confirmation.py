@@ -16,8 +16,8 @@ from typing import Any, Literal
 from lhkit.model.errors import usage_error
 from lhkit.model.instructions import HotLoops
 from lhkit.model.knob import KnobValue
-from lhkit.model.measurement import Comparison
-from lhkit.model.sample_statistics import MARGIN, Interval, centre_interval, paired_ratios, values_ns
+from lhkit.model.measurement import Comparison, Interval
+from lhkit.model.sample_statistics import MARGIN, centre_interval, paired_ratios, values_ns
 from lhkit.model.showable import Printable
 
 Outcome = Literal["winner", "no difference", "open"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from lhkit.bench.run_comparison import RunComparison, RunRatio, compare_entries
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import open_input, parse_json, read_bytes
+from lhkit.model.measurement import Interval
 from lhkit.model.payload import Payload
-from lhkit.model.sample_statistics import Interval
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of

@@ -7,8 +7,7 @@ import pytest
 
 from lhkit.bench.run_comparison import compare_runs, divide_intervals
 from lhkit.model.errors import UsageError
-from lhkit.model.measurement import Comparison, Measurement
-from lhkit.model.sample_statistics import Interval
+from lhkit.model.measurement import Comparison, Interval, Measurement
 
 
 def run(times, *, clock=1.0, seed=0, cpu="x", anchor=None):

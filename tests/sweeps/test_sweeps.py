@@ -5,7 +5,7 @@ from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
-from lhkit.model.sample_statistics import Interval
+from lhkit.model.measurement import Interval
 from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of
 from lhkit.sweeps.sweep_charts import (
     MARKS,
