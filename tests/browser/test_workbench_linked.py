@@ -55,7 +55,7 @@ def test_the_guide_says_facts_of_what_is_selected_and_filters_what_was_tried(ben
     facts.get_by_text("step 5: structured.tile_using_forall").wait_for()
     facts.get_by_text("a tile 12 KiB").wait_for()
     bench.locator(".lhw-row[data-step='5'] [data-handle]").first.click()
-    facts.get_by_text("after step 5: dead").wait_for()
+    facts.get_by_text("after step 5: invalidated").wait_for()
     bench.locator(".lhw-row[data-step='5'] [data-handle]").last.click()
     bench.page.keyboard.press("t")
     tried = section(bench, "tried")

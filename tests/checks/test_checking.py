@@ -48,7 +48,7 @@ def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
     assert report.findings == () and report.uses > 0 and report.is_complete
 
 
-# Their parts go on with handles to ops apart from those consumed, which depends on the payload: they may be invalidated.
+# Their parts go on with handles to ops apart from those consumed, which depends on the payload: findings say may.
 APART = {"conv2d", "cpu", "fc_relu", "matmul", "mlp"}
 
 
@@ -60,7 +60,7 @@ def test_shipped_schedules_give_no_alarm(path, worker):
 
 
 # Notebooks whose schedules are wrong on purpose.
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if "dead_handles" not in p.stem], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if "invalidated_handles" not in p.stem], ids=lambda p: p.stem)
 def test_schedules_in_notebooks_give_no_alarm(path, worker):
     sets = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     texts = ["".join(c["source"]) for c in sets if c["cell_type"] == "code"]

@@ -28,7 +28,7 @@ def test_facts_are_of_the_step_the_handle_or_the_op(bench):
     assert "max: loops i ×4, j ×4 · a tile 768 B" in said and "12 KiB moved · 0.083 flop/byte" in said
     assert "linalg.matmul" not in said and "matmul: loops none" in facts(bench, -1)
     dead = facts(bench, tile, "handle", handle(bench, "%relu"))
-    assert f"after step {tile}: dead" in dead and "at the end: " in dead and "consumed" in dead
+    assert f"after step {tile}: invalidated" in dead and "at the end: " in dead and "consumed" in dead
     assert "it is not there yet" in facts(bench, -1, "handle", handle(bench, "%sum_tile"))
     op = next(o for o in trace.op_records if o.name == "linalg.max" and o.born == tile)
     of_op = facts(bench, tile, "op", op.id)
