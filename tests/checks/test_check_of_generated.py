@@ -138,4 +138,4 @@ def test_100_schedules_agree_with_the_interpreter(worker):
 @pytest.mark.heavy
 @pytest.mark.timeout(3600)
 def test_3000_schedules_agree_with_the_interpreter(worker):
-    assert_agreement(examine_many(range(200, 3200), worker))
+    assert_agreement(examine_many(range(100, 3200), worker))
