@@ -60,7 +60,9 @@ def test_shipped_schedules_give_no_alarm(path, worker):
 
 
 # Notebooks whose schedules are wrong on purpose.
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if "invalidated_handles" not in p.stem], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in NOTEBOOKS if "invalidated_handles" not in p.stem], ids=lambda p: p.stem
+)
 def test_schedules_in_notebooks_give_no_alarm(path, worker):
     sets = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     texts = ["".join(c["source"]) for c in sets if c["cell_type"] == "code"]
