@@ -1,4 +1,4 @@
-"""The public check of a schedule: abstract interpretation to find uses of dead handles; its report as text.
+"""The public check of a schedule: abstract interpretation finds uses of invalidated handles; report as text.
 
 The compiler says what an op consumes, `lhkit.checks.op_facts` what its results point to; deaths follow from
 both (`lhkit.checks.points_to`). Included sequences are entered, alternatives start from the same state each,

@@ -1,4 +1,4 @@
-"""Transfer functions of transform ops: the abstract sets of their results, and dead handles."""
+"""Transfer functions of transform ops: the abstract sets of their results, and invalidated handles."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _explain_unmet(trace: Trace) -> Explanation:
 
 
 def _explain_handle_failure(trace: Trace, step: TraceStep) -> Explanation | None:
-    """Explain a step that was given a dead handle, or one that lists an op twice."""
+    """Explain a step that was given an invalidated handle, or one that lists an op twice."""
     if trace.outcome.kind == "invalidated-handle":
         found = deaths(trace)
         for operand in step.operands:

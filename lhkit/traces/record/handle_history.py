@@ -269,7 +269,7 @@ class PayloadHistory:
         return found
 
     def ops_given(self, step: TraceStep, operand: int) -> list[str]:
-        """Return the ops that an operand of a step pointed to; none for a dead handle or no such operand."""
+        """Return the ops that an operand of a step pointed to; none if it is invalidated or does not exist."""
         handle = step.operands[operand].handle if operand < len(step.operands) else ""
         state = self.given.get((step.index, handle))
         return [r for r in state.payload if isinstance(r, str)] if state is not None else []
