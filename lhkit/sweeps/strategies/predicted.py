@@ -28,8 +28,9 @@ _START, _ROUND = 10, 5
 # Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
 _POOL, _NEIGHBOURS = 14, 10
 _NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
-# Rounds without a gain of a per cent, after which a search without a budget ends.
+# Rounds without a gain of a per cent, or the share of the points, after which a search without a budget ends.
 _PATIENCE, _GAIN = 5, 0.01
+_LEAST_TRIED, _SHARE = 40, 0.1
 # Points that the model of the knobs ranks; of larger spaces so many random ones.
 _MOST_RANKED, _DRAWN = 4000, 400
 # Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
@@ -157,7 +158,8 @@ class Predicted(Proposer):
         best = min((c for c in self._costs.values() if c is not None), default=math.inf)
         self._idle_rounds = 0 if best < self._best * (1 - _GAIN) else self._idle_rounds + 1
         self._best = min(best, self._best)
-        if self._left is None and self._idle_rounds > _PATIENCE:
+        most = max(_LEAST_TRIED, self.space.count() * _SHARE)
+        if self._left is None and (self._idle_rounds > _PATIENCE or len(self._costs) >= most):
             return []
         new = [p for p in self._candidates() if p not in self.seen]
         if not new:
