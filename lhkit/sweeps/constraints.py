@@ -225,3 +225,30 @@ def _of_sizes(sentence: str, sizes: Sequence[Size], test: Callable[..., bool]) -
         return test(*(values[s] if isinstance(s, str) else s for s in sizes))
 
     return Constraint(sentence, names, predicate)
+
+
+def idle_knobs(
+    conditions: Mapping[str, Sequence[Sequence[tuple[str, int]]]], idle: Mapping[str, KnobValue | None]
+) -> list[Constraint]:
+    """Return the constraints that a knob has one value where no alternative that it is in is taken.
+
+    It makes no difference there: each of its values would be the same program.
+
+    Args:
+        conditions: By knob its places, each the (alternatives, region) pairs around it.
+        idle: By knob the value that it then has; of others nothing is required.
+    """
+    found = []
+    for name, places in conditions.items():
+        if name in idle:
+            words = " or ".join(" and ".join(f"{choice} = {region}" for choice, region in p) for p in places)
+            names = (*sorted({choice for place in places for choice, _ in place}), name)
+            predicate = functools.partial(_is_idle_or_taken, name, idle[name], places)
+            found.append(Constraint(f"{name} matters with {words} only", names, predicate))
+    return found
+
+
+def _is_idle_or_taken(
+    name: str, idle: KnobValue | None, places: Sequence[Sequence[tuple[str, int]]], **values: KnobValue
+) -> bool:
+    return values[name] == idle or any(all(values[c] == region for c, region in place) for place in places)

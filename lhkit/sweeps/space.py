@@ -17,7 +17,7 @@ from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
-from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint
+from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint, idle_knobs
 from lhkit.text.knob_text import knob_conditions, requirements_of
 
 # The axis of a sweep whose values are payloads.
@@ -44,7 +44,7 @@ class Axis:
         orders = (sorted(numbers), sorted(numbers, reverse=True))
         return len(numbers) == len(self.values) and numbers in orders
 
-    def index_of(self, value: KnobValue) -> int | None:
+    def index_of(self, value: KnobValue | None) -> int | None:
         """Return the place of a value, from 0, or None; ``True`` is not 1."""
         is_bool = isinstance(value, bool)
         alike = (i for i, v in enumerate(self.values) if v == value and isinstance(v, bool) == is_bool)
@@ -550,37 +550,16 @@ def space_of(
     # Knobs that no applied sequence has have no values, and nothing is required of them.
     required = [r for r in requirements_of(schedule) if set(r.names) <= set(known)]
     read = [as_constraint(each, known) for each in (*required, *constraints)]
-    read += _conditions(schedule, axes)
+    idle = {
+        a.name: a.values[0] if a.index_of(a.default) is None else a.default for a in axes if len(a.values) > 1
+    }
+    read += [c for c in idle_knobs(knob_conditions(schedule), idle) if set(c.names) <= set(columns)]
     space = Space(axes, tuple(c.given(fixed) for c in read))
     if (why := space.why_empty()) is not None:
         given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in axes)
         advice = f"Its axes: {given}. Widen one, or drop a constraint."
         raise usage_error(f"the space is empty: {why}", advice)
     return space
-
-
-def _conditions(schedule: Schedule, axes: Sequence[Axis]) -> list[Constraint]:
-    """Return the constraints that a knob has one value only where the alternative that it is in is not taken.
-
-    It makes no difference there: each of its values would be the same program.
-    """
-    by_name, found = {axis.name: axis for axis in axes}, []
-    for name, places in knob_conditions(schedule).items():
-        axis = by_name.get(name)
-        chosen = {choice for place in places for choice, _ in place}
-        if axis is None or len(axis.values) < 2 or not chosen <= by_name.keys():
-            continue
-        idle = axis.values[0] if axis.default is None or axis.index_of(axis.default) is None else axis.default
-        words = " or ".join(" and ".join(f"{choice} = {region}" for choice, region in p) for p in places)
-        predicate = functools.partial(_is_idle_or_taken, name, idle, places)
-        found.append(Constraint(f"{name} matters with {words} only", (*sorted(chosen), name), predicate))
-    return found
-
-
-def _is_idle_or_taken(
-    name: str, idle: KnobValue, places: Sequence[Sequence[tuple[str, int]]], **values: KnobValue
-) -> bool:
-    return values[name] == idle or any(all(values[c] == region for c, region in place) for place in places)
 
 
 def _permuted(total: int, rng: Random) -> Iterator[int]:

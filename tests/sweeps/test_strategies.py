@@ -21,7 +21,7 @@ from lhkit.sweeps.space import Axis
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 
 TILES = (1, 2, 4, 8, 16, 32, 64, 128)
-PLAIN = tuple(name for name in STRATEGIES if name != "tpe")
+PLAIN = tuple(name for name in STRATEGIES if name not in ("predicted", "tpe"))
 
 
 def run(strategy, cost, most=10**6):
@@ -51,7 +51,7 @@ def test_the_registry_is_sorted():
     assert (
         list(STRATEGIES)
         == sorted(STRATEGIES)
-        == ["coordinate-descent", "grid", "latin-hypercube", "random", "tpe"]
+        == ["coordinate-descent", "grid", "latin-hypercube", "predicted", "random", "tpe"]
     )
 
 
@@ -265,7 +265,10 @@ def test_what_a_strategy_refuses():
     space = bowl_space()
     with pytest.raises(UsageError, match="there is no strategy 'anneal'") as raised:
         make_strategy("anneal", space)
-    assert raised.value.failure.advice == "There are coordinate-descent, grid, latin-hypercube, random, tpe."
+    assert (
+        raised.value.failure.advice
+        == "There are coordinate-descent, grid, latin-hypercube, predicted, random, tpe."
+    )
     with pytest.raises(UsageError, match="a budget of 0 variants"):
         make_strategy("grid", space, budget=0)
     with pytest.raises(UsageError, match="m=3, n=1, order=k is not a point of the space"):

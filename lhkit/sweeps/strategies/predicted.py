@@ -7,6 +7,7 @@ compiling; a model that also knows the features of the result ranks these; the b
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import deque
@@ -27,15 +28,17 @@ _START, _ROUND = 10, 5
 # Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
 _POOL, _NEIGHBOURS = 14, 10
 _NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
-# Rounds without a gain of a per cent, after which a search without a budget ends.
+# Rounds without a gain of a per cent, or the share of the points, after which a search without a budget ends.
 _PATIENCE, _GAIN = 5, 0.01
-# Points that the model of the knobs ranks; of larger spaces a random part.
-_MOST_RANKED = 4000
+_LEAST_TRIED, _SHARE = 40, 0.1
+# Points that the model of the knobs ranks; of larger spaces so many random ones.
+_MOST_RANKED, _DRAWN = 4000, 400
 # Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
 _COARSE, _TREES = 12, 32
 # How much a point is preferred whose prediction is uncertain, in standard deviations of the trees.
 _OPTIMISM = 0.5
 _FOLDS = 5
+_LEAST = 1e-9  # Costs of nothing have no logarithm
 _FAILED = 3.0  # Natural logarithm of how much slower than the slowest a failure counts
 
 
@@ -132,7 +135,7 @@ class Predicted(Proposer):
         timed = [(p, cost) for p, cost in self._costs.items() if cost is not None]
         if len(timed) < 2 * _FOLDS:
             return None
-        logs = np.log([cost for _, cost in timed])
+        logs = np.array([_log(cost) for _, cost in timed])
         rows = self._rows([p for p, _ in timed])
         guessed = np.empty(len(timed))
         order = np.random.default_rng(self._seed).permutation(len(timed))
@@ -155,7 +158,8 @@ class Predicted(Proposer):
         best = min((c for c in self._costs.values() if c is not None), default=math.inf)
         self._idle_rounds = 0 if best < self._best * (1 - _GAIN) else self._idle_rounds + 1
         self._best = min(best, self._best)
-        if self._left is None and self._idle_rounds > _PATIENCE:
+        most = max(_LEAST_TRIED, self.space.count() * _SHARE)
+        if self._left is None and (self._idle_rounds > _PATIENCE or len(self._costs) >= most):
             return []
         new = [p for p in self._candidates() if p not in self.seen]
         if not new:
@@ -177,8 +181,10 @@ class Predicted(Proposer):
         if count.is_exact and count <= _MOST_RANKED:
             self._every = self._every or list(self.space.plan.points())
             return self._every
-        drawn = (self.draw() for _ in range(_MOST_RANKED // 4))
-        return [p for p in drawn if p is not None]
+        # What was drawn and not tried stays a candidate: nothing is drawn twice.
+        self._every = [p for p in self._every if p not in self.seen]
+        self._every += itertools.islice(self._shuffled, max(_DRAWN - len(self._every), 0))
+        return self._every
 
     def _spread(self) -> list[Places]:
         """Return points far apart, the defaults first."""
@@ -230,10 +236,10 @@ class Predicted(Proposer):
     # What the models see.
 
     def _logs(self, tried: Sequence[Places]) -> np.ndarray:
-        known = [math.log(c) for p in tried if (c := self._costs[p]) is not None]
+        known = [_log(c) for p in tried if (c := self._costs[p]) is not None]
         failed = max(known, default=0.0) + _FAILED
         costs = [self._costs[p] for p in tried]
-        return np.array([failed if c is None else math.log(max(c, 1e-9)) for c in costs])
+        return np.array([failed if c is None else _log(c) for c in costs])
 
     def _knob_rows(self, points: Sequence[Places]) -> np.ndarray:
         for p in points:
@@ -250,6 +256,10 @@ class Predicted(Proposer):
 
     def _fitted(self, rows: np.ndarray, logs: np.ndarray, trees: int = _TREES) -> Any:
         return self._regressor(trees, random_state=self._seed).fit(rows, logs)
+
+
+def _log(cost: float) -> float:
+    return math.log(max(cost, _LEAST))
 
 
 def _number(value: KnobValue, place: int) -> float:
