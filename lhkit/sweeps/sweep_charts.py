@@ -499,6 +499,10 @@ def draw_prediction(prediction: Prediction | None) -> Figure:
     axes.scatter(measured[best], guessed[best], s=60, marker="D", color=VERMILION, label="the fastest")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for each in (axes.xaxis, axes.yaxis):
+        each.set_major_formatter(lambda value, _: f"{value:g}")
+        # Every minor tick would hide its neighbours.
+        each.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.set_xlabel("measured, µs")
     axes.set_ylabel("predicted unseen, µs")
     believed = prediction.rank_correlation
