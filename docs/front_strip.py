@@ -186,7 +186,7 @@ def _measured(title: str) -> str:
         drawn.append(_dot(entry, top + 24 + 44 * i, place, looks[entry["name"]].color))
     cpu = next(iter(bench["environments"].values()))
     said = f"× the speed of {entries[0]['anchor']}; one core of {_cpu(cpu)}; line: 5 to 95 % of samples"
-    return "".join(drawn) + _wrapped(said, PAD, bottom + 32, 42, fill="faint")
+    return "".join(drawn) + _wrapped(said, PAD, bottom + 32, 38, fill="faint")
 
 
 def _dot(entry: dict[str, Any], y: float, place: Any, color: str) -> str:
