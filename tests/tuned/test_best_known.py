@@ -217,7 +217,7 @@ def test_a_sweep_that_is_not_decided_keeps_nothing(worker, tmp_path, monkeypatch
 
 
 def test_a_winner_that_cannot_be_kept_is_said_and_the_sweep_is_whole(worker, tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **_options):
         raise OSError(28, "No space left on device")
 
     known = tuned_for(layer(worker), worker)
