@@ -157,7 +157,8 @@ def test_a_step_and_its_line_are_one(text, theme):
     bench.page.keyboard.press("ArrowRight")
     bench.pane.locator(".lhw-step-line", has_text="tile_using_for").wait_for()
     bench.picture("dark")
-    bench.line("tile_using_for").locator("text=%op").click()
+    bench.line("tile_using_for").click()
+    bench.page.keyboard.press("Home")  # where a click lands depends on what scrolls meanwhile
     bench.page.keyboard.type("x")
     bench.says("does not parse")
     marked = bench.pane.locator(".cm-lintRange-error")

@@ -15,7 +15,6 @@ from lhkit.sweeps.strategies import make_strategy, predicted, why_missing
 from lhkit.sweeps.sweep_task import VARIANT_LIMITS, SweepOptions, prepare_task
 from lhkit.worker.kernel_requests import VariantDescription
 
-pytest.importorskip("sklearn")
 AXES = (
     Axis("m", (1, 2, 4, 8, 16, 32), 4),
     Axis("n", (8, 16, 32, 64, 128), 32),
