@@ -2,7 +2,7 @@
 
 A shipped schedule with one handle exchanged is traced, its first repair is the shipped schedule again, and the
 times are those of ``pictures/fc_relu_bench.json``, which ``lhkit bench --json`` wrote for this payload and
-schedule.
+schedule and for the family file of the layer.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ SCHEDULE = ROOT / "schedules" / "fc_relu_tile_fuse_vectorize.mlir"
 RIGHT, WRONG = "tile_using_for %matmul_tile", "tile_using_for %matmul"
 # The handles that the story is about.
 HANDLES = ("%relu", "%matmul", "%relu_tile", "%loops#1", "%matmul_tile")
+NAMES = {"fc_relu_tile_fuse_vectorize": "repaired schedule", "fc_relu": "fc_relu.mlir, by strips"}
 HEIGHT, PAD = 320.0, 14.0
 WIDTHS = (396.0, 424.0, 300.0)
-CODE, SMALL = 11.0, 12.0
+CODE, SMALL, ROW = 11.0, 12.0, 37.0
 
 
 def front_strip() -> str:
@@ -171,19 +172,19 @@ def _measured(title: str) -> str:
     entries = sorted(bench["entries"], key=lambda e: -e["median_ns"])
     low = math.floor(math.log10(min(e["percentiles_ns"]["p5"] for e in entries)) * 2) / 2
     high = math.ceil(math.log10(max(e["percentiles_ns"]["p95"] for e in entries)) * 2) / 2
-    left, right, top = PAD + 4, WIDTHS[2] - 40, 104.0
+    left, right, top = PAD + 4, WIDTHS[2] - 40, 96.0
 
     def place(ns: float) -> float:
         return left + (math.log10(ns) - low) / (high - low) * (right - left)
 
-    bottom = top + 44 * len(entries)
+    bottom = top + ROW * len(entries)
     for power in range(math.ceil(low), math.floor(high) + 1):
         x = place(10**power)
         drawn.append(element("line", x1=x, x2=x, y1=top - 8, y2=bottom, stroke="line"))
         drawn.append(_text(x, bottom + 14, _time(10**power), 10.5, text_anchor="middle", fill="faint"))
     looks = entry_looks([e["name"] for e in entries])
     for i, entry in enumerate(entries):
-        drawn.append(_dot(entry, top + 24 + 44 * i, place, looks[entry["name"]].color))
+        drawn.append(_dot(entry, top + 20 + ROW * i, place, looks[entry["name"]].color))
     cpu = next(iter(bench["environments"].values()))
     said = f"× the speed of {entries[0]['anchor']}; one core of {_cpu(cpu)}; line: 5 to 95 % of samples"
     return "".join(drawn) + _wrapped(said, PAD, bottom + 32, 38, fill="faint")
@@ -191,7 +192,7 @@ def _measured(title: str) -> str:
 
 def _dot(entry: dict[str, Any], y: float, place: Any, color: str) -> str:
     spread, x = entry["percentiles_ns"], place(entry["median_ns"])
-    name = "repaired schedule" if entry["schedule_sha256"] else entry["name"]
+    name = NAMES.get(entry["name"], entry["name"])
     ratio = entry["ratio_to_anchor"][1]
     beside = "" if name == entry["anchor"] else f" · {ratio:.2g}×"
     return "".join(
@@ -206,7 +207,7 @@ def _dot(entry: dict[str, Any], y: float, place: Any, color: str) -> str:
                 stroke_width=2,
             ),
             element("circle", cx=x, cy=y, r=5, fill=color),
-            _text(PAD + 4, y - 10, f"{name}: {_time(entry['median_ns'])}{beside}"),
+            _text(PAD + 4, y - 9, f"{name}: {_time(entry['median_ns'])}{beside}"),
         )
     )
 
