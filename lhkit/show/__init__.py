@@ -6,7 +6,7 @@ all drawings of one trace share what is selected; without a kernel it is the sam
 
 Which picture answers which question:
 
-- Which step invalidated this handle, and what else died of it? ``timeline(trace)``
+- Which step invalidated this handle, and which others with it? ``timeline(trace)``
 - What did this step change? ``diff(trace, step=5)``
 - What flows between the ops of the payload? ``graph(trace, step=5)``
 - Which step needs which handle? ``graph(trace)``
@@ -19,7 +19,7 @@ Which picture answers which question:
 - How far is it from what the core can do? ``roofline(comparison)``
 - How does speed change with size? ``throughput({256: a, 512: b})``
 - Which values of the knobs are good? ``sweep(result)``
-- What is it all, as one page for somebody else? ``save_page(trace, "page.html")``
+- How do I hand a whole trace on, as one page? ``save_page(trace, "page.html")``
 
 - ``comparison_page``: A self-contained HTML page of a comparison, with its provenance.
 - ``trace_view``: Views and pages of traces: handles, steps, payload frames, graphs and tiles.

@@ -170,7 +170,7 @@ class WorkbenchSocket(_Guarded, WebSocketHandler):
         """Send a message, unless the page has gone meanwhile."""
         with contextlib.suppress(WebSocketClosedError):
             sent = self.write_message(text)
-            # A task whose error nobody asks for is reported by asyncio, with a traceback.
+            # A task whose error is never retrieved is reported by asyncio, with a traceback.
             sent.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
 

@@ -52,5 +52,5 @@ def note_parsed(context: Any, content: bytes) -> None:
 
 
 def forget_contexts() -> None:
-    """Give up all contexts that nobody uses: the next is to know other dialects."""
+    """Drop all idle contexts: the next one is to know other dialects."""
     _idle.clear()
