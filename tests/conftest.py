@@ -1,5 +1,6 @@
 """What tests share: workers, a folder for crash files, the command line, golden files."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -84,6 +85,18 @@ def nothing_left_behind(state_folder):
     shutil.rmtree(state_folder / "recovery", ignore_errors=True)
     shutil.rmtree(state_folder / "tuned", ignore_errors=True)
     shutil.rmtree(state_folder / "workbench", ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request):
+    """Hide Playwright's event loop, which seems to run in this thread from its start on, from tests without a page."""
+    loop = asyncio._get_running_loop()
+    if loop is None or "browser" in request.fixturenames:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")

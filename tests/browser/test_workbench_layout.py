@@ -1,12 +1,14 @@
 """The layout of the workbench: columns by width, nothing cut, and panes that are resized, moved, closed and kept."""
 
 import json
+from contextlib import suppress
 
 import nbformat
 import pytest
 from conftest import SCREENSHOTS, notebook_of, run_cell
 from conftest import opened as lab_page
 from explore_tab import explored
+from playwright.sync_api import TimeoutError
 
 WIDTHS = {599: 1, 600: 2, 1099: 2, 1100: 3}
 # The page, and the workbench's cell in JupyterLab at 1280x800 with the side bar open.
@@ -78,6 +80,13 @@ def resize(page, width, height=800):
     page.locator(f".lhw-main-grid[data-columns='{columns}']").wait_for()
 
 
+def cut(page):
+    """Return what is cut when the page has come to rest: the panes' heights follow a frame after the columns."""
+    with suppress(TimeoutError):
+        page.wait_for_function(f"() => ({CUT})().length === 0", timeout=5000)
+    return page.evaluate(CUT)
+
+
 def test_columns_follow_the_width(opened):
     page = opened(width=1440)
     for width, columns in WIDTHS.items():
@@ -102,7 +111,7 @@ def test_nothing_is_cut(opened, dark):
         use(page, preset)
         for width, height in SIZES:
             resize(page, width, height)
-            assert page.evaluate(CUT) == [], f"{preset} at {width}x{height}"
+            assert cut(page) == [], f"{preset} at {width}x{height}"
 
 
 def test_a_picture_fits_its_pane_both_ways(opened):
