@@ -285,6 +285,12 @@ def find_repairs(
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
 
 
+def first_repairs(payload: Payload, schedule: Schedule, trace: Trace | None = None) -> Iterator[Repair]:
+    """Yield repairs as they are found, before they are ranked."""
+    search = _Search(payload, None, _cancellation(None))
+    return (tried.repair for tried in search.run(schedule, trace, DEFAULT_LIMIT, _MOST_TOGETHER))
+
+
 def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
     """Return repairs of the schedule that a trace is of; the best first."""
     origin = provenance_of(trace)

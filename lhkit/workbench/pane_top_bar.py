@@ -38,6 +38,7 @@ def _head(workbench: WorkbenchCore) -> dict[str, Any]:
         "outcome": _outcome_words(workbench),
         "stale": _stale_words(workbench),
         "version": workbench.version_id,
+        "knobs": session.schedule.values,
         "empty": workbench.is_empty,
         "part": workbench.model.opened,
         "exports": [[kind, export.title] for kind, export in EXPORTS.items()],

@@ -41,6 +41,31 @@ def test_commands_go_round_and_a_page_that_is_loaded_again_shows_the_same(tab, p
     page.locator(".lhw-row.lh-now[data-step='3']").wait_for()
 
 
+def test_what_was_seen_with_a_knob_value_is_shown_again_without_python(tab, page):
+    def wait_for_text(condition):
+        shown = "document.querySelector('[data-pane=payload] .lhw-frame').textContent"
+        page.wait_for_function(f"before => {shown} {condition} before", arg=before)
+
+    page.locator(".lhw-main", has_text="tile_using_for").first.click()
+    page.locator(".lhw-row.lh-now", has_text="tile_using_for").wait_for()
+    payload = page.locator("[data-pane=payload] .lhw-frame")
+    payload.get_by_text("scf.for").first.wait_for()
+    before = payload.text_content()
+    slider = page.get_by_role("slider", name="knob tile")
+    slider.press("ArrowRight")
+    wait_for_text("!==")
+    page.wait_for_function("() => !document.querySelector('.lhw-ghost')")  # Python has caught up
+    tab.process.send_signal(signal.SIGSTOP)
+    try:
+        slider.press("ArrowLeft")
+        wait_for_text("===")
+        assert page.locator(".lhw-ghost").count() == 0
+    finally:
+        tab.process.send_signal(signal.SIGCONT)
+    page.get_by_role("button", name="undo: set tile = 32").wait_for()
+    assert payload.text_content() == before
+
+
 def test_the_editor_and_the_page_of_passes_are_allowed_by_the_policy(page):
     page.get_by_role("tab", name="Text").click()
     page.locator(".cm-content").wait_for()

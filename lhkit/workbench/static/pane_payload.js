@@ -29,7 +29,7 @@ class PayloadPane extends BenchPane {
 
   async update() {
     const part = this.bench.part("payload");
-    if (part.key !== this.traceKey || part !== this.part) {
+    if (part.key !== this.traceKey || part.html !== this.part.html || part.step !== this.part.step) {
       this.against = null; // its steps are others
       // The same step of another trace differs in little: its element is taken over.
       this.old = this.frame.dataset.frame && { name: this.frame.dataset.frame, node: this.frame };

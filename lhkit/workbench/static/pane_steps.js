@@ -93,13 +93,15 @@ class StepsPane extends BenchPane {
     const value = knobValue(input);
     showKnob(input, value);
     this.moving = input; // until Python has caught up with the hand
+    const isSeen = this.bench.seen.move(input.dataset.knob, value);
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);
-    this.bench.ghost(true);
+    this.bench.ghost(!isSeen);
     moved.then(() => {
       if (turns !== this.turns) return;
       this.moving = null;
       this.bench.ghost(false);
+      this.bench.seen.settle();
     });
   }
 

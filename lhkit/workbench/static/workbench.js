@@ -15,6 +15,7 @@ class Workbench {
     this.lit = [];
     this.removers = [];
     this.lookup = { names: {}, ends: {}, held: {} };
+    this.seen = new SeenValues(this);
     this.channel = new Channel(model, this.id, (command) => this.top.busy(Boolean(command)), (why) => this.disconnected(why));
     this.top = new TopBar(this);
     this.runLine = new RunLine(this);
@@ -32,7 +33,13 @@ class Workbench {
   }
 
   part(name) {
-    return this.model.get(`part_${name}`);
+    return this.seen.shown?.[name] ?? this.model.get(`part_${name}`);
+  }
+
+  // The panes of a trace show other parts, those of other knob values.
+  showValues() {
+    this.takeTrace();
+    for (const pane of this.shown) if (pane.constructor.shows.some((name) => PARTS_OF_VALUES.includes(name))) pane.update();
   }
 
   idOf(name) {

@@ -1,0 +1,48 @@
+// What panes showed with knob values that were set before: it is shown at once when a slider comes back to them, and
+// until Python has caught up with the hand.
+
+const MOST_SEEN = 24;
+const PARTS_OF_VALUES = ["trace", "steps", "payload", "timeline", "tiles", "schedule_graph"];
+
+class SeenValues {
+  constructor(bench) {
+    this.bench = bench;
+    this.kept = new Map(); // values of all knobs of a text → the parts
+    this.shown = null; // parts that are shown in place of those of the model
+    this.values = null; // of all knobs, while a slider moves
+  }
+
+  key(values) {
+    const { part, version } = this.bench.part("head");
+    return JSON.stringify([part, version, Object.entries(values).sort()]);
+  }
+
+  // Keep the parts of the model, unless they are of other values than its knobs: on the way, or of the last good trace.
+  keep() {
+    const { queue, isSending } = this.bench.channel;
+    if (queue.length || isSending || this.bench.part("head").stale) return;
+    const parts = Object.fromEntries(PARTS_OF_VALUES.map((name) => [name, this.bench.model.get(`part_${name}`)]));
+    const key = this.key(this.bench.part("head").knobs);
+    this.kept.delete(key);
+    this.kept.set(key, parts);
+    if (this.kept.size > MOST_SEEN) this.kept.delete(this.kept.keys().next().value);
+  }
+
+  // A knob moves: show what was seen with its new value; return false if there is nothing of the step on screen.
+  move(knob, value) {
+    if (!this.values) this.keep();
+    this.values = { ...(this.values ?? this.bench.part("head").knobs), [knob]: value };
+    const { step, whole } = this.bench;
+    const found = this.kept.get(this.key(this.values));
+    this.shown = found?.payload.step === step && found.payload.whole === whole ? found : null;
+    if (this.shown) this.bench.showValues();
+    return Boolean(this.shown);
+  }
+
+  // Python has said what it is with the value that was set last.
+  settle() {
+    this.shown = this.values = null;
+    this.keep();
+    this.bench.showValues();
+  }
+}
