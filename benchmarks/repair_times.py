@@ -1,4 +1,4 @@
-"""``python -m benchmarks.repair_times``: how long the first repair of a broken schedule takes, and all of them."""
+"""``python -m benchmarks.repair_times``: times to the first repair of a broken schedule, and to all."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_parts.js",
     "pane_handles.js", "pane_code.js", "pane_guide.js", "pane_results.js", "pane_passes.js")  # fmt: skip
 LAYOUT_FILES = ("layout.js", "arranging.js", "areas.js")
-FRAME_FILES = ("channel.js", "patches.js", "seen_values.js", "top_bar.js", "notices.js", *LAYOUT_FILES, "workbench.js")
+VALUE_FILES = ("channel.js", "patches.js", "seen_values.js")
+FRAME_FILES = (*VALUE_FILES, "top_bar.js", "notices.js", *LAYOUT_FILES, "workbench.js")
 SCRIPT = script(
     "roving.js", "panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench", shared=DRAWING_FILES
 )
