@@ -183,10 +183,14 @@ def result_type(placed: PlacedOps, number: int) -> str:
 
 def result_maps(placed: PlacedOps, number: int) -> list[tuple[list[str], list[str]]]:
     """Return the indexing maps of an op's results as dimensions and expressions; named ops may print none."""
-    op = placed.ir.ops[number]
-    found = _MAP.findall(op.shapes[0].partition("iterator_types")[0])
-    count = max(len({v for v in op.values[0] if v[0] == number}), 1)
-    return [(dims.split(", "), results.split(", ")) for dims, results in found[-count:]]
+    count = max(len({v for v in placed.ir.ops[number].values[0] if v[0] == number}), 1)
+    return indexing_maps(placed, number)[-count:]
+
+
+def indexing_maps(placed: PlacedOps, number: int) -> list[tuple[list[str], list[str]]]:
+    """Return the indexing maps that an op prints, as dimensions and expressions, by operand."""
+    found = _MAP.findall(placed.ir.ops[number].shapes[0].partition("iterator_types")[0])
+    return [(dims.split(", "), results.split(", ")) for dims, results in found]
 
 
 def names_of(ops: Iterable[PayloadOp]) -> dict[str, PayloadOp]:

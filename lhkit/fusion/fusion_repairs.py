@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from lhkit.fusion.buffer_fusion import shared_buffer
 from lhkit.fusion.fusion_case import FusionCase, result_type
 from lhkit.fusion.fusion_queries import SIBLING, Finding
 from lhkit.model.errors import UsageError
@@ -92,6 +93,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
     if finding.cause in ("map", "outside-the-loop", "side-effects"):
         at = [*passes[:1], *([tiles[case.consumer][1]] if case.consumer in tiles else [])]
         yield from _prepared(case, script, finding, at, fusions)
+    yield from _loops_merged(case, script, [op for s, op in written if case.holds(s, case.consumer)])
     yield from _fused_by_steps(case, script)
     tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
     for op in dict.fromkeys(op for op in (around, next(tiling, None)) if op is not None):
@@ -390,6 +392,40 @@ def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
     return [n for n in reversed(found) if path_between(placed, producers, [n], consumers)]
 
 
+def _loops_merged(case: FusionCase, script: Script, on_consumer: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield changes that tile both alike, and make one loop of the two: they meet in a buffer."""
+    placed, buffer = case.first, shared_buffer(case, case.first)
+    place = _place_of_steps(case, script)
+    if buffer is None or place is None:
+        return
+    end, root, type_ = place
+    wrong = [op for op in on_consumer if op.name in (_GREEDY, _FOR, _FORALL)]
+    steps, sizes = _Steps(script.text, placed, root, type_), _sizes_for(buffer)
+    picked = [steps.pick(case.number(placed, op)) for op in (case.producer, case.consumer)]
+    tiled = (f"{_FORALL} {handle} tile_sizes {sizes}" for handle in picked)
+    loops = [steps.add(text, ANY_OP, results=("%tile", "%loop")) for text in tiled]
+    steps.add(f"{SIBLING} {loops[0]} into {loops[1]}", ANY_OP, ANY_OP, results=("%both",))
+    edits = [put_before(script.text, (wrong or [end])[0], "\n".join(steps.lines))]
+    title = "Tile both alike, and make one loop of the two"
+    with contextlib.suppress(UsageError):
+        for op in wrong[:1]:
+            edits += remove_step(script, script.number_of(op), with_dependents=True).replacements
+            title += f", in place of {script.describe(op)}"
+        yield candidate("loop", title, script, edits, 1)
+
+
+def _place_of_steps(case: FusionCase, script: Script) -> tuple[OpSyntax, str, str] | None:
+    """Return the end of the entry, and the name and the type of its argument."""
+    entries = [o for o in script.steps if o.name == SEQUENCE and o.symbol.endswith(case.trace.schedule.entry)]
+    roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
+    ends = [op for entry in entries[:1] for region in entry.regions for op in region.ops if is_terminator(op)]
+    if not (roots and ends):
+        return None
+    span = roots[0].name.type_span
+    type_ = script.text[slice(*span)].partition("{")[0].strip() if span else ANY_OP
+    return ends[-1], roots[0].name.text, type_
+
+
 class _Steps:
     """Writes steps on ops of a payload, which are found by name and number."""
 
@@ -430,27 +466,22 @@ class _Steps:
 
 def _fused_by_steps(case: FusionCase, script: Script, before: OpSyntax | None = None) -> Iterator[Candidate]:
     """Yield changes that fuse the two by steps at the end or before one, one for each of upstream's ways."""
-    entries = [
-        op for op in script.steps if op.name == SEQUENCE and op.symbol.endswith(case.trace.schedule.entry)
-    ]
-    roots = [d for d in script.handles.definitions if d.is_argument and d.op in entries[:1]]
-    ends = [op for entry in entries[:1] for region in entry.regions for op in region.ops if is_terminator(op)]
+    place = _place_of_steps(case, script)
     first = next((s for s in case.trace.step_records if before and op_at(script, s) == before), None)
     placed = case.before(first.index) if first else case.last
     producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
-    if not (ends and roots and producers and consumers):
+    if not (place and producers and consumers):
         return
+    end, root, type_ = place
     loops = loops_around(placed, consumers[-1])
     others = [n for n in (*_between(case, placed), producers[0]) if not loops_around(placed, n)]
-    span = roots[0].name.type_span
-    type_ = script.text[slice(*span)].partition("{")[0].strip() if span else ANY_OP
     aborts = any(placed.ir.ops[n].name == "linalg.generic" and len(users_of(placed, n)) > 1 for n in others)
     names = [placed.ir.ops[n].name for n in loops]
     made = [
         w for w in ("scf.forall", "scf.for", "structured.fuse", _ELEMENTWISE) if w != "scf.for" or not aborts
     ]
     for at, way in enumerate([f"its {name}" for name in names] or made):
-        steps = _Steps(script.text, placed, roots[0].name.text, type_)
+        steps = _Steps(script.text, placed, root, type_)
         consumer = steps.pick(consumers[-1])
         handles = [steps.pick(n) for n in others] if way != "structured.fuse" else []
         sizes, both = _sizes_for(result_type(placed, consumers[-1])), ("%tile", "%loop")
@@ -470,7 +501,7 @@ def _fused_by_steps(case: FusionCase, script: Script, before: OpSyntax | None = 
             loop = steps.add(f"{tiling} {consumer} tile_sizes {sizes}", ANY_OP, results=both)
         for handle in handles if way != _ELEMENTWISE else ():
             loop = steps.fuse(handle, loop)
-        edit = put_before(script.text, before or ends[-1], "\n".join(steps.lines))
+        edit = put_before(script.text, before or end, "\n".join(steps.lines))
         where = f"before {script.describe(before)}" if before else "at the end"
         title = f"Fuse the two by {way}, in steps {where}"
         yield candidate("fusion", title, script, [edit], 3 if before else 2)

@@ -179,8 +179,11 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
         The verdict; it is a value, not an exception.
 
     Raises:
-        UsageError: The reference cannot be loaded, or raises an exception.
+        UsageError: The reference cannot be loaded, or raises an exception; or this is no kernel.
     """
+    if not isinstance(kernel, Kernel):
+        what = f"a kernel is verified, not a {type(kernel).__name__}"
+        raise usage_error(what, "Compile it first: lhkit.verify(lhkit.compile(payload, schedule)).")
     inputs = (
         list(arguments) if arguments is not None else default_arguments(kernel.payload, kernel.function, seed)
     )

@@ -119,6 +119,10 @@ class LocalExecutor:
                 found.update(zip((v.key for v in group), answer.variants, strict=False))
         return [found.get(v.key) for v in variants]
 
+    def forget(self) -> None:
+        """Have the process prepare its payloads anew: it knows no program then."""
+        self._names.clear()
+
     async def close(self) -> None:
         """End the request that is running, and the worker if it is its own."""
         self._is_closed = True
@@ -217,7 +221,7 @@ _GRACE_SECONDS = 0.2
 # Known variants take no time: yield to the event loop after so many.
 _KNOWN_AT_A_TIME = 64
 # The phases of a variant in the worker; the remaining time is the engine's.
-WORKER_PARTS = ("describe", "apply", "compile", "verify", "time")
+WORKER_PARTS = ("describe", "apply", "compile", "wait", "verify", "time")
 _DESCRIBED_AT_A_TIME = 16
 
 
@@ -281,6 +285,7 @@ class SweepRun:
         finally:
             await self._end()
             in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
+            in_worker //= self.executor.capacity
             progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
 
     async def _try_all(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:

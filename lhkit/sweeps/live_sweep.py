@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import itertools
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,6 +31,7 @@ from lhkit.sweeps.confirmation_run import (
 )
 from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
+from lhkit.sweeps.paired_executor import LEAST_VARIANTS, PairedExecutor, can_overlap
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import PAYLOAD_AXIS, Narrowing, Space, space_of
 from lhkit.sweeps.strategies import make_strategy
@@ -43,6 +45,9 @@ from lhkit.tuned.best_known import can_be_kept, keep_winner
 from lhkit.tuned.payload_content import Content, content_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
+
+# Points among which there is one to time while the other process is busy.
+_TRIED_FIRST = 64
 
 
 @dataclass(eq=False, repr=False)
@@ -128,11 +133,36 @@ class Sweep(Showable):
             task, elsewhere = preparing.result()
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-            what = (task, self._strategy, store, elsewhere or local, self._progress, self.total, self._send)
+            executor = elsewhere or await self._overlapping(local, task, stop) or local
+            what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             await SweepRun(*what).run(stop, seconds=options.seconds, resume=options.resume)
         finally:
             preparing.cancel()
             await local.close()
+
+    async def _overlapping(
+        self, local: LocalExecutor, task: Task, stop: asyncio.Event
+    ) -> PairedExecutor | None:
+        """Return an executor that compiles while it times, if that is wanted and does not move the times."""
+        options = self._options
+        is_wanted = options.overlap or (options.overlap is None and (self.total or 0) >= LEAST_VARIANTS)
+        if not is_wanted or options.worker is not None or not can_overlap(self.schedule, self.space):
+            return None
+        started = time.perf_counter_ns()
+        prepare = functools.partial(self._task_of, environment=task.environment)
+        paired = await asyncio.to_thread(PairedExecutor, local, task, options.limits, prepare)
+        is_kept = bool(options.overlap)
+        if not is_kept:
+            points = itertools.islice(self.space.points(), _TRIED_FIRST)
+            variants = [v for v in map(task.variant, points) if v.refusal is None]
+            checking = asyncio.ensure_future(paired.moves_times(variants))
+            is_kept = await ends_before(stop, checking) and not checking.result()
+            checking.cancel()
+        self._progress.spent_ns["prepare"] += time.perf_counter_ns() - started
+        if is_kept:
+            return paired
+        await paired.close_second()
+        return None
 
     async def _confirm_all(self, stop: asyncio.Event) -> None:
         """Confirm the winner of each payload; they share the time that there is."""
@@ -170,7 +200,6 @@ class Sweep(Showable):
 
     def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskExecutor | None]:
         """Return the task, and what tries it if that is not the worker itself."""
-        first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
         options, elsewhere = self._options, None
         if options.opt_level == SweepOptions().opt_level and not options.microkernels:
             kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
@@ -185,9 +214,7 @@ class Sweep(Showable):
             )
             environment = elsewhere.environment
         try:
-            task = prepare_task(
-                self._payloads, self.schedule, first, self._payload_axis, options, worker, environment
-            )
+            task = self._task_of(worker, environment)
         except BaseException:
             if elsewhere is not None:
                 elsewhere.end()
@@ -195,6 +222,11 @@ class Sweep(Showable):
         if elsewhere is not None and is_stopped():
             elsewhere.end()
         return task, elsewhere
+
+    def _task_of(self, worker: Worker, environment: str) -> Task:
+        first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
+        axis, options = self._payload_axis, self._options
+        return prepare_task(self._payloads, self.schedule, first, axis, options, worker, environment)
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):

@@ -210,6 +210,8 @@ class SweepOptions:
         microkernels: The implementation of each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
+        overlap: Whether one variant is compiled while another is timed, in a second process on another core;
+            None: for many variants on this machine, where a short test finds that it does not move the times.
         cut: A variant is given up if a short timing of it takes this many times the time of the best one; None:
             what the strategy asks for (1.5 of ``predicted``), else 3.
     """
@@ -232,6 +234,7 @@ class SweepOptions:
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None
     pin: bool = True
     deduplicate: bool = True
+    overlap: bool | None = None
     cut: float | None = None
 
     @property

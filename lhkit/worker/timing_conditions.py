@@ -84,6 +84,19 @@ def _is_alive(pid: int, began_s: int) -> bool:
 # One core for as long as something is timed, where the system lets us, and the old cores afterwards.
 
 
+@contextlib.contextmanager
+def turn_to_time(file: str) -> Iterator[None]:
+    """Hold the lock of a file that processes share which time beside one another; without a file do nothing."""
+    if not file:
+        yield
+        return
+    import fcntl  # not on Windows, where nothing times beside another
+
+    with Path(file).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def quietest_core() -> int | None:
     """Return the least busy core of the affinity mask since the last call, or None if the system cannot pin."""
     if not hasattr(os, "sched_setaffinity"):

@@ -4,7 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import lhkit
 from lhkit.kernels.verification import compare_results
+from lhkit.model.errors import UsageError
 
 
 def compare(result, expected, rounding=0.0):
@@ -126,3 +128,9 @@ def test_a_wrong_number_of_results():
     verdict = compare_results([np.ones(1)], [], rounding=0.0, against="test")
     assert verdict.difference == "1 results, 0 expected"
     assert verdict.max_abs_error == math.inf
+
+
+def test_what_is_no_kernel_is_said_to_be_none():
+    payload = lhkit.load_payload("matmul.mlir")
+    with pytest.raises(UsageError, match="a kernel is verified, not a Payload"):
+        lhkit.verify(payload, lhkit.load_schedule("matmul.mlir"))

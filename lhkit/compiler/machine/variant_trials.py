@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +33,14 @@ from lhkit.worker.kernel_requests import (
     VariantDescription,
 )
 from lhkit.worker.shared_arrays import Array
-from lhkit.worker.timing_conditions import cache_levels, first_core, pinned_to, quietest_core, timing_sign
+from lhkit.worker.timing_conditions import (
+    cache_levels,
+    first_core,
+    pinned_to,
+    quietest_core,
+    timing_sign,
+    turn_to_time,
+)
 
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
@@ -79,6 +87,11 @@ class VariantBench:
         self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
         self._places = places
         self._core = quietest_core() if self._rules.pin else None
+        self._turn = request.turn
+        if self._turn:
+            cores = sorted(os.sched_getaffinity(0))
+            self._core = cores[request.lane % len(cores)]
+            os.sched_setaffinity(0, {self._core})
 
     def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
         """Compile, verify and time a variant."""
@@ -91,7 +104,14 @@ class VariantBench:
         spent_ns["compile"] = compile_ns - apply_ns
         # The threads of a kernel are on other cores than the first.
         core = self._core if kernel.threads == 1 else first_core()
-        with timing_sign(), pinned_to(core), timing_runs.without_garbage_collector():
+        waiting = time.perf_counter_ns()
+        with (
+            turn_to_time(self._turn),
+            timing_sign(),
+            pinned_to(core),
+            timing_runs.without_garbage_collector(),
+        ):
+            spent_ns["wait"] = time.perf_counter_ns() - waiting if self._turn else 0
             stage("call", sha256)
             answer = self._verify_and_time(kernel, request.best_ns, spent_ns)
         started = self._clock()

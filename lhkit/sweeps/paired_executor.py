@@ -1,0 +1,127 @@
+"""Trying variants in two worker processes: one compiles while the other times, one timing at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import os
+import statistics
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from lhkit.model.schedule import Schedule
+from lhkit.sweeps.engine import LocalExecutor, Programs, Trial
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.sweep_task import Subject, Task, Variant
+from lhkit.worker.client import own_worker
+from lhkit.worker.kernel_requests import VariantDescription
+from lhkit.worker.limits import Limits
+from lhkit.worker.timing_conditions import signs_folder
+
+# Two processes for fewer variants would begin for nothing.
+LEAST_VARIANTS = 40
+# Times beside a busy core may be so much longer than alone; several of each are compared.
+_MOST_SLOWER = 1.02
+_ROUNDS = 5
+_BUSY_WITH = 8
+
+
+def can_overlap(schedule: Schedule, space: Space) -> bool:
+    """Return whether one process may compile while another times: if there are cores to spare."""
+    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2:
+        return False  # each process has to stay on a core
+    threads = next((axis.values for axis in space.axes if axis.name == "threads"), None)
+    return set(threads or [schedule.values.get("threads", 1)]) == {1}
+
+
+class PairedExecutor:
+    """Tries two variants at a time, each in a process of its own on a core of its own.
+
+    A file is locked by the process that verifies and times.
+    """
+
+    capacity = 2
+
+    def __init__(self, first: LocalExecutor, task: Task, limits: Limits, prepare: Callable[..., Task]) -> None:
+        """Take the executor and the task of the first process; ``prepare`` makes the task of another worker."""
+        self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
+        self._turn.touch(mode=0o600)
+        worker = own_worker()
+        self._lanes = (first, LocalExecutor(worker, limits))
+        self._subjects = tuple(
+            {s.scope: _in_turn(s, str(self._turn), lane) for s in each.subjects.values()}
+            for lane, each in enumerate((task, prepare(worker)))
+        )
+        self._free: asyncio.Queue[int] = asyncio.Queue()
+        for lane in range(self.capacity):
+            self._free.put_nowait(lane)
+
+    async def moves_times(self, variants: Sequence[Variant]) -> bool:
+        """Return whether the first variant is slower while the other process is busy, or cannot be timed."""
+        if not variants:
+            return True
+        alone: list[int] = []
+        beside: list[int] = []
+        for times in itertools.chain.from_iterable([(alone, beside)] * _ROUNDS):
+            is_timed = asyncio.Event()
+            busy = asyncio.ensure_future(self._keep_busy(variants, is_timed)) if times is beside else None
+            trial = await self._time(variants[0], is_timed)
+            if busy is not None:
+                await busy
+            if trial.time_ns is None:
+                return True
+            times.append(trial.time_ns.median)
+        for lane in self._lanes:
+            lane.forget()  # the program that was timed is a new one for the sweep
+        return statistics.median(beside) > _MOST_SLOWER * statistics.median(alone)
+
+    async def _time(self, variant: Variant, is_timed: asyncio.Event) -> Trial:
+        try:
+            return await self._lanes[0].try_variant(self._on(0, variant), None, None)
+        finally:
+            is_timed.set()
+
+    async def _keep_busy(self, variants: Sequence[Variant], stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            await self._lanes[1].describe([self._on(1, v) for v in variants[:_BUSY_WITH]])
+
+    def _on(self, lane: int, variant: Variant) -> Variant:
+        return dataclasses.replace(variant, subject=self._subjects[lane][variant.subject.scope])
+
+    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        """Try a variant in the process that is free; see `Executor.try_variant`."""
+        async with self._lane() as lane:
+            return await self._lanes[lane].try_variant(self._on(lane, variant), best_ns, known)
+
+    async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        """Apply the schedule with the values of variants; see `Executor.describe`."""
+        async with self._lane() as lane:
+            return await self._lanes[lane].describe([self._on(lane, v) for v in variants])
+
+    @contextlib.asynccontextmanager
+    async def _lane(self) -> AsyncIterator[int]:
+        lane = await self._free.get()
+        try:
+            yield lane
+        finally:
+            self._free.put_nowait(lane)
+
+    async def close_second(self) -> None:
+        """End the second process: the first goes on alone."""
+        await self._lanes[1].close()
+        self._lanes[0].forget()  # what it is ready for waits for its turn
+        self._turn.unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        """End what is running, and both processes."""
+        await asyncio.gather(*(lane.close() for lane in self._lanes))
+        self._turn.unlink(missing_ok=True)
+
+
+def _in_turn(subject: Subject, turn: str, lane: int) -> Subject:
+    return dataclasses.replace(subject, preparation=structs.replace(subject.preparation, turn=turn, lane=lane))

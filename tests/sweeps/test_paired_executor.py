@@ -1,0 +1,130 @@
+"""Two processes of a sweep: one of them times at a time, each variant is tried once, times that suffer end the second."""
+
+import asyncio
+import dataclasses
+import os
+import threading
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from sweep_parts import ok, points_of
+
+import lhkit
+from lhkit.sweeps import paired_executor
+from lhkit.sweeps.paired_executor import PairedExecutor
+from lhkit.sweeps.space import space_of
+from lhkit.sweeps.sweep_task import Subject, Variant
+from lhkit.worker.client import own_worker
+from lhkit.worker.kernel_requests import PrepareSweep
+from lhkit.worker.timing_conditions import turn_to_time
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="processes cannot be kept apart",
+)
+
+
+def test_one_process_at_a_time_has_its_turn(tmp_path):
+    file, said = tmp_path / "turn", []
+    file.touch()
+    with turn_to_time(str(file)):
+
+        def other():
+            asked.set()
+            with turn_to_time(str(file)):
+                said.append("other")
+
+        asked = threading.Event()
+        thread = threading.Thread(target=other)
+        thread.start()
+        asked.wait()
+        said.append("first")
+    thread.join()
+    assert said == ["first", "other"]
+
+
+def test_variants_are_tried_once_by_two_processes_that_end(tmp_path, monkeypatch):
+    begun = []
+
+    def second_worker():
+        begun.append(own_worker())
+        return begun[-1]
+
+    monkeypatch.setattr(paired_executor, "own_worker", second_worker)
+    payload = lhkit.load_payload("fc_relu.mlir")  # by the session's worker, which stays
+    before = set(psutil.Process().children(recursive=True))
+    store = tmp_path / "s.jsonl"
+    sweep = lhkit.sweep(payload, "fc_relu_handles.mlir", store=store, confirm=False, overlap=True)
+    result = sweep.result()
+    assert sweep.end == "finished" and len(begun) == 1
+    assert sorted(r.values["tile"] for r in result.records) == [8, 16, 32, 64]
+    assert {r.status for r in result.records} <= {"ok", "stopped-early", "same-as"}
+    assert set(psutil.Process().children(recursive=True)) == before
+
+
+class Lane:
+    """Times a variant, and takes longer while another lane is at work if it is told so."""
+
+    busy = 0
+
+    def __init__(self, slower=1.0, trial=None):
+        self.slower, self.trial, self.is_forgetful = slower, trial, False
+
+    async def try_variant(self, variant, best_ns, known):
+        assert known is None and variant.subject.preparation.turn
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return self.trial or ok(0, median=round(1000 * (self.slower if Lane.busy else 1)))
+
+    async def describe(self, variants):
+        Lane.busy += 1
+        for _ in range(9):
+            await asyncio.sleep(0)
+        Lane.busy -= 1
+        return [None] * len(variants)
+
+    def forget(self):
+        self.is_forgetful = True
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture
+def paired(monkeypatch):
+    """Return a function that makes an executor of two lanes, and a variant for it."""
+
+    def make(**lane):
+        second = Lane(**lane)
+        monkeypatch.setattr(paired_executor, "own_worker", lambda: None)
+        monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits: second)
+        preparation = PrepareSweep(None, None, (), (), None)
+        task = SimpleNamespace(subjects={"": Subject("scope", preparation, None)})
+        (point,) = points_of(a=[1])
+        variant = Variant(point, task.subjects[""], {"a": 1}, (), "key")
+        return PairedExecutor(Lane(**lane), task, None, lambda _worker: task), variant
+
+    return make
+
+
+@pytest.mark.parametrize(("slower", "moves"), [(1.0, False), (1.015, False), (1.1, True)])
+def test_times_are_compared_with_those_beside_a_busy_process(paired, slower, moves):
+    executor, variant = paired(slower=slower)
+    assert asyncio.run(executor.moves_times([variant])) is moves
+    if not moves:  # nothing that was tried on the way counts as known
+        assert all(lane.is_forgetful for lane in executor._lanes)
+
+
+def test_what_cannot_be_timed_is_not_overlapped(paired):
+    executor, variant = paired(trial=dataclasses.replace(ok(0), status="crashed", time_ns=None))
+    assert asyncio.run(executor.moves_times([variant]))
+    assert asyncio.run(executor.moves_times([]))
+
+
+def test_threads_and_single_cores_are_left_alone(monkeypatch):
+    schedule = lhkit.load_schedule("matmul.mlir")
+    spaces = [space_of(schedule, knobs={"threads": values}) for values in ("1", "1,2")]
+    assert [paired_executor.can_overlap(schedule, space) for space in spaces] == [True, False]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0})
+    assert not paired_executor.can_overlap(schedule, spaces[0])
