@@ -73,7 +73,7 @@
 // lhkit: default tile_w = 7 if vector_bits == 512 else 6 if vector_bits == 256 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // A payload has little of what is looked for:
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

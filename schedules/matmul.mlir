@@ -51,7 +51,7 @@
 // lhkit: default large = 16384 if l2_bytes >= 2097152 else 1280 if l2_bytes >= 1048576 else 896
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

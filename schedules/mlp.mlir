@@ -26,7 +26,7 @@
 // lhkit: default tile_m = 6 if vector_bits == 512 else 8 if vector_registers == 32 else 4
 // lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -18,7 +18,7 @@
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default columns = vector_bits / 8
 // What is done for ends of rows, and for ops that a payload does not have, finds nothing:
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -91,7 +91,8 @@ def nothing_left_behind(state_folder):
 def no_loop_of_a_browser(request):
     """Hide Playwright's event loop, which seems to run in this thread from its start on, from tests without a page."""
     loop = asyncio._get_running_loop()
-    if loop is None or "browser" in request.fixturenames:
+    has_page = "browser" in request.fixturenames or request.node.get_closest_marker("heavy")
+    if loop is None or has_page:
         yield
         return
     asyncio._set_running_loop(None)

@@ -35,7 +35,7 @@ _NO_STEPS = """module attributes {transform.with_named_sequence} {
 """
 _TRIAL_LIMITS = Limits(seconds=20.0)
 # Changes of the schedule, and second changes of one that does not suffice.
-_MOST_TRIALS, _MOST_SECOND = 24, 8
+_MOST_TRIALS, _MOST_SECOND = 32, 8
 _KINDS = {
     "order": "the order of steps",
     "fusion": "more steps that fuse",

@@ -3,7 +3,7 @@
 //          four_rows.mlir, which makes vectors of the tiles. Places of columns need none of that: rows of them are
 //          vectors as they are.
 // Knobs:   none.
-// lhkit: allow zero-match, no-effect, tile-size-too-large, unused-handle
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole, unused-handle
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @split_searches(%root: !transform.any_op {transform.readonly}) {

@@ -8,7 +8,7 @@
 // Knobs:   none; %rows is how many rows of queries go at a time.
 // Result:  that of cpu.mlir.
 // Most payloads have no attention.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Mark the two products of each attention.

@@ -4,7 +4,7 @@
 // Knobs:   none.
 // Result:  those of the schedules that include it.
 // What a payload does not have is not found, as where tiles come out even.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Bring convolutions of images into one layout.

@@ -5,7 +5,7 @@
 //          panels were filled beforehand; other programs ignore the mark.
 // Knobs:   none.
 // What a payload does not have is not found, as where tiles come out even.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Fold what tiling, fusing and packing leave behind: slices of slices, minima, loops that run once.

@@ -13,7 +13,7 @@
 //          %i8 3 those of pairs of i16 in vectors.
 // Result:  that of cpu.mlir.
 // Most payloads have none of this.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @multiply_by_dot_products(%root: !transform.any_op {transform.readonly},

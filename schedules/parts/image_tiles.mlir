@@ -6,7 +6,7 @@
 // Knobs:   none; what conv2d.mlir calls its knobs are arguments.
 // Result:  that of conv2d.mlir.
 // What is done for ends that a payload does not have, and for threads that are not there, finds nothing:
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Make vectors of convolutions of images.

@@ -3,7 +3,7 @@
 //          in comments (lhkit: library parts/images.mlir) and declares the sequences that it includes.
 // Knobs:   none.
 // What a payload does not have is not found, as where tiles come out even.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Give each thread a share of a convolution and of the fill it starts from: rows of the image where there are many,

@@ -10,7 +10,7 @@
 // Knobs:   none; %lanes is the number of f32 in a vector.
 // Result:  those of reductions.mlir and elementwise.mlir.
 // What a payload does not have is not found, and tiles may be larger than what they cut.
-// lhkit: allow zero-match, no-effect, tile-size-too-large, unused-handle
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole, unused-handle
 
 module attributes {transform.with_named_sequence} {
   // The number of elements of a tile: four vectors of f32, so that dependent steps of several overlap.

@@ -4,7 +4,7 @@
 //          parts/cpu.mlir in comments (lhkit: library parts/layers.mlir) and declares the sequences that it includes.
 // Knobs:   none.
 // What a payload does not have is not found, as where tiles come out even.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Make one op of all that is computed from a matmul's result element by element, the epilogue of its layer, and mark

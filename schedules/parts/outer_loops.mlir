@@ -6,7 +6,7 @@
 // Knobs:   none.
 // Result:  those of reductions.mlir and elementwise.mlir.
 // What a payload does not have is not found.
-// lhkit: allow zero-match, no-effect, tile-size-too-large, unused-handle
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole, unused-handle
 
 module attributes {transform.with_named_sequence} {
   // Mark each loop but the innermost one of each op on tensors by what it is.

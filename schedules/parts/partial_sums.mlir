@@ -4,7 +4,7 @@
 //          cannot be split, such as the position of a maximum, stays as it is.
 // Knobs:   none.
 // Result:  those of reductions.mlir.
-// lhkit: allow zero-match, no-effect, tile-size-too-large, unused-handle
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole, unused-handle
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @try_partial_sums_1_64(%op: !transform.any_op {transform.consumed}) {

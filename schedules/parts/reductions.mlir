@@ -10,7 +10,7 @@
 //          in pages of 4 KiB 14.5 to 19.1, .57 to .9 of NumPy's sum (AVX2: 12.2 to 16.9). Softmax as multiples of
 //          PyTorch 2.13: 1024x1024 1.38 (AVX2 1.58), 8x12x128x128 1.21 (1.67), 64x77 1.48 (1.83). About .1 s to
 //          compile.
-// lhkit: allow zero-match, no-effect, tile-size-too-large, unused-handle
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole, unused-handle
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @schedule_reductions(%root: !transform.any_op {transform.readonly},

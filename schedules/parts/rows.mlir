@@ -4,7 +4,7 @@
 //          sequences that it includes.
 // Knobs:   none.
 // What a payload does not have is not found, as where rows are whole numbers of tiles.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Let named ops that work by elements, rows or columns say so by their maps: what fuses them asks for that.

@@ -5,7 +5,7 @@
 //          includes, and has a knob named threads: its value is also on how many threads the kernel runs.
 // Knobs:   none.
 // What a payload does not have is not found.
-// lhkit: allow zero-match, no-effect, tile-size-too-large
+// lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
   // Give each thread some columns of a layer's result, and with them those of the matmul and of the fill that it

@@ -47,4 +47,6 @@ def test_the_trap_is_right_slow_and_warned_of(worker):
     assert loop.fmas == 0 and loop.arithmetic > 0
     schedule = lhkit.load_schedule("climb/matmul_climb.mlir", entry="canonicalized_early", worker=worker)
     trace = lhkit.trace(lhkit.payloads.matmul(*SIZE), schedule, worker=worker)
-    assert [w.kind for step in trace.step_records for w in step.warnings] == ["lost-contraction"]
+    # 64 columns are one tile where vectors are wide.
+    kinds = [w.kind for step in trace.step_records for w in step.warnings if w.kind != "tile-size-whole"]
+    assert kinds == ["lost-contraction"]

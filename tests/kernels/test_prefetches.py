@@ -109,7 +109,7 @@ def test_short_reductions_and_single_tiles_are_not_prefetched(worker):
 
 
 def test_large_products_prefetch_panels_of_blocks(worker):
-    schedule = lhkit.load_schedule("matmul.mlir", target="avx2", worker=worker)
+    schedule = lhkit.load_schedule("matmul.mlir", target="avx2", knobs={"large": 896}, worker=worker)
     text = lhkit.compile(lhkit.payloads.matmul(896, 896, 896), schedule, worker=worker).ir("loops")
     assert re.search(r"memref\.prefetch %\w+\[%\w+, %\w+, %\w+\], read, .*memref<37x896x24xf32>", text)
 

@@ -17,12 +17,13 @@ def linked(worker):
     return trace, link_code(compile_kernel(payload, schedule, worker=worker), trace, worker=worker)
 
 
-def test_the_hottest_loop_is_that_of_a_matmul_that_the_last_step_made(linked):
+def test_the_hottest_loop_is_that_of_a_matmul_that_the_last_steps_made(linked):
     trace, code = linked
     (line,) = code.listing.loops[0].lines
     link = code.links[line]
     assert trace.op(link.op).name == "linalg.matmul"
-    assert trace.step_records[link.step].op == "transform.loop.unroll"
+    # Which of the two copies comes first is up to the compiler.
+    assert trace.step_records[link.step].op in ("transform.loop.unroll", "transform.structured.tile_using_for")
     assert [trace.op(op).name for op in link.around][:2] == ["scf.for", "scf.forall"]
     text = trace.snapshot_text(trace.snapshots[-1].step).split("\n")
     assert text[link.line - 1] == link.text and "linalg.matmul" in link.text

@@ -146,6 +146,7 @@ def find_computed_twice(history: PayloadHistory) -> Messages:
     for root, numbers in copies.items():
         inside = [n for n in numbers if loops_around(placed, n) and n in live]
         outside = [n for n in numbers if not loops_around(placed, n) and n in live]
+        outside = [n for n in outside if not _is_piece(trace, root, placed, n)]
         if not inside or not outside or trace.op(root).name == "linalg.fill":
             continue
         born = trace.op(placed.ids[inside[0]] or root).born
@@ -156,6 +157,18 @@ def find_computed_twice(history: PayloadHistory) -> Messages:
                 born,
                 f"the {op_in_words(trace, root)} is computed in the loop and again outside of it, for {names}",
             )
+
+
+def _is_piece(trace: Trace, root: str, placed: PlacedOps, number: int) -> bool:
+    """Return whether a copy of an op is of a part of it alone: rows that peeling left over."""
+    given = place_ops(trace, trace.op(root).born)
+    if given is None or root not in given.ids:
+        return False
+    types = [
+        p.ir.ops[n].shapes[-1].rpartition("->")[2]
+        for p, n in ((given, given.ids.index(root)), (placed, number))
+    ]
+    return types[0] != types[1] and types[0].count("x") == types[1].count("x")
 
 
 def find_leftovers(history: PayloadHistory) -> Messages:

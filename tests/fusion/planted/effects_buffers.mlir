@@ -1,7 +1,7 @@
 // producer: linalg.exp
 // consumer: linalg.abs
 // cause: side-effects
-// repair: no
+// repair: yes
 // why: the two meet in memory and not in a value; fusion follows values
 func.func @f(%x: memref<64x64xf32>, %t: memref<64x64xf32>, %o: memref<64x64xf32>) {
   linalg.exp ins(%x : memref<64x64xf32>) outs(%t : memref<64x64xf32>)

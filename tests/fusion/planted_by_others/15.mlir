@@ -1,7 +1,7 @@
 // producer: linalg.exp
 // consumer: linalg.add
 // cause: side-effects
-// repair: no
+// repair: yes
 func.func private @printF32(f32)
 func.func @noisy(%x: memref<32x16xf32>) -> memref<32x16xf32> {
   %c0 = arith.constant 0 : index

@@ -1,7 +1,7 @@
 // producer: 13
 // consumer: 23
 // cause: wrong-order
-// repair: no
+// repair: yes
 // Dequantized activations feed two things: the sums of the rows (for a zero point correction) and a scaled copy.
 #full = affine_map<(r, c) -> (r, c)>
 #col = affine_map<(r, c) -> (c)>
