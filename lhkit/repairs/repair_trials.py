@@ -273,22 +273,18 @@ def find_repairs(
     limit: int = DEFAULT_LIMIT,
     seconds: float | None = None,
     stop: Callable[[], bool] | None = None,
+    on_first: Callable[[Repair], None] | None = None,
     worker: Worker | None = None,
 ) -> tuple[Repair, ...]:
     """Return repairs of a schedule that fails, or that passes with a warning; the best first.
 
     Each was applied to a copy of the text and traced: the step passes, and no other does worse; of one that
     passes, there are fewer warnings. Repairs after which the whole schedule passes come first, then those with
-    the least doubt and the fewest warnings left, then the smallest.
+    the least doubt and the fewest warnings left, then the smallest. ``on_first`` is told the first that is
+    found; there may be better ones.
     """
-    search = _Search(payload, worker, _cancellation(seconds, stop))
+    search = _Search(payload, worker, _cancellation(seconds, stop), _once(on_first))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
-
-
-def first_repairs(payload: Payload, schedule: Schedule, trace: Trace | None = None) -> Iterator[Repair]:
-    """Yield repairs as they are found, before they are ranked."""
-    search = _Search(payload, None, _cancellation(None))
-    return (tried.repair for tried in search.run(schedule, trace, DEFAULT_LIMIT, _MOST_TOGETHER))
 
 
 def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
@@ -324,6 +320,12 @@ def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None)
     """Return whether the time limit is exceeded or the search is cancelled."""
     deadline = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: time.monotonic() >= deadline or (stop is not None and stop())
+
+
+def _once(call: Callable[[Repair], None] | None) -> Callable[[Repair], None]:
+    """Return a function that passes its first call on, if there is somebody to be told."""
+    waiting = [call] if call is not None else []
+    return lambda repair: waiting.pop()(repair) if waiting else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +373,7 @@ class _Search:
     payload: Payload
     worker: Worker | None
     is_over: Callable[[], bool]
+    on_found: Callable[[Repair], None] = lambda _: None
 
     def run(self, schedule: Schedule, trace: Trace | None, limit: int, most_together: int) -> Iterator[_Tried]:
         """Yield repairs after which the whole schedule passes; if there are none, partial and combined ones."""
@@ -505,6 +508,7 @@ class _Search:
         if doubt is None:
             return None
         repair = repair_of(candidate, schedule.source, trace, doubt)
+        self.on_found(repair)
         pieces = len(candidate.edited.replacements)
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
 

@@ -230,24 +230,28 @@ class RepairSearch(Background):
             self._jobs.stop("repairs")
             return
 
+        def take(found: tuple[Repair, ...], error: str, *, is_looking: bool = True) -> None:
+            if subject == self._subject:
+                self.found, self.error, self.is_looking = found, error, is_looking
+                self._refresh()
+
         def work(stopped: Stopped) -> None:
             error = ""
             found: tuple[Repair, ...] = ()
             try:
-                found = self._search(subject, stopped)
+                found = self._search(
+                    subject, stopped, lambda repair: self._jobs.post(lambda: take((repair,), ""))
+                )
             except LhkitError as raised:
                 error = raised.failure.message
 
-            def take() -> None:
-                if subject == self._subject:
-                    self.found, self.error, self.is_looking = found, error, False
-                    self._refresh()
-
-            self._jobs.post(take)
+            self._jobs.post(lambda: take(found, error, is_looking=False))
 
         self._jobs.start("repairs", work)
 
-    def _search(self, subject: Subject, stopped: Stopped) -> tuple[Repair, ...]:
+    def _search(
+        self, subject: Subject, stopped: Stopped, on_first: Callable[[Repair], None]
+    ) -> tuple[Repair, ...]:
         schedule, _, failure, trace = subject
         payload = self._session.payload
         # A separate worker: a trial may crash it, and the worker of the session must survive.
@@ -258,7 +262,15 @@ class RepairSearch(Background):
                 self._jobs.give_way()
                 return stopped()
 
-            return find_repairs(payload, schedule, trace, seconds=_REPAIR_SECONDS, stop=stop, worker=worker)
+            return find_repairs(
+                payload,
+                schedule,
+                trace,
+                seconds=_REPAIR_SECONDS,
+                stop=stop,
+                on_first=on_first,
+                worker=worker,
+            )
         error = error_for(failure)
         if not isinstance(error, ScheduleError):
             return ()

@@ -68,12 +68,14 @@ def _failure_html(failure: Failure, step: int | None, repairs: str, compiler: st
 
 def _repairs_html(workbench: WorkbenchCore) -> str:
     repairs = workbench.repairs
-    if repairs.is_looking:
-        return element("p", "Looking for repairs …", class_="lh-note", role="status")
     if repairs.error:
         return element("p", escaped(f"Repairs could not be tried: {repairs.error}"), class_="lh-note")
     items = [_repair_item(number, repair) for number, repair in enumerate(repairs.found)]
-    return element("ul", *items, class_="lhw-repairs") if items else ""
+    listed = element("ul", *items, class_="lhw-repairs") if items else ""
+    if repairs.is_looking:  # the first is there, and there may be better ones
+        looking = "Looking for better ones …" if items else "Looking for repairs …"
+        return listed + element("p", looking, class_="lh-note", role="status")
+    return listed
 
 
 def _repair_item(number: int, repair: Repair, of: str = "") -> str:

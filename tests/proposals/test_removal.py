@@ -111,7 +111,8 @@ def test_ops_are_counted_for_each_value_of_a_knob(worker):
 
 def test_a_trace_without_idle_steps_is_written_out_the_same(worker):
     payload = load_payload("row_sum.mlir", worker=worker)
-    general = load_schedule(shipped_folder("schedules") / "cpu.mlir", worker=worker)
+    # For wider vectors a mark that a later step makes again is left out, too.
+    general = load_schedule(shipped_folder("schedules") / "cpu.mlir", target="avx2", worker=worker)
     whole, brief = (
         trace_schedule(payload, general, worker=worker),
         trace_working_steps(payload, general, worker),

@@ -238,6 +238,20 @@ def test_a_death_is_shown_with_repairs_and_one_mends_it(bench):
     assert bench.part("head")["status"] == "failed"
 
 
+def test_the_first_repair_is_shown_while_others_are_looked_for(bench, monkeypatch):
+    shown = []
+    refresh = bench.workbench.repairs._refresh
+
+    def note():
+        refresh()
+        shown.append((len(bench.workbench.repairs.found), "better ones" in bench.part("problems")["html"]))
+
+    monkeypatch.setattr(bench.workbench.repairs, "_refresh", note)
+    bench.do("add_text", text=GENERALIZE, after=TILE)
+    first, *_, last = shown
+    assert first == (1, True) and last == (len(bench.workbench.repairs.found), False) and last[0] > 1
+
+
 def _text(html):
     import html as html_module
 
