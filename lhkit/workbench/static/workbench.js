@@ -38,8 +38,10 @@ class Workbench {
 
   // The panes of a trace show other parts, those of other knob values.
   showValues() {
+    const panes = this.shown.filter((pane) => pane.constructor.shows.some((name) => PARTS_OF_VALUES.includes(name)));
+    // The payload first: it is what a knob is moved for.
+    for (const pane of panes.sort((a, b) => b.constructor.shows.includes("payload") - a.constructor.shows.includes("payload"))) pane.update();
     this.takeTrace();
-    for (const pane of this.shown) if (pane.constructor.shows.some((name) => PARTS_OF_VALUES.includes(name))) pane.update();
   }
 
   idOf(name) {
