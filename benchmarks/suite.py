@@ -9,7 +9,7 @@ from lhkit.model.errors import FailureKind
 from lhkit.model.measurement import Comparison, TimedBy
 
 Shape = tuple[int | str | tuple[int, ...], ...]
-Limit = Literal["fma", "copy"]
+Limit = Literal["fma", "copy", "read"]
 
 # What the kernel of a family is called in its comparisons, and the payload's without a schedule.
 OURS, PLAIN = "lhkit", "unscheduled"

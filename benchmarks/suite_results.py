@@ -87,8 +87,8 @@ def share_of_limit(row: SuiteRow, entry: str = OURS) -> float | None:
     summary = next((s for s in summarize(row.comparison) if s.name == entry), None) if row.comparison else None
     if summary is None:
         return None
-    if row.limit == "copy":
-        return summary.of_copy
+    if row.limit in ("copy", "read"):
+        return summary.of_copy if row.limit == "copy" else summary.of_read
     return None if summary.of_peak is None else summary.of_peak / row.threads
 
 
@@ -138,7 +138,10 @@ def _mean_limits(first: CoreLimits | None, second: CoreLimits | None, weight: in
     if first is None or second is None:
         return first or second
     pairs = zip(dataclasses.astuple(first), dataclasses.astuple(second), strict=True)
-    return CoreLimits(*((weight * a + b) / (weight + 1) for a, b in pairs))
+    # What one of them did not measure, since its file is older, the other may have.
+    return CoreLimits(
+        *((a or b) if a is None or b is None else (weight * a + b) / (weight + 1) for a, b in pairs)
+    )
 
 
 def family_means(rows: Sequence[SuiteRow]) -> tuple[FamilyMean, ...]:

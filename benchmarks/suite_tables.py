@@ -11,7 +11,7 @@ from lhkit.model.sample_statistics import summarize
 
 # Before the name of a row whose ratios another timing may have moved.
 DISTURBED = "≈"
-LIMITS = {"fma": "of FMA peak", "copy": "of copy"}
+LIMITS = {"fma": "of FMA peak", "copy": "of copy", "read": "of reading"}
 
 
 def family_table(rows: Sequence[SuiteRow]) -> Table:

@@ -184,7 +184,7 @@ class Sampling:
 
     def core_limits(self) -> CoreLimits:
         """Return the medians of the limits that were sampled in each round."""
-        names = ("fma_gflops", "fma_f64_gflops", "copy_gbytes")
+        names = ("fma_gflops", "fma_f64_gflops", "copy_gbytes", "read_gbytes")
         return CoreLimits(*(statistics.median(s[name] for s in self._limit_samples) for name in names))
 
     def _release(self) -> None:

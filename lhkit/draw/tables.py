@@ -76,6 +76,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     if (limits := comparison.limits) is not None:
         fma = f"FMA {limits.fma_gflops:.4g} GFLOP/s in float32, {limits.fma_f64_gflops:.4g} in float64"
         lines.append(f"limits of the core: {fma}; copy {limits.copy_gbytes:.3g} GB/s (read and written)")
+        if limits.read_gbytes:
+            lines[-1] += f"; reading {limits.read_gbytes:.3g} GB/s"
     lines.append(
         f"speed: the median of the rounds' ratios to {comparison.anchor}, not the ratio of the medians"
     )

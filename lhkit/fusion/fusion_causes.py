@@ -6,10 +6,11 @@ To add a cause, write a check and list it in ``_CHECKS``.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, result_type
+from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, indexing_maps, result_type
 from lhkit.fusion.fusion_queries import (
     SIBLING,
     TILED,
@@ -20,7 +21,7 @@ from lhkit.fusion.fusion_queries import (
     way_between,
     written,
 )
-from lhkit.fusion.payload_causes import find_map, find_unrelated
+from lhkit.fusion.payload_causes import find_map, find_reading_map, find_unrelated
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
@@ -28,11 +29,12 @@ from lhkit.repairs.repair_trials import empty_origins
 from lhkit.traces.explain.failure_causes import at_step
 from lhkit.traces.explain.handle_explanation import explain, failure_of
 from lhkit.traces.record.handle_history import oldest_of
-from lhkit.traces.record.placed_ops import PlacedOps
+from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp
 from lhkit.traces.record.placed_values import LOOPS, around, loops_around, path_between, users_of
 from lhkit.traces.warnings.lost_work import FUSE, GREEDY
 from lhkit.traces.warnings.zero_match import near_misses
 
+_SPLIT_REDUCTION = "transform.structured.split_reduction"
 _PEEL, _GENERALIZE = "transform.loop.peel", "transform.structured.generalize"
 _TILING = ("transform.structured.tile_using_", GREEDY, SIBLING)
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
@@ -251,7 +253,7 @@ def _cut_reshape(case: FusionCase, step: TraceStep, placed: PlacedOps, way: list
         words = f"{listed_ops(case, placed, [number])} is between the two"
         whole, tile = (_extents(shape) for shape in reader.shapes[0].rpartition(": ")[2].split(" to "))
         groups = re.search(r"\[\[.*?\]\]", op.shapes[0])
-        cut = None
+        cut, inner = None, _cut_inside(op, tile, whole) if _bubbles_up(case, step) else None
         for group in re.findall(r"\[([\d, ]+)\]", groups[0]) if groups and op.name == _RESHAPES[0] else ():
             dims = [int(d) for d in group.split(",")]
             partial = [d for d in dims if d < len(tile) == len(whole) and tile[d] != whole[d]]
@@ -259,6 +261,11 @@ def _cut_reshape(case: FusionCase, step: TraceStep, placed: PlacedOps, way: list
             cut = cut or next(iter(full), None)
         loops = [case.born(placed, n) for n in loops_around(placed, way[at + 1])]
         tiled = max((b for b in loops if b >= 0), default=step.index)
+        if inner is not None:
+            sentence = (
+                f"A {words}; tiles of {inner[0]} cut its {inner[1]} apart, so that no slice moves above it"
+            )
+            return Finding("indivisible-sizes", sentence, tiled, "tiles")
         if cut is not None:
             part = f"{tile[cut]} of {whole[cut]} in dimension {cut}"
             sentence = f"A {words}; tiles with {part} are no contiguous slice of what it reshapes"
@@ -267,9 +274,78 @@ def _cut_reshape(case: FusionCase, step: TraceStep, placed: PlacedOps, way: list
     return None
 
 
+def _bubbles_up(case: FusionCase, step: TraceStep) -> bool:
+    """Return whether a step before moves slices above reshapes, where their sizes allow it."""
+    earlier = (s for s in case.trace.step_records[: step.index] if s.op == "transform.apply_patterns")
+    return any("bubble_up_extract_slice" in _all_of(case, s) for s in earlier)
+
+
+def _cut_inside(op: PrintedOp, tile: list[str], whole: list[str]) -> tuple[int, int] | None:
+    """Return the size of a tile of a collapsed dimension, and the extent inside that it does not fit."""
+    if op.name != _RESHAPES[1]:
+        return None
+    given = _extents(op.shapes[0].rpartition(": ")[2].split(" into ")[0])
+    groups = re.findall(r"\[([\d, ]+)\]", op.shapes[0].partition(" : ")[0])
+    for group, size, extent in zip(groups, tile, whole, strict=False):
+        inner = [given[int(d)] for d in group.split(",")][1:]
+        if size != extent and inner and size.isdecimal() and all(map(str.isdecimal, inner)):
+            product = math.prod(map(int, inner))
+            if product % int(size) and int(size) % product:
+                return int(size), product
+    return None
+
+
 def _extents(type_: str) -> list[str]:
     """Return the extents of a tensor type."""
     return re.findall(r"(\?|\d+)x", type_.partition("<")[2])
+
+
+def _misdirected(case: FusionCase) -> Finding | None:
+    """Return that the failing step fuses into several loops, or the consumer into a loop of the producer."""
+    at = case.trace.outcome.failed_step
+    for step in (s for s in case.trace.step_records if s.index == at and s.op == FUSE):
+        placed, given = case.before(step.index), case.history.ops_given(step, 1)
+        loops = [placed.ids.index(o) for o in given if o in placed.ids]
+        producers = case.instances(placed, case.producer)
+        if case.holds(step, case.consumer) and any(n in around(placed, p) for p in producers for n in loops):
+            head = f"Step {at} fuses the consumer into a loop of the producer"
+            sentence = f"{head}: only what is read in a loop is fused into it, not what comes behind it"
+            return Finding("outside-the-loop", sentence, at)
+        users = [u for p in producers for u in users_of(placed, p)]
+        reading = [n for n in loops if any(n in around(placed, u) for u in users)]
+        if case.holds(step, case.producer) and len(reading) > 1:
+            head = f"Step {at} fuses into one loop, and is given {len(loops)}"
+            sentence = f"{head}: the {case.name(case.producer)} has several users, each in a loop of its own"
+            return Finding("several-uses", sentence, at)
+    return None
+
+
+def _split_unevenly(case: FusionCase) -> Finding | None:
+    """Return that the schedule fails where it splits a reduction by a factor that does not divide it."""
+    at = case.trace.outcome.failed_step
+    for step in (s for s in case.trace.step_records if s.index == at and s.op == _SPLIT_REDUCTION):
+        factor = re.search(r"split_factor = (\d+)", _all_of(case, step) + written(case, step))
+        placed = case.before(step.index)
+        for number in (placed.ids.index(o) for o in case.history.ops_given(step, 0) if o in placed.ids):
+            uneven = [e for e in _reduced_extents(placed, number) if factor and e % int(factor[1])]
+            if factor and uneven:
+                head = f"Step {at} splits a reduction of {uneven[0]} by {factor[1]}, which does not divide it"
+                return Finding("indivisible-sizes", f"{head}: the schedule fails there", at, "fails")
+    return None
+
+
+def _reduced_extents(placed: PlacedOps, number: int) -> list[int]:
+    """Return the static extents that an op reduces, of its first operand."""
+    text = placed.ir.ops[number].shapes[0] + placed.ir.ops[number].shapes[-1]
+    operand = next(iter(re.findall(r"(?:tensor|memref)<[^>]*>", text)), "")
+    dims = [int(d) for m in re.findall(r"dimensions = \[([\d, ]+)\]", text) for d in m.split(",")]
+    kinds = re.findall(r'"(\w+)"', text.partition("iterator_types")[2].partition("]")[0])
+    for names, used in indexing_maps(placed, number)[:1]:
+        dims += [
+            used.index(n) for n, kind in zip(names, kinds, strict=False) if kind == "reduction" and n in used
+        ]
+    extents = _extents(operand)
+    return [int(extents[d]) for d in dims if d < len(extents) and extents[d].isdecimal()]
 
 
 def _sizes(case: FusionCase) -> Finding | None:
@@ -391,8 +467,13 @@ def _apart(case: FusionCase, placed: PlacedOps, step: TraceStep, between: list[i
         )
     if born >= 0:
         return Finding("wrong-order", f"{head}, made by step {born}", born)
-    cause: FusionCause = "not-asked" if all(n.startswith("linalg.") for n in names) else "not-tileable"
-    return Finding(cause, head, step.index, "leaves it")
+    if all(n.startswith("linalg.") for n in names):
+        if any(n != "linalg.generic" for n in names):
+            return Finding(
+                "named-ops", f"{head}, and of these it fuses linalg.generic alone", step.index, "leaves it"
+            )
+        return Finding("not-asked", head, step.index, "leaves it")
+    return Finding("not-tileable", head, step.index, "leaves it")
 
 
 def _lost(case: FusionCase) -> Finding | None:
@@ -457,8 +538,9 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _swallowed, _fused, find_unrelated, find_map, _dead, _taken, _empty, _hoisted, _order, _sizes, _peeled,
-    _several, _elementwise, _lost, _not_asked,
+    _swallowed, _fused, find_unrelated, find_map, _dead, _taken, _empty, _hoisted, _misdirected,
+    _split_unevenly, _order, _sizes, _peeled, _several, _elementwise, _lost, _not_asked,
+    find_reading_map,
 )  # fmt: skip
 
 

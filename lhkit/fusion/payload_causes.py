@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lhkit.fusion.fusion_case import FusionCase, result_maps
+from lhkit.fusion.fusion_case import FusionCase, indexing_maps, result_maps
 from lhkit.fusion.fusion_queries import SIBLING, TILED, Finding, attempts, listed_ops, way_between, written
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.placed_values import LOOPS, around, path_between, users_of
@@ -101,4 +101,18 @@ def find_map(case: FusionCase) -> Finding | None:
         if any(r not in dims for r in results) or len({*results}) < len(results):
             written = f"The {case.name(case.producer)} writes its result at ({', '.join(results)})"
             return Finding("map", f"{written}, no permutation of its loops: their tiles give no tiles of it")
+    return None
+
+
+def find_reading_map(case: FusionCase) -> Finding | None:
+    """Return an op between the two that reads by quotients and remainders, as one made of windows does."""
+    placed = case.last
+    for number in (way_between(case, placed) or [])[1:]:
+        for _, read in indexing_maps(placed, number):
+            if any("floordiv" in r or " mod " in r for r in read):
+                what = f"The {listed_ops(case, placed, [number])} reads at ({', '.join(read)})"
+                sentence = (
+                    f"{what}, no permutation of its loops: their tiles read no tiles of what comes before"
+                )
+                return Finding("map", sentence, max(case.born(placed, number), 0), "makes it read so")
     return None

@@ -85,6 +85,7 @@ class CoreLimits:
     # A copy between two buffers that together are twice the last-level cache, bytes read and written both
     # counted, in 10^9 bytes/s
     copy_gbytes: float
+    read_gbytes: float | None = None  # These buffers read from end to end; None in older files
 
     def peak_gflops(self, element_type: str | None) -> float | None:
         """Return the limit for multiply-adds of an element type, or None if it was not measured."""

@@ -29,6 +29,7 @@ class Summary:
     of_peak: float | None = None  # Share of the core's FMA peak (1 is all of it), or None
     # Share of the core's copy bandwidth, or None; above 1 where the data stays in caches
     of_copy: float | None = None
+    of_read: float | None = None  # The same of reading alone
 
 
 def values_ns(measurement: Measurement) -> list[float]:
@@ -94,6 +95,7 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
         gbytes=gbytes,
         of_peak=gflops / peak if gflops is not None and peak else None,
         of_copy=gbytes / limits.copy_gbytes if gbytes is not None and limits else None,
+        of_read=gbytes / limits.read_gbytes if gbytes is not None and limits and limits.read_gbytes else None,
     )
 
 

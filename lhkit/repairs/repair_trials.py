@@ -47,7 +47,12 @@ from lhkit.repairs.silent_mistakes import (
     warnings_left,
 )
 from lhkit.repairs.unloadable_text import propose_for_text
-from lhkit.repairs.wrong_arguments import propose_generic, propose_merged, propose_operand_numbers
+from lhkit.repairs.wrong_arguments import (
+    propose_generic,
+    propose_merged,
+    propose_operand_numbers,
+    propose_split_factors,
+)
 from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
@@ -72,6 +77,7 @@ _FOR_HANDLES: tuple[Proposal, ...] = (
 _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_generic,
     propose_merged,
+    propose_split_factors,
     propose_counts,
     propose_kinds,
     propose_fusion_order,

@@ -1,4 +1,4 @@
-"""Repairs of a step that asks for the wrong operand's producer, or is given a named op where it takes none."""
+"""Repairs of a step with an operand number, a factor or a kind of op that it does not take."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from lhkit.text.script import Replacement
 _PRODUCER = "transform.get_producer_of_operand"
 _MERGE = "transform.merge_handles"
 _GENERALIZE = "transform.structured.generalize"
+_SPLIT_REDUCTION = "transform.structured.split_reduction"
+_SPLIT_FACTOR = re.compile(r"split_factor = ([0-9]+)")
 _NUMBER = re.compile(r"\[\s*([0-9]+)\s*\]")
 _MOST_OPERANDS = 4
 # The ops that take linalg.generic alone.
@@ -120,3 +122,15 @@ def propose_merged(context: RepairContext) -> Iterator[Candidate]:
 
 def _are_named(given: Located) -> bool:
     return all(name.startswith("linalg.") and name != "linalg.generic" for name in given.payload)
+
+
+def propose_split_factors(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that split a reduction by a power of two, where the factor given does not divide it."""
+    found = _SPLIT_FACTOR.search(context.script.text, context.op.start, context.op.end)
+    if context.op.name != _SPLIT_REDUCTION or found is None:
+        return
+    given = int(found[1])
+    for doubt, factor in enumerate(1 << n for n in range((given - 1).bit_length() - 1, 0, -1)):
+        title = f"Split by {factor} instead of {found[1]} in {context.script.describe(context.op)}"
+        edit = Replacement(found.start(1), found.end(1), str(factor))
+        yield candidate("sizes", title, context.script, [edit], doubt, _SPLIT_REDUCTION)

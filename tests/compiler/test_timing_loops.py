@@ -1,4 +1,4 @@
-"""Loops in machine code do as many calls and multiply-adds, and copy as many bytes, as they are asked to."""
+"""Loops in machine code do as many calls and multiply-adds, copy and read as many bytes, as they are asked to."""
 
 import ctypes
 
@@ -14,6 +14,7 @@ from lhkit.compiler.machine.timing_runs import (
     call_loop,
     copy_text,
     fma_text,
+    read_text,
     repeated,
     system_copy_text,
 )
@@ -54,9 +55,20 @@ def test_a_copy_copies_its_blocks_and_nothing_else(text):
     assert (target[nbytes:] == 255).all()
 
 
+def test_a_read_adds_up_every_word_of_its_blocks():
+    (source, sums) = placed_empty(
+        [((3 * COPY_BLOCK_BYTES // 4,), "int32"), ((COPY_BLOCK_BYTES // 4,), "int32")], 64
+    )
+    source[:], sums[:] = np.arange(source.size), 0
+    sums[:16] = 1  # where every sum begins
+    library = LoopLibrary(read_text("r"))
+    call_loop(library.address("r"), sums.ctypes.data, source.ctypes.data, 3)()
+    assert (sums == 1 + source.reshape(3, -1).sum(0)).all()
+
+
 def test_the_limits_of_a_core_stand_in_the_ratio_of_their_element_sizes():
     probe = CoreProbe(128, 1 << 20)
     samples = [probe.sample() for _ in range(5)]
     best = {name: max(s[name] for s in samples) for name in samples[0]}
     assert 1.6 < best["fma_gflops"] / best["fma_f64_gflops"] < 2.4
-    assert best["copy_gbytes"] > 0
+    assert best["copy_gbytes"] > 0 and best["read_gbytes"] > 0

@@ -46,6 +46,11 @@ MERGED = [
     f"%both = transform.merge_handles %sum_t, %zeros_t : {ANY}",
     f"transform.structured.vectorize %both : {ANY}",
 ]
+SPLIT = [
+    MATMUL,
+    f"%f, %z, %p, %c = transform.structured.split_reduction %m {{split_factor = 16, insert_split_dimension = 2}} : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})",
+    f'transform.annotate %p "seen" : {ANY}',
+]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
@@ -55,6 +60,7 @@ MISTAKES = {
     "a named op where a generic one is taken": (INTERCHANGED, INTERCHANGED[1] + "\n", ""),
     "a name that is misspelled, far above the failure": (FUSED, '"linalg.max"', '"linalg.maxx"'),
     "a loop among what is merged": (MERGED, "%sum_t, %zeros_t :", "%sum_t, %l2 :"),
+    "a factor that does not divide the reduction": (SPLIT, "split_factor = 16", "split_factor = 24"),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 

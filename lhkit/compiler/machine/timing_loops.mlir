@@ -60,3 +60,21 @@ llvm.func @$name(%target: !llvm.ptr, %source: !llvm.ptr, %count: i64) {
   "llvm.intr.memcpy"(%target, %source, %size) <{isVolatile = false}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
   llvm.return
 }
+
+llvm.func @$name(%sums: !llvm.ptr, %source: !llvm.ptr, %count: i64) {
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %block = llvm.mlir.constant($block : i64) : i64
+  %start = llvm.load %sums {alignment = 64 : i64} : !llvm.ptr -> $vector
+  llvm.br ^loop(%zero, $starts : i64, $types)
+^loop(%i: i64, $arguments):
+  %offset = llvm.mul %i, %block : i64
+  %from = llvm.getelementptr %source[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+$body
+  %next = llvm.add %i, %one : i64
+  %more = llvm.icmp "slt" %next, %count : i64
+  llvm.cond_br %more, ^loop(%next, $ends : i64, $types), ^done
+^done:
+$stores
+  llvm.return
+}

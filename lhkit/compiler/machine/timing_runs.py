@@ -39,7 +39,7 @@ _ELEMENTS = {"float32": ("f32", 4), "float64": ("f64", 8)}
 
 _TEXT = Path(__file__).with_name("timing_loops.mlir").read_text(encoding="utf-8")
 # The first piece is the comment at the top.
-_REPEAT, _FMA, _COPY, _SYSTEM_COPY = map(Template, _TEXT.split("\n\n")[1:])
+_REPEAT, _FMA, _COPY, _SYSTEM_COPY, _READ = map(Template, _TEXT.split("\n\n")[1:])
 
 
 class LoopLibrary:
@@ -141,7 +141,39 @@ def system_copy_text(name: str) -> str:
     return _SYSTEM_COPY.substitute(name=name, block=COPY_BLOCK_BYTES)
 
 
-# What one core can do: multiply-adds and copied bytes a second, sampled beside the kernels.
+def read_text(name: str) -> str:
+    """Return a loop that adds up blocks of 512 bytes, as a function of the LLVM dialect.
+
+    The function takes the addresses of the sums (512 bytes) and of the source, multiples of 64, and the count
+    of blocks. The sums, integers of 32 bits, begin with the first 64 bytes that are there.
+    """
+    lanes = _VECTOR_BYTES // 4
+    vector, places = f"vector<{lanes}xi32>", range(0, COPY_BLOCK_BYTES, _VECTOR_BYTES)
+    body, stores = [], []
+    for at in places:
+        body += [
+            f"  %from{at} = llvm.getelementptr %from[{at}] : (!llvm.ptr) -> !llvm.ptr, i8",
+            f"  %value{at} = llvm.load %from{at} {{alignment = 64 : i64}} : !llvm.ptr -> {vector}",
+            f"  %end{at} = llvm.add %sum{at}, %value{at} : {vector}",
+        ]
+        stores += [
+            f"  %to{at} = llvm.getelementptr %sums[{at}] : (!llvm.ptr) -> !llvm.ptr, i8",
+            f"  llvm.store %end{at}, %to{at} {{alignment = 64 : i64}} : {vector}, !llvm.ptr",
+        ]
+    return _READ.substitute(
+        name=name,
+        block=COPY_BLOCK_BYTES,
+        vector=vector,
+        starts=", ".join("%start" for _ in places),
+        types=", ".join(vector for _ in places),
+        arguments=", ".join(f"%sum{at}: {vector}" for at in places),
+        body="\n".join(body),
+        ends=", ".join(f"%end{at}" for at in places),
+        stores="\n".join(stores),
+    )
+
+
+# What one core can do: multiply-adds, copied and read bytes a second, sampled beside the kernels.
 
 
 _ACCUMULATORS = (8, 12, 24)
@@ -161,7 +193,7 @@ def _library(bits: int, has_fma: bool = True) -> LoopLibrary:
         for n in _ACCUMULATORS
     ]
     copies = [copy_text("plain", nontemporal=False), copy_text("streamed", nontemporal=True)]
-    return LoopLibrary("\n".join([*fma, *copies, system_copy_text("system")]))
+    return LoopLibrary("\n".join([*fma, *copies, system_copy_text("system"), read_text("read")]))
 
 
 def _widths(bits: int) -> list[int]:
@@ -186,12 +218,13 @@ class CoreProbe:
         """Return the limits now, each in 10^9 a second.
 
         ``fma_gflops`` is of float32, ``fma_f64_gflops`` of float64; ``copy_gbytes`` counts bytes read and
-        written.
+        written, ``read_gbytes`` is of the same buffers read from end to end.
         """
         return {
             "fma_gflops": self._fma["float32"].sample(),
             "fma_f64_gflops": self._fma["float64"].sample(),
             "copy_gbytes": self._copy.sample(),
+            "read_gbytes": self._copy.sample_reading(),
         }
 
 
@@ -230,10 +263,18 @@ class _CopyLoop:
         places = (start, start + size, size // COPY_BLOCK_BYTES)
         calls = [call_loop(_library(vector_bits).address(name), *places) for name in _COPIES]
         self._call = min(calls, key=lambda call: min(_time_ns(call) for _ in range(3)))
+        self._sums = _aligned_bytes(COPY_BLOCK_BYTES)
+        self._sums[:] = 0
+        both = self._bytes // COPY_BLOCK_BYTES
+        self._reading = call_loop(_library(vector_bits).address("read"), self._sums.ctypes.data, start, both)
 
     def sample(self) -> float:
         """Return GB/s, bytes read and written both counted."""
         return self._bytes / _time_ns(self._call)
+
+    def sample_reading(self) -> float:
+        """Return GB/s of reading both buffers."""
+        return self._bytes / _time_ns(self._reading)
 
 
 def _time_ns(call: PreparedCall) -> int:
