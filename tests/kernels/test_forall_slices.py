@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import lhkit
@@ -66,3 +67,28 @@ def test_what_is_inserted_is_still_computed_in_place(worker):
     schedule = lhkit.load_schedule("\n".join(steps).replace("%l2", "%l0"), worker=worker)
     kernel = lhkit.compile(payload, schedule, worker=worker)
     assert "memref.alloc" not in kernel.ir("bufferized") and lhkit.verify(kernel).ok
+
+
+CARRIED = """func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = tensor.dim %x, %zero : tensor<?x4xf32>
+  %empty = tensor.empty(%rows) : tensor<?x4xf32>
+  %result = scf.for %i = %zero to %rows step %one iter_args(%kept = %empty) -> (tensor<?x4xf32>) {
+    %whole = linalg.exp ins(%x : tensor<?x4xf32>) outs(%empty : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %extent = tensor.dim %whole, %zero : tensor<?x4xf32>
+    %at = arith.minui %i, %extent : index
+    %given = tensor.extract_slice %x[%at, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+    %place = tensor.extract_slice %kept[%i, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+    %row = linalg.negf ins(%given : tensor<1x4xf32>) outs(%place : tensor<1x4xf32>) -> tensor<1x4xf32>
+    %next = tensor.insert_slice %row into %kept[%i, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<?x4xf32>
+    scf.yield %next : tensor<?x4xf32>
+  }
+  return %result : tensor<?x4xf32>
+}"""
+
+
+def test_what_a_loop_computes_whole_is_not_written_over_what_it_carries(worker):
+    kernel = lhkit.compile(lhkit.load_payload(CARRIED, worker=worker), worker=worker)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(kernel(x), -x)

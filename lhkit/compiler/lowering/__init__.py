@@ -3,7 +3,7 @@
 - ``pipeline``: From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails.
 - ``pass_steps``: Pass pipelines run pass by pass, with a journal of what each did to which op.
 - ``destination_style``: Functions that return values become functions that write to destinations.
-- ``forall_slices``: Iterations of ``scf.forall`` that write what others write: values not inserted get
+- ``forall_slices``: Values that would be written over by others in the buffers of loops get
   tensors of their own.
 - ``partial_evaluation``: Partial evaluation: bound arguments become constants, and what depends on constants
   alone is split off.

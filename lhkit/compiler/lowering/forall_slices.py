@@ -1,4 +1,4 @@
-"""Iterations of ``scf.forall`` that write what others write: values not inserted get tensors of their own."""
+"""Values that would be written over by others in the buffers of loops get tensors of their own."""
 
 from __future__ import annotations
 
@@ -34,6 +34,29 @@ def keep_iterations_apart(module: Any) -> None:
                 for op, operand in list(_destinations(each.results[0])):
                     with ir.InsertionPoint(op), op.location:
                         op.operands[operand] = _empty_like(each)
+
+
+def keep_carried_values_apart(module: Any) -> None:
+    """Have what an ``scf.for`` computes written beside the empty tensor that the loop begins with, in place.
+
+    Bufferization gives both the buffer of the empty tensor, since that has no contents, and what the iterations
+    before have inserted is written over: of an op that was computed whole in a loop over its own users.
+    """
+    for loop in [o for o in walk(module.operation) if o.name == "scf.for"]:
+        for start in list(loop.operands)[3:]:
+            if isinstance(start, ir.BlockArgument) or start.owner.name != "tensor.empty":
+                continue
+            for op, operand in list(_destinations(start)):
+                if _is_inside(op, loop):
+                    with ir.InsertionPoint(op), op.location:
+                        op.operands[operand] = start.owner.operation.clone().results[0]
+
+
+def _is_inside(op: Any, loop: Any) -> bool:
+    while (op := op.parent) is not None:
+        if op == loop:
+            return True
+    return False
 
 
 def _place(op: Any, first: int) -> _Place:

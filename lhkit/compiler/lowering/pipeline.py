@@ -23,7 +23,7 @@ from lhkit.compiler.ir.parsing import (
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry, show_writes_to_destinations
 from lhkit.compiler.lowering.dot_products import multiply_by_dot_products
-from lhkit.compiler.lowering.forall_slices import keep_iterations_apart
+from lhkit.compiler.lowering.forall_slices import keep_carried_values_apart, keep_iterations_apart
 from lhkit.compiler.lowering.legalization import (
     add_conversions,
     expand_strided_copies,
@@ -224,6 +224,7 @@ def lower_to_buffers(
     _run(module, BUFFERIZE[:_IN_DESTINATIONS], "bufferize", sources)
     rewrite(show_writes_to_destinations, module)
     rewrite(keep_iterations_apart, module)
+    rewrite(keep_carried_values_apart, module)
     _run(module, BUFFERIZE[_IN_DESTINATIONS:], "bufferize", sources)
     rewrite(keep_stack_small, module)
     _run(module, DEALLOCATE, "bufferize", sources)
