@@ -52,6 +52,7 @@ _SLICES = (
     ("tensor.bubble_up_extract_slice", "Move slices above reshapes"),
 )
 _MOTIONS = ("affine-loop-invariant-code-motion", "loop-invariant-code-motion")
+_MOST_ITERATIONS = 16
 _GATED = "lhkit.fold_transpose_into_pack"
 _ELEMENTWISE = "linalg-fuse-elementwise-ops"
 # Causes that another order may mend.
@@ -176,6 +177,14 @@ def _prepared(
         simplified = _applied_first(root.text, type_, names, "transform.apply_patterns.canonicalization")
         change = [put_before(script.text, first, simplified)]
         yield candidate("structure", "Fold constant branches and loops of one iteration first", script, change)
+        if finding.cause == "outside-the-loop" and (count := _only_loop(case.first)):
+            loops = fresh_name("%loops", names)
+            every = f'transform.structured.match ops{{["scf.for"]}} in {root.text} : ({type_}) -> {ANY_OP}'
+            unroll = f"transform.loop.unroll {loops} {{factor = {count}}} : {ANY_OP}"
+            change = [put_before(script.text, first, f"{loops} = {every}\n{unroll}")]
+            yield candidate(
+                "structure", f"Unroll the {count} iterations of the payload's loop first", script, change
+            )
         for fusion in fusions:  # every caller has a copy of the producer now
             found = next((d for d in script.handles.definitions if d.uses_of(fusion.operands[0].text)), None)
             if found is None or found.op is None or found.op.name != "transform.structured.match":
@@ -196,6 +205,21 @@ def _prepared(
         edit = put_before(script.text, step, folded)
         title = f"Fold unit extents before {script.describe(step)}"
         yield candidate("structure", title, script, [edit])
+
+
+def _only_loop(placed: PlacedOps) -> int | None:
+    """Return how many iterations the only loop of a payload has, if they are known and few."""
+    ops = placed.ir.ops
+    loops = [n for n, op in enumerate(ops) if op.name == "scf.for"]
+    if len(loops) != 1:
+        return None
+    used = [v[0] for v in ops[loops[0]].values[0] if v[0] != loops[0] and v[0] >= 0][:3]
+    bounds = [re.search(r"constant (\d+) : index", ops[n].shapes[0]) for n in used]
+    if len(bounds) != 3 or not all(bounds):
+        return None
+    lower, upper, step = (int(b[1]) for b in bounds if b)
+    count = -(-(upper - lower) // max(step, 1))
+    return count if 1 < count <= _MOST_ITERATIONS else None
 
 
 def _applied_first(root: str, type_: str, names: set[str], *patterns: str) -> str:
@@ -393,20 +417,33 @@ def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
 
 
 def _loops_merged(case: FusionCase, script: Script, on_consumer: list[OpSyntax]) -> Iterator[Candidate]:
-    """Yield changes that tile both alike, and make one loop of the two: they meet in a buffer."""
+    """Yield changes that make one loop of two that meet in a buffer: of equal tiles, or by affine loops."""
     placed, buffer = case.first, shared_buffer(case, case.first)
-    place = _place_of_steps(case, script)
-    if buffer is None or place is None:
+    place, at = _place_of_steps(case, script), [case.number(placed, op) for op in case.kin]
+    if place is None or at[0] > at[1] or any(v[0] == at[0] for v in placed.ir.ops[at[0]].values[0]):
         return
     end, root, type_ = place
     wrong = [op for op in on_consumer if op.name in (_GREEDY, _FOR, _FORALL)]
-    steps, sizes = _Steps(script.text, placed, root, type_), _sizes_for(buffer)
+    steps = _Steps(script.text, placed, root, type_)
+    if buffer is None:
+        # The pass compares accesses, and moves loops over calls of which it knows nothing.
+        if not any(op.name.endswith("call") for op in placed.ir.ops):
+            steps.run_on_function(_PARALLEL[0][1], _PARALLEL[1][1])
+            yield from _in_their_place(script, steps, wrong, end, "Make affine loops of both, and fuse these")
+        return
+    sizes = _sizes_for(buffer)
     picked = [steps.pick(case.number(placed, op)) for op in (case.producer, case.consumer)]
     tiled = (f"{_FORALL} {handle} tile_sizes {sizes}" for handle in picked)
     loops = [steps.add(text, ANY_OP, results=("%tile", "%loop")) for text in tiled]
     steps.add(f"{SIBLING} {loops[0]} into {loops[1]}", ANY_OP, ANY_OP, results=("%both",))
+    yield from _in_their_place(script, steps, wrong, end, "Tile both alike, and make one loop of the two")
+
+
+def _in_their_place(
+    script: Script, steps: _Steps, wrong: list[OpSyntax], end: OpSyntax, title: str
+) -> Iterator[Candidate]:
+    """Yield the change that writes steps in place of the first of some that are wrong, or else at the end."""
     edits = [put_before(script.text, (wrong or [end])[0], "\n".join(steps.lines))]
-    title = "Tile both alike, and make one loop of the two"
     with contextlib.suppress(UsageError):
         for op in wrong[:1]:
             edits += remove_step(script, script.number_of(op), with_dependents=True).replacements
@@ -454,6 +491,14 @@ class _Steps:
             return found
         self.add(f"transform.split_handle {found}", ANY_OP, results=(stem,) * len(same))
         return self.lines[-1].split(" = ")[0].split(", ")[same.index(number)]
+
+    def run_on_function(self, *passes: str) -> None:
+        """Write steps that run passes on the functions, one after the other."""
+        match = f'transform.structured.match ops{{["func.func"]}} in {self._root}'
+        function = self.add(match, self._root_type, results=("%functions",))
+        for each in passes:
+            run = f'transform.apply_registered_pass "{each}" to {function}'
+            function = self.add(run, ANY_OP, results=("%functions",))
 
     def generalize(self, handle: str) -> str:
         """Write a step that makes a linalg.generic of an op; return its handle."""

@@ -1,7 +1,7 @@
 // producer: linalg.generic#0
 // consumer: linalg.generic#1
 // cause: outside-the-loop
-// repair: no
+// repair: yes
 // Ten steps of a relaxation that starts from a scaled guess.
 #id = affine_map<(d0, d1) -> (d0, d1)>
 func.func @relax(%guess: tensor<64x64xf32>, %target: tensor<64x64xf32>) -> tensor<64x64xf32> {
