@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lhkit.model.trace_record import STATE_WORDS, Effect, HandleRecord, PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
-from lhkit.traces.record.placed_ops import source_places
+from lhkit.traces.record.placed_ops import shown_delta, source_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +34,10 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
         "consumes": lambda s: _used(s, "consume", names),
         "results": lambda s: tuple(names[r] for r in s.results),
         "invalidated": lambda s: len(s.invalidated),
-        "created": lambda s: len(s.payload_delta.created),
-        "erased": lambda s: len(s.payload_delta.erased),
-        "changed": lambda s: len(s.payload_delta.changed),
-        "moved": lambda s: len(s.payload_delta.moved),
+        "created": lambda s: len(shown_delta(trace, s.index).created),
+        "erased": lambda s: len(shown_delta(trace, s.index).erased),
+        "changed": lambda s: len(shown_delta(trace, s.index).changed),
+        "moved": lambda s: len(shown_delta(trace, s.index).moved),
         "warnings": lambda s: tuple(w.kind for w in s.warnings),
         "time_ns": lambda s: s.time_ns,
     }

@@ -46,6 +46,7 @@ class TilesPane extends PicturePane {
   constructor(bench) {
     super(bench);
     this.slider = new Slider(1, "iteration", (at) => this.go(at));
+    this.slider.at = -1; // Python says where to start
     this.said = make("output", { class: "lh-said" });
     this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
     this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
@@ -64,7 +65,7 @@ class TilesPane extends PicturePane {
     this.resting = setTimeout(() => this.go(this.slider.at), REST_MS);
   }
 
-  // Show an iteration at the step that is shown: the first one may be there, the others are asked for.
+  // Show an iteration at the step that is shown: one may be there, the others are asked for.
   async go(at) {
     const part = this.bench.part("tiles");
     const { step } = this.bench;
@@ -72,7 +73,7 @@ class TilesPane extends PicturePane {
     this.step = step;
     this.slider.set(at, this.said.textContent);
     try {
-      const isHere = at === 0 && part.step === step;
+      const isHere = part.step === step && (at < 0 || at === part.iteration);
       const found = isHere ? part : await this.bench.ask({ ask: "tiles", key: part.key, step, iteration: at });
       if (turn !== this.asked) return;
       this.bar.hidden = found.count < 2;
