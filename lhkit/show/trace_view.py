@@ -236,8 +236,6 @@ def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
 # Within these limits all graphs of a trace are drawn in less than two seconds.
 _MOST_STEPS = 30
 _MOST_OPS = 150
-# Larger graphs fold the ops that did not change.
-_MOST_OPEN = 60
 _ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
 
 
@@ -274,7 +272,7 @@ def _payload_graphs(trace: Trace, worker: Worker | None) -> tuple[Frame, ...]:
     )
     if ops > _MOST_OPS:
         raise usage_error(f"it has {ops} ops. {_ONE}")
-    flows = [payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker) for step in steps]
+    flows = [payload_flow_of(trace, step, worker=worker) for step in steps]
     return tuple(
         Frame(step, _flow_said(trace, step) + graph_svg(layout(flow)))
         for step, flow in zip(steps, flows, strict=True)

@@ -25,8 +25,6 @@ from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.workbench.screen import Command, flag, integer
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
-# Larger payload graphs fold the ops that did not change.
-_MOST_OPEN = 60
 _NO_TILES: dict[str, Any] = {"key": "", "step": -1, "iteration": 0, "count": 0, "label": "", "html": ""}
 
 
@@ -113,7 +111,7 @@ def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
-    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.session.worker)
+    flow = payload_flow_of(trace, at, worker=workbench.session.worker)
     return sent(graph_svg(layout(flow), themed=False))
 
 
