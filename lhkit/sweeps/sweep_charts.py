@@ -116,6 +116,12 @@ def heat_map(
         cells = tuple(cell(r) for r in records if not by or r.values[by] == value)
         facets.append(Facet(f"{by} = {value}" if by else "", cells))
     shown = {c.status for f in facets for c in f.cells}
+    legend = [(mark, str(status)) for status, mark in MARKS.items() if status in shown]
+    if any(cell.text[:1] == "≈" for facet in facets for cell in facet.cells):
+        legend.append(("≈", "rough: stopped early"))
+    places = len(known[x]) * len(known.get(y, ("",)))
+    if any(len({(c.row, c.column) for c in facet.cells}) < places for facet in facets):
+        legend.append(("no cell:", "not tried"))
     return HeatMap(
         x_name=x,
         x_values=tuple(map(str, known.get(x, ("",)))),
@@ -124,7 +130,7 @@ def heat_map(
         facets=tuple(facets),
         best_ns=next(iter(best.values()))[1] if len(best) == 1 else None,
         worst=worst,
-        legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
+        legend=tuple(legend),
         is_timed=bool(best),
         framed=ahead.words,
     )
@@ -284,6 +290,7 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     failed = "; dotted: failed" if any(line.level is None for line in plot.lines) else ""
     left.set_title(f"every variant{left_out}; thick: {plot.ahead}{failed}", fontsize=9)
     bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=left, fraction=0.04, pad=0.01)
+    bar.set_label("time as a multiple of the least; coloured by rank", fontsize=8)
     bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
     bar.outline.set_visible(False)
     return figure

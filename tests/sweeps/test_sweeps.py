@@ -60,6 +60,7 @@ def test_the_knob_with_the_fewest_values_makes_the_facets():
 def test_a_map_under_way_has_room_for_what_is_to_come():
     heat = heat_map(two()[:2], values={"m": (1, 2, 4), "n": (16, 64)})
     assert heat.x_values == ("1", "2", "4") and len(heat.facets[0].cells) == 2
+    assert ("no cell:", "not tried") in heat.legend
     assert heat_map([], values={"m": (1, 2), "n": (1, 2)}).facets[0].cells == ()
 
 
@@ -79,6 +80,7 @@ def test_hopeless_and_equal_variants_have_cells():
     records = [first, twin, hopeless, dead, dead_too]
     texts = [c.text for c in heat_map(records).facets[0].cells]
     assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
+    assert heat_map(records).legend == (("†", "crashed"), ("≈", "rough: stopped early"))
     assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
     assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
 

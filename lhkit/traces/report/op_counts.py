@@ -105,7 +105,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
         look: dict[str, Any] = {"color": GREY if kind == REST else color, "marker": marker, "linestyle": dashes}
         look |= {"markevery": max(1, len(places) // _FEW_STEPS), "markersize": 5, "linewidth": 1.6}
-        axes.plot(places, counts, label=kind, drawstyle="steps-post", **look)
+        axes.plot(places, counts, label=kind, drawstyle="steps-mid", **look)
     if plot.failed_step in plot.steps:
         at = plot.steps.index(plot.failed_step)
         axes.axvline(at, color=VERMILION, linewidth=1.2)
