@@ -177,7 +177,7 @@ def draw_heat_map(heat: HeatMap) -> Figure:
     title = f"time as a multiple of {best}, each timed alone\nframed: {heat.framed}"
     figure.suptitle(title if heat.is_timed else "no variant was timed", fontsize=10)
     if heat.legend:
-        figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
+        figure.supxlabel(" · ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
     return figure
 
 

@@ -135,3 +135,14 @@ module attributes {transform.with_named_sequence} {
         6,
     )
     assert delta_text(shown_delta(trace, 1)) == "+1 −1 ~1 ↕2"
+
+
+def test_many_ops_of_one_kind_leave_the_others_to_be_seen():
+    many = tuple(op(100 + n, "vector.fma", 3) for n in range(1000))
+    axes = draw_op_counts(dataclasses.replace(COUNTED, op_records=(*OPS, *many))).axes[0]
+    up = axes.transData.transform([(0, 0), (0, 2), (0, 1001)])[:, 1]
+    assert up[1] - up[0] > 0.05 * (up[2] - up[0])
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "0", "5", "10", "20", "50", "100", "200", "500", "1,000",
+    ]  # fmt: skip
+    assert draw_op_counts(COUNTED).axes[0].get_yscale() == "linear"

@@ -28,6 +28,7 @@ _LOOKS = (
     (PURPLE, "P", "--"),
 )
 _FEW_STEPS = 24
+_LINEAR_UNTIL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,17 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
         axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
+    most = max((n for _, counts in plot.lines for n in counts), default=1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    axes.set_ylim(0, 1.12 * max((n for _, counts in plot.lines for n in counts), default=1))
+    if most > _LINEAR_UNTIL:  # unrolled code would press all other lines onto the axis
+        axes.set_yscale("symlog", linthresh=10)
+        powers = range(1, len(str(most)) + 1)
+        ticks_up = [0, 5, *(n * 10**p for p in powers for n in (1, 2, 5) if n * 10**p <= most)]
+        axes.set_yticks(ticks_up, [f"{n:,}" for n in ticks_up])
+    axes.set_ylim(0, 1.12 * most)
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
-    axes.set_ylabel(f"payload ops by {plot.by}, as the text shows them")
+    axes.set_ylabel(f"ops in the text, by {plot.by}")
     if plot.lines:
         figure.legend(frameon=False, loc="outside right upper")
     axes.spines[["top", "right"]].set_visible(False)
