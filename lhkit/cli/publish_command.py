@@ -39,8 +39,8 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
             raise usage_error(f"two pages would be called {name}.html", "Rename one of the notebooks.")
     out.mkdir(parents=True, exist_ok=True)
     links = []
-    for source in sources:
-        published = _published(source, execute=execute, is_shipped=not notebooks)
+    for before, source, after in zip((None, *sources), sources, (*sources[1:], None), strict=False):
+        published = _published(source, before, after, execute=execute, is_shipped=not notebooks)
         write_file(out / f"{published.name}.html", published.html.encode())
         links.append((f"{published.name}.html", published.title))
         say(f"{source} → {out / published.name}.html", err=True)
@@ -52,10 +52,12 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
     say(out / "index.html")
 
 
-def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:
+def _published(
+    source: Path, before: Path | None, after: Path | None, *, execute: bool, is_shipped: bool
+) -> PublishedNotebook:
     if not execute:
-        return publish_notebook(source)
+        return publish_notebook(source, before=before, after=after)
     # Files that shipped notebooks write are removed.
     place = temporary_place("lhkit-publish-") if is_shipped else contextlib.nullcontext(source.parent)
     with place as folder:
-        return publish_notebook(source, run_in=folder)
+        return publish_notebook(source, run_in=folder, before=before, after=after)
