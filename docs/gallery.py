@@ -10,6 +10,7 @@ from pathlib import Path
 import lhkit
 from lhkit.bench.bench_file import load_bench
 from lhkit.draw.live_view import Drawing
+from lhkit.draw.svg import with_theme
 from lhkit.model.measurement import Comparison
 from lhkit.model.trace_record import Trace
 from lhkit.sweeps.sweep_files import load_records
@@ -94,7 +95,7 @@ def picture_path(call: str) -> str | None:
 
 def pictures() -> dict[str, str]:
     """Return the pictures of the gallery by the names of their files."""
-    drawn = {picture_name(call): draw().svg() for call, draw in DRAWINGS.items()}
+    drawn = {picture_name(call): with_theme(draw().svg()) for call, draw in DRAWINGS.items()}
     return {name: picture.replace(f"{ROOT}/", "") + "\n" for name, picture in drawn.items()}
 
 

@@ -318,7 +318,7 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
         for place, value in enumerate(axis.values[::every]):
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             at = (i + 0.03, _height(place * every, axis))
-            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
+            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, bbox=box)
     names = [_lines_of(axis.name) for axis in plot.axes]
     axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)
     axes.set_yticks([])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.svg import escaped
+from lhkit.draw.svg import escaped, with_theme
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import sweep_charts
@@ -161,7 +161,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     shown += f"<pre>{escaped(verdict)}</pre>" if verdict else ""
     if varied_knobs(result.records):
         figure = draw_knobs(result)
-        shown += figure_svg(figure)
+        shown += with_theme(figure_svg(figure))
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
@@ -170,7 +170,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
             "outcomes",
             *(("prediction",) if result.prediction else ()),
         )
-        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in kinds)
+        more += "".join(with_theme(figure_svg(SWEEP_FIGURES[kind](result))) for kind in kinds)
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 

@@ -1,5 +1,7 @@
 """Drawings of sweeps: what they draw is in records, and files of one figure are the same bytes."""
 
+import re
+
 import pytest
 from sweep_records import grid, record, result_of
 
@@ -87,6 +89,15 @@ def test_hopeless_and_equal_variants_have_cells():
 
 def test_marks_differ():
     assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_values_on_the_axes_can_be_read_on_dark_paper():
+    drawn = figure_svg(
+        draw_parallel_coordinates(parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256))))
+    )
+    fills = {fill for fill, said in re.findall(r'<text fill="([^"]+)"[^>]*>([^<]*)<', drawn) if said == "256"}
+    assert fills == {"currentColor"}
+    assert set(re.findall(r"fill: ?(#\w+)", drawn)).isdisjoint({"#1b1b1f", "#ffffff"})
 
 
 def test_lines_cross_the_axes_at_their_values_and_the_best_lies_on_top():
