@@ -21,6 +21,7 @@ from lhkit.sweeps.sweep_charts import (
     status_bars,
     sweep_history,
 )
+from lhkit.sweeps.sweep_files import frame_of_records
 
 
 def cost(m, n, **others):
@@ -85,6 +86,13 @@ def test_hopeless_and_equal_variants_have_cells():
     assert heat_map(records).legend == (("†", "crashed"), ("≈", "rough: stopped early"))
     assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
     assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
+
+
+def test_what_is_missing_in_a_frame_is_written_in_one_way():
+    written = frame_of_records(
+        [record({"m": 1}, 100), record({"m": 2}, status="crashed", number=1)]
+    ).to_string()
+    assert "<NA>" in written and "NaN" not in written and "None" not in written
 
 
 def test_marks_differ():

@@ -45,12 +45,17 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
 
 
 def _frame(records: Iterable[_Record], columns: _Columns[_Record], nullable: Iterable[str]) -> pd.DataFrame:
-    """Return one row per record, indexed by the first column; nullable columns hold integers."""
+    """Return one row per record, indexed by the first column; nullable columns hold integers.
+
+    Words are of pandas' own type, so that what is missing is written as in columns of integers: ``<NA>``.
+    """
     import pandas as pd
 
     rows = [{name: value_of(record) for name, value_of in columns.items()} for record in records]
     frame = pd.DataFrame(rows, columns=list(columns))
-    return frame.astype(dict.fromkeys(nullable, "Int64")).set_index(next(iter(columns)))
+    words = [name for name in columns if all(row[name] is None or isinstance(row[name], str) for row in rows)]
+    types = dict.fromkeys(words, "string") | dict.fromkeys(nullable, "Int64")
+    return frame.astype(types).set_index(next(iter(columns)))
 
 
 def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, ...]:
