@@ -54,10 +54,15 @@ def test_a_page_of_cells_that_were_not_run_says_that_its_pictures_are_missing(sa
     ]
     nbformat.write(new_notebook(cells=cells), tmp_path / "partly.ipynb")
     out = str(tmp_path / "site")
-    assert run_program(["publish", str(tmp_path / "partly.ipynb"), str(saved), "--out", out]) == 0
-    said = capsys.readouterr().err
-    assert "partly.ipynb: 2 of 4 code cells were not run" in said and "--execute" in said
-    assert "saved.ipynb:" not in said
+    nbformat.write(new_notebook(cells=cells), tmp_path / "partly_too.ipynb")
+    partly = [str(tmp_path / f"{name}.ipynb") for name in ("partly", "partly_too")]
+    assert run_program(["publish", *partly, str(saved), "--out", out]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.strip() for line in said if "→" not in line] == [
+        *2 * ["2 of 4 code cells were not run"],
+        "Results and pictures of cells that were not run are missing; --execute runs them.",
+    ]
+    assert "saved.ipynb" in said[-2] and "partly.ipynb" in said[0]
     assert run_program(["publish", str(tmp_path / "partly.ipynb"), "--execute", "--out", out]) == 0
     assert "were not run" not in capsys.readouterr().err
 
