@@ -119,7 +119,7 @@ def heat_map(
     legend = [(mark, str(status)) for status, mark in MARKS.items() if status in shown]
     if any(cell.text[:1] == "≈" for facet in facets for cell in facet.cells):
         legend.append(("≈", "rough: stopped early"))
-    places = len(known[x]) * len(known.get(y, ("",)))
+    places = len(known.get(x, ())) * len(known.get(y, ("",)))
     if any(len({(c.row, c.column) for c in facet.cells}) < places for facet in facets):
         legend.append(("no cell:", "not tried"))
     return HeatMap(
@@ -426,6 +426,8 @@ def sweep_history(records: Sequence[SweepRecord]) -> History:
 
 def draw_history(history: History) -> Figure:
     """Return a figure: a dot a variant, a step line a payload for the best so far, crosses for failures."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = new_axes(7.2, 3.2)
     if history.timed:
         numbers, times = zip(*history.timed, strict=True)
@@ -443,7 +445,8 @@ def draw_history(history: History) -> Figure:
         words = f"failed ({len(history.failed)})"
         crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.02 * max((*(i for i, _ in history.timed), *history.failed), default=1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the least")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -451,6 +454,9 @@ def draw_history(history: History) -> Figure:
     least = "1 is the least time of each payload" if len(history.best) > 1 else ""
     if history.best_ns is not None:
         least = f"1 is {format_ns(history.best_ns)}, the least time"
+    if not history.timed:
+        axes.set_yticks([])
+        least = "no variant was timed"
     axes.set_title(least or " ", fontsize=9, pad=14)  # room for the crosses, also where nothing is said
     if history.timed or history.failed:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
@@ -482,7 +488,7 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     axes.set_yticks(range(len(bars)), [f"{b.status} {MARKS.get(b.status, '')}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)
-    axes.set_xlabel("variants")
+    axes.set_xlabel("variants" if bars else "no variant was tried")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 

@@ -217,3 +217,8 @@ def test_without_ids_ops_are_numbered():
     graph = payload_flow(PayloadOutline(LOOP.values, ops), unfolded=["2"])
     assert [n.id for n in graph.nodes if n.title == "scf.for"] == ["2"]
     assert all(n.ops == () for n in graph.nodes) and all(e.ops == () for e in graph.edges)
+
+
+def test_a_graph_of_nothing_says_so():
+    root = drawn(FlowGraph("empty", (), ()))
+    assert [t.text for t in root.iter(f"{SVG}text")] == ["nothing to show"]
