@@ -27,6 +27,7 @@ from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, Swe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patheffects import AbstractPathEffect
 
 # The mark in the cell of a variant that failed; never colour alone.
 MARKS: Mapping[SweepStatus, str] = {
@@ -192,12 +193,14 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
         fill = colors(cell.level) if cell.level is not None else "none"
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="#8a8f98", linewidth=0.6))
         if is_printed or cell.level is None:
-            ink = "black" if cell.level is None else ("#ffffff" if cell.level < _DARK_BELOW else "#101014")
+            # On a cell of the map, which no theme changes, these are no colours that a theme does.
+            ink = "black" if cell.level is None else ("#fdfdfd" if cell.level < _DARK_BELOW else "#101014")
             axes.text(cell.column, cell.row, cell.text, ha="center", va="center", color=ink, fontsize=8)
     for cell in facet.cells:
         if cell.is_framed:
             corner = (cell.column - 0.5, cell.row - 0.5)
-            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor=VERMILION, linewidth=2.4, zorder=3)
+            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor="black", linewidth=2.4, zorder=3)
+            frame.set_path_effects(_halo())
             axes.add_patch(frame)
     axes.patch.set_alpha(0)
     axes.set_xlim(-0.55, len(heat.x_values) - 0.45)
@@ -208,6 +211,13 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
     axes.spines[:].set_visible(False)
     if facet.label:
         axes.set_title(facet.label, fontsize=9)
+
+
+def _halo() -> list[AbstractPathEffect]:
+    """Return an edge in the colour of the paper: ink on it is seen on every colour of the map."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=5.5, foreground="white")]
 
 
 _MOST_LINES = 1500
@@ -306,8 +316,8 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
         heights = [_height(place, axis) for place, axis in zip(line.places, plot.axes, strict=True)]
         path = curve_through(heights, ((number * 0.618034) % 1.0 - 0.5) * 0.3)
         if line.is_best:
-            axes.plot(*path, color=VERMILION, linewidth=3, zorder=4)
-            axes.plot(across, heights, color=VERMILION, linestyle="none", marker="o", zorder=4)
+            axes.plot(*path, color="black", linewidth=3, zorder=4, path_effects=_halo())
+            axes.plot(across, heights, color="black", linestyle="none", marker="o", zorder=4)
         elif line.level is None:
             axes.plot(*path, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
         else:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from matplotlib.colors import to_hex
 from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
@@ -97,6 +98,21 @@ def test_what_is_missing_in_a_frame_is_written_in_one_way():
 
 def test_marks_differ():
     assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_who_is_ahead_is_seen_on_every_colour_of_the_map():
+    plot = parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256)))
+    best = [line for line in draw_parallel_coordinates(plot).axes[0].lines if line.get_linewidth() == 3]
+    framed = [patch for patch in draw_heat_map(heat_map(two())).axes[0].patches if patch.get_path_effects()]
+    assert [line.get_color() for line in best] == ["black"] and len(framed) == 1
+    assert to_hex(framed[0].get_edgecolor()) == "#000000"
+    assert all(thing.get_path_effects() for thing in (*best, *framed))
+
+
+def test_numbers_in_cells_have_the_same_colour_on_every_paper():
+    drawn = figure_svg(draw_heat_map(heat_map(two())))
+    fills = {said: fill for fill, said in re.findall(r"fill: ([^;\"]+)[^>]*>([\d.]+)</text>", drawn)}
+    assert fills["12"] == "#fdfdfd" and fills["1.00"] == "#101014"
 
 
 def test_values_on_the_axes_can_be_read_on_dark_paper():
