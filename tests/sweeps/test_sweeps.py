@@ -1,5 +1,6 @@
 """Drawings of sweeps: what they draw is in records, and files of one figure are the same bytes."""
 
+import dataclasses
 import re
 
 import pytest
@@ -23,6 +24,7 @@ from lhkit.sweeps.sweep_charts import (
     sweep_history,
 )
 from lhkit.sweeps.sweep_files import frame_of_records
+from lhkit.sweeps.sweep_table import sweep_table, sweep_text
 
 
 def cost(m, n, **others):
@@ -204,6 +206,25 @@ def test_one_rule_says_who_is_ahead_and_what_that_means():
     assert ahead_of([under_way], []) == Ahead(frozenset({"k-a"}), "ahead so far, undecided")
     assert ahead_of([], ["k-c"]) == Ahead(frozenset({"k-c"}), "fastest when timed alone, not confirmed")
     assert ahead_of([won, tied], []).words == "winner when timed again; not told apart when timed again"
+
+
+def test_the_table_marks_who_is_ahead_as_the_drawings_do():
+    times = {1: 100, 2: 101, 4: 300}
+    records = grid(lambda m: times[m], m=(1, 2, 4))
+    result = result_of(records, m=(1, 2, 4))
+    assert [row[0] for row in sweep_table(result).rows] == ["▸", "", ""]
+    assert "▸ fastest when timed alone, not confirmed" in sweep_text(result)
+    found = confirmation("no difference", "out of processes", "leader", "open", "slower")
+    keys = tuple((name, record.key) for name, record in zip("abc", records, strict=True))
+    tied = dataclasses.replace(result, confirmations=(("", dataclasses.replace(found, keys=keys)),))
+    assert [row[0] for row in sweep_table(tied).rows] == ["▸", "▸", ""]
+    assert "▸ not told apart when timed again" in sweep_text(tied)
+    framed = {
+        c.text
+        for c in heat_map(records, ahead=ahead_of([tied.confirmations[0][1]], [])).facets[0].cells
+        if c.is_framed
+    }
+    assert framed == {"1.00", "1.01"}
 
 
 def test_no_drawing_calls_best_what_is_undecided():
