@@ -75,3 +75,11 @@ def test_a_figure_alone_brings_the_theme_along():
     alone = with_theme(figure_svg(figure))
     assert re.match('<svg class="lh"[^>]*><style>', alone) and theme_style() in alone
     assert with_theme(svg(1, 1, label="x", themed=False)).count('class="lh"') == 1
+
+
+@pytest.mark.parametrize("picture", ["front", "suite"])
+def test_pictures_of_the_readme_have_the_colours_of_the_theme_alone(picture):
+    drawn = (Path(__file__).parents[2] / "docs" / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
+    shapes = re.sub("<style>.*?</style>", "", drawn, flags=re.DOTALL)
+    assert re.findall(r'(?:fill|stroke)="(#\w+)"', re.sub(r'<[^>]*class="lh-[^>]*>', "", shapes)) == []
+    assert "var(--lh-figure-" in shapes
