@@ -11,6 +11,7 @@ from benchmarks.suite_results import family_means, rival_ratios
 from benchmarks.suite_tables import DISTURBED
 from lhkit.draw.entry_looks import EntryLook, entry_looks
 from lhkit.draw.svg import element, escaped, fitted, svg
+from lhkit.draw.theme import figure_paint
 
 # Corners of the mark at the end of a bar, around its middle, by matplotlib's letter: not by colour alone.
 _MARKS = {
@@ -161,6 +162,7 @@ def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, look: EntryLook)
     points = " ".join(
         f"{tip + 3.4 * x:.2f},{middle + 3.4 * y:.2f}" for x, y in _MARKS.get(look.marker, _MARKS["o"])
     )
+    fill = {"fill": "paper"} if look.is_hollow else {"style": f"fill: {figure_paint(color)}"}
     whisker = {"y1": middle, "y2": middle, "stroke": "ink", "stroke_width": 1.0}
     parts = [
         _words(8, middle + 4, fitted(bar.label, _LABEL - 8, 12, mono=False)),
@@ -171,14 +173,12 @@ def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, look: EntryLook)
             y=middle - 5,
             width=max(end - start, 0.5),
             height=10,
-            fill=color,
+            style=f"fill: {figure_paint(color)}",
             fill_opacity=0.75,
         ),
         element("line", x1=axis.at(bar.low), x2=axis.at(bar.high), **whisker),
         _break(axis, bar.value, middle),
-        element(
-            "polygon", points=points, fill="paper" if look.is_hollow else color, stroke="ink", stroke_width=0.8
-        ),
+        element("polygon", points=points, stroke="ink", stroke_width=0.8, **fill),
         _words(_WIDTH - _TEXT, middle + 4, bar.text, font_size=11),
     ]
     return "".join(parts)

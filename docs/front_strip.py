@@ -18,7 +18,7 @@ from typing import Any
 import lhkit
 from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.svg import element, escaped, svg
-from lhkit.draw.theme import MONO
+from lhkit.draw.theme import MONO, figure_paint
 from lhkit.model.trace_record import Trace
 from lhkit.traces.timeline.handle_timeline import timeline_drawing
 from lhkit.traces.timeline.timeline_records import Row, TimelineDrawing
@@ -203,10 +203,10 @@ def _dot(entry: dict[str, Any], y: float, place: Any, color: str) -> str:
                 x2=place(spread["p95"]),
                 y1=y,
                 y2=y,
-                stroke=color,
+                style=f"stroke: {figure_paint(color)}",
                 stroke_width=2,
             ),
-            element("circle", cx=x, cy=y, r=5, fill=color),
+            element("circle", cx=x, cy=y, r=5, style=f"fill: {figure_paint(color)}"),
             _text(PAD + 4, y - 9, f"{name}: {_time(entry['median_ns'])}{beside}"),
         )
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import lhkit
 from lhkit.bench.bench_file import load_bench
 from lhkit.draw.live_view import Drawing
+from lhkit.draw.svg import with_theme
 from lhkit.model.measurement import Comparison
 from lhkit.model.trace_record import Trace
 from lhkit.sweeps.sweep_files import load_records
@@ -85,9 +86,16 @@ def picture_name(call: str) -> str:
     return re.sub(r"\W+", "_", call).strip("_") + ".svg"
 
 
+def picture_path(call: str) -> str | None:
+    """Return the file of a call's picture, from the folder of pictures on; None without one."""
+    if call in DRAWN:
+        return f"{DRAWN[call]}.svg"
+    return f"gallery/{picture_name(call)}" if call in DRAWINGS else None
+
+
 def pictures() -> dict[str, str]:
     """Return the pictures of the gallery by the names of their files."""
-    drawn = {picture_name(call): draw().svg() for call, draw in DRAWINGS.items()}
+    drawn = {picture_name(call): with_theme(draw().svg()) for call, draw in DRAWINGS.items()}
     return {name: picture.replace(f"{ROOT}/", "") + "\n" for name, picture in drawn.items()}
 
 
@@ -100,8 +108,7 @@ def gallery_page() -> str:
     ]
     for question, call, function in questions():
         parts.append(f"## {question}")
-        if call in DRAWINGS or call in DRAWN:
-            path = f"{DRAWN[call]}.svg" if call in DRAWN else f"gallery/{picture_name(call)}"
+        if path := picture_path(call):
             parts += [f"`lhkit.show.{call}`", f"![{question}](pictures/{path})"]
         else:
             parts.append(f"`lhkit.show.{call}`: {_ELSEWHERE[function]}.")

@@ -29,6 +29,7 @@ from lhkit.lessons.publishing import cells_sha256, execute_notebook, read_notebo
 
 PAGES = ROOT / "docs" / "lessons"
 _MADE = "<!-- `make published` made this page from notebooks/{path}; cells {sha256} -->\n"
+_END = "\n---\n\n<!-- from here to the other lessons -->\n"
 _SHA256 = re.compile(r"; cells ([0-9a-f]{64}) -->")
 # The workbench itself has no picture in a notebook; this one is of the same payload and schedule.
 _WORKBENCH = "![The workbench](../pictures/workbench_light.png)\n"
@@ -56,7 +57,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{path.relative_to(ROOT)} → {write_page(path).relative_to(ROOT)}\n")
         sys.stdout.flush()
     (PAGES / "README.md").write_text(_index(), encoding="utf-8")
+    for name, links in page_links().items():
+        page = PAGES / f"{name}.md"
+        if page.is_file():
+            text = page.read_text(encoding="utf-8").partition(_END)[0]
+            page.write_text(f"{text.rstrip()}\n{links}", encoding="utf-8")
     return 0
+
+
+def page_links() -> dict[str, str]:
+    """Return the end of each page by the name of its lesson: links to the ones before and after."""
+    lessons = [(Path(x.path).stem, x.title) for x in lessons_in()]
+    found = {}
+    for before, (name, _), after in zip((None, *lessons), lessons, (*lessons[1:], None), strict=False):
+        links = ["[all lessons](README.md)"]
+        if before is not None:
+            links.insert(0, f"previous: [{before[1]}]({before[0]}.md)")
+        if after is not None:
+            links.append(f"next: [{after[1]}]({after[0]}.md)")
+        found[name] = f"{_END}{' · '.join(links)}\n"
+    return found
 
 
 def page_of(notebook: Path) -> Path:

@@ -106,13 +106,13 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
 
 # The ends of the axis of speeds lie so much beyond the intervals.
 _MARGIN_RATIO = 1.15
-_MOST_TICKS = 6
+_MOST_TICKS = 5
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """Return round multiples between two ends, as many as can be read: 1-2-5, or only powers of ten."""
+    """Return round multiples between two ends, as many as can be read: 1-2-5, 1-3 or only powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
+    for steps in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
         found = [float(f"{s * 10.0**p:.3g}") for p in powers for s in steps if low <= s * 10.0**p <= high]
         if len(found) <= _MOST_TICKS:
             return found
@@ -124,11 +124,27 @@ def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     beside = axes.twinx()
     for each in (axes, beside):
         each.set_ylim(len(bars) - 0.5, -0.5)
-    said = [f"{b.rank or ' ':<3} {'≈ ' if b.is_disturbed else ''}{b.text}" for b in bars]
+    said = []
+    for bar in bars:  # in two lines, to leave room for the drawing
+        speed, _, rest = bar.text.partition("  ")
+        said.append(f"{'≈ ' * bar.is_disturbed}{speed}, rank {bar.rank}\n{rest}")
     beside.set_yticks(range(len(bars)), said, fontsize=9)
     beside.tick_params(axis="y", length=0)
     beside.patch.set_alpha(0)
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+# Labels of sizes are at least such a share of the axis apart.
+_LABELS_APART = 0.08
+
+
+def apart(places: Sequence[float]) -> set[int]:
+    """Return which of some places in ascending order have room for a label, from the last one down."""
+    least, found = _LABELS_APART * (places[-1] - places[0]), {len(places) - 1}
+    for at in reversed(range(len(places) - 1)):
+        if places[min(found)] - places[at] >= least:
+            found.add(at)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +212,11 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)
     sizes = sorted(comparisons)
-    if sizes[0] > 0:
+    if is_log := sizes[0] > 0:
         axes.set_xscale("log", base=2)
     axes.set_xticks([], minor=True)
-    axes.set_xticks(sizes, [f"{size:g}" for size in sizes], rotation=0 if len(sizes) <= _MOST_TICKS else 90)
+    places = [math.log(size) if is_log else size for size in sizes]
+    axes.set_xticks(sizes, [f"{size:g}" if at in apart(places) else "" for at, size in enumerate(sizes)])
     axes.set_xlabel(size_label)
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.

@@ -33,6 +33,7 @@ from lhkit.cli.options import (
 from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import failures_as_json, say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.svg import with_theme
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import load_payload
@@ -249,6 +250,6 @@ def save_comparison(out: Path, comparison: Comparison) -> Figure:
     """Write the samples as CSV and the plot of speeds as SVG and PNG; return the plot."""
     figure = draw_speed_bars(comparison)
     write_text(out / "samples.csv", samples_csv(comparison))
-    write_text(out / "speed.svg", figure_svg(figure))
+    write_text(out / "speed.svg", with_theme(figure_svg(figure)))
     write_file(out / "speed.png", figure_png(figure))
     return figure

@@ -13,6 +13,7 @@ from lhkit.cli.options import limit_options
 from lhkit.cli.sweep_command import refuse_failed_sweep, run_with_bars
 from lhkit.cli.terminal import say, write_text
 from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.svg import with_theme
 from lhkit.draw.tables import comparison_lines, comparison_table, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.catalogue_cache import known_help
@@ -104,7 +105,7 @@ def _write(
     write_text(out / "index.html", page)
     save_frame(store_frame(found.store), out / "sweep.csv")
     heat = draw_knobs(found)
-    write_text(out / "sweep.svg", figure_svg(heat))
+    write_text(out / "sweep.svg", with_theme(figure_svg(heat)))
     write_file(out / "sweep.png", figure_png(heat))
     names = ["samples.csv", "speed.svg", "speed.png", "sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png"]
     return [out / name for name in (*names, "index.html", *(file for _, file in traces))]

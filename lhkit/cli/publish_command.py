@@ -38,24 +38,27 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
         if names.count(name) > 1 or name == "index":
             raise usage_error(f"two pages would be called {name}.html", "Rename one of the notebooks.")
     out.mkdir(parents=True, exist_ok=True)
-    links = []
-    for source in sources:
-        published = _published(source, execute=execute, is_shipped=not notebooks)
+    links, lacking = [], False
+    for before, source, after in zip((None, *sources), sources, (*sources[1:], None), strict=False):
+        published = _published(source, before, after, execute=execute, is_shipped=not notebooks)
         write_file(out / f"{published.name}.html", published.html.encode())
         links.append((f"{published.name}.html", published.title))
         say(f"{source} → {out / published.name}.html", err=True)
         if published.cells_not_run:
-            said = f"{published.cells_not_run} of {published.cells} code cells were not run"
-            lacks = "their results and pictures are missing from the page; --execute runs them"
-            say(f"{source}: {said}: {lacks}", err=True)
+            lacking = True
+            say(f"  {published.cells_not_run} of {published.cells} code cells were not run", err=True)
+    if lacking:
+        say("Results and pictures of cells that were not run are missing; --execute runs them.", err=True)
     write_file(out / "index.html", links_page(title, links).encode())
     say(out / "index.html")
 
 
-def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:
+def _published(
+    source: Path, before: Path | None, after: Path | None, *, execute: bool, is_shipped: bool
+) -> PublishedNotebook:
     if not execute:
-        return publish_notebook(source)
+        return publish_notebook(source, before=before, after=after)
     # Files that shipped notebooks write are removed.
     place = temporary_place("lhkit-publish-") if is_shipped else contextlib.nullcontext(source.parent)
     with place as folder:
-        return publish_notebook(source, run_in=folder)
+        return publish_notebook(source, run_in=folder, before=before, after=after)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.theme import DARK_FIGURES, figure_role
+from lhkit.draw.theme import DARK_FIGURES, figure_paint
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def figure_svg(figure: Figure) -> str:
     # matplotlib draws black by default; a dark page needs the ink of the theme.
     svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
     for color in DARK_FIGURES:
-        themed = rf"\1: var(--lh-{figure_role(color)}, {color.lower()})"
-        svg = re.sub(rf"(stroke|fill): ?{color}\b", themed, svg, flags=re.IGNORECASE)
+        svg = re.sub(rf"(stroke|fill): ?{color}\b", rf"\1: {figure_paint(color)}", svg, flags=re.IGNORECASE)
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
 
 

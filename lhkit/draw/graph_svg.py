@@ -30,6 +30,8 @@ _LIGHTEST, _DARKEST = 0.06, 0.45  # keeps texts readable in both themes
 def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
     """Return a graph as one SVG element."""
     legend, legend_width = _legend(layout.graph.legend)
+    if not layout.nodes:
+        legend, legend_width = _legend([LegendEntry("nothing to show")])
     width = max(layout.width, legend_width)
     height = layout.height + (_LEGEND_HEIGHT if legend else 0.0)
     boxes = [p for p in layout.nodes if p.is_box]

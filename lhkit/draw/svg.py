@@ -92,6 +92,14 @@ def svg(width: float, height: float, *children: str, label: str, themed: bool = 
     )
 
 
+def with_theme(drawing: str) -> str:
+    """Return an SVG element with the style sheet of the theme: it follows what is around it, or the reader."""
+    start, rest = drawing.split(">", 1)
+    if 'class="lh"' not in start:
+        start = start.replace("<svg", '<svg class="lh"', 1)
+    return f"{start}><style>{theme_style()}</style>{rest}"
+
+
 # No side of a PNG has more pixels: a viewer has to hold all of them.
 MOST_PIXELS = 8192
 

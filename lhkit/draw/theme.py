@@ -89,6 +89,11 @@ def figure_role(color: str) -> str:
     return f"figure-{color[1:].lower()}"
 
 
+def figure_paint(color: str) -> str:
+    """Return a colour of figures as CSS has it: that of the theme around, and itself where there is none."""
+    return f"var(--lh-{figure_role(color)}, {color.lower()})"
+
+
 def theme_style() -> str:
     """Return the style sheet that gives roles their colours, in any element of class ``lh``.
 

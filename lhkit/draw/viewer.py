@@ -40,6 +40,7 @@ class Pane:
         axis: Axis of the frames: ``step``, which all panes share, or its own, such as ``iteration``.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
+        start: Number of the frame on the pane's own axis that is shown first.
         timeline: Data of ``timeline.js``, which draws them in place of the fragment; empty for other drawings.
     """
 
@@ -51,6 +52,7 @@ class Pane:
     folded: bool = False
     picture: str = ""
     timeline: str = ""
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
     if pane.timeline:
         return {**content, "timeline": packed(pane.timeline)}
     frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
-    return {**content, "frames": frames} if frames else {**content, "html": packed(pane.html)}
+    return (
+        {**content, "start": pane.start, "frames": frames} if frames else {**content, "html": packed(pane.html)}
+    )
 
 
 def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
@@ -138,7 +142,7 @@ def view_html(view: View, *, id_: str | None = None) -> str:
 def _pane_html(pane: Pane, start: int) -> str:
     inside = pane.html
     if pane.frames:
-        at = start if pane.axis == "step" else pane.frames[0].at
+        at = start if pane.axis == "step" else pane.start
         shown = [f for f in pane.frames if f.at <= at] or [pane.frames[0]]
         inside = shown[-1].html
     if pane.picture:

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lhkit.draw.svg import escaped
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _CELL_SECONDS = 600
 
+_STYLE = """
+:root { color-scheme: light dark; } body { background: var(--jp-layout-color0); }
+.lh-pages { padding: .5em 2em; color: var(--jp-ui-font-color1); font-family: var(--jp-ui-font-family); }
+.lh-pages a { color: var(--jp-content-link-color); } @media print { .lh-pages { display: none; } }
+"""
 _LINK = re.compile(r'href="((?![a-z]+:)[^"#]+)\.ipynb"')
 
 
@@ -35,16 +41,41 @@ class PublishedNotebook:
     cells_not_run: int
 
 
-def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNotebook:
-    """Return a notebook as one self-contained HTML page, run first in the folder ``run_in`` if given."""
+def publish_notebook(
+    path: Path, *, run_in: Path | None = None, before: Path | None = None, after: Path | None = None
+) -> PublishedNotebook:
+    """Return a notebook as one self-contained HTML page, dark where the reader's system is.
+
+    Args:
+        path: The notebook.
+        run_in: Run it first, in this folder.
+        before: The notebook before it, whose page a link leads to.
+        after: The notebook after it, likewise.
+    """
     notebook = read_notebook(path)
     if run_in is not None:
         execute_notebook(notebook, path, run_in)
     without_widgets(notebook)
-    title = _title(notebook) or path.stem
+    title = notebook_title(notebook) or path.stem
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
     not_run = sum(cell.execution_count is None and not cell.outputs for cell in code)
-    return PublishedNotebook(path.stem, title, _exported(notebook, title), len(code), not_run)
+    html = _with_links(_exported(notebook, title), before, after)
+    return PublishedNotebook(path.stem, title, html, len(code), not_run)
+
+
+def _with_links(html: str, before: Path | None, after: Path | None) -> str:
+    """Add links to the pages before and after, and to the list of all, at the top and at the end of a page."""
+    if before is None and after is None:
+        return html
+    links = ['<a href="index.html">all of them</a>']
+    for at, rel, word, path in ((0, "prev", "previous", before), (2, "next", "next", after)):
+        if path is not None:
+            title = escaped(notebook_title(read_notebook(path)) or path.stem)
+            links.insert(at, f'<a rel="{rel}" href="{escaped(path.stem)}.html">{word}: {title}</a>')
+    shown = f'<nav class="lh-pages">{" · ".join(links)}</nav>'
+    head, body, rest = re.split(r"(<body[^>]*>)", html, maxsplit=1)
+    content, end, after_it = rest.rpartition("</body>")
+    return f"{head}{body}{shown}{content}{shown}{end}{after_it}"
 
 
 def read_notebook(path: Path) -> Any:
@@ -103,10 +134,14 @@ def _exported(notebook: Any, title: str) -> str:
         setattr(exporter, address, "")
     html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
     # Notebooks are published side by side: a link from one to another leads to its page.
-    return _LINK.sub(r'href="\1.html"', str(html))
+    html = _LINK.sub(r'href="\1.html"', str(html)).replace(' data-jp-theme-light="true"', "", 1)
+    dark, _, _ = exporter.environment.loader.get_source(exporter.environment, "static/theme-dark.css")
+    style = f'<style>{_STYLE}</style>\n<style media="(prefers-color-scheme: dark)">{dark}</style>\n'
+    return html.replace("</head>", f"{style}</head>", 1)
 
 
-def _title(notebook: Any) -> str:
+def notebook_title(notebook: Any) -> str:
+    """Return the first heading of a notebook, "" without one."""
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     lines = (line for text in texts for line in text.splitlines())
     return next((str(line[2:].strip()) for line in lines if line.startswith("# ")), "")

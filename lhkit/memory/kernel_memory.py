@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.svg import escaped
+from lhkit.draw.svg import escaped, with_theme
 from lhkit.draw.tables import Table, format_bytes, format_range, table_html, table_text
 from lhkit.memory.live_buffers import draw_live_buffers, find_peak
 from lhkit.model.memory_footprint import BufferSite, Footprint
@@ -108,7 +108,7 @@ def footprint_bundle(footprint: Footprint) -> dict[str, Any]:
     figure = draw_live_buffers(footprint)
     sentences = "".join(f"<p>{escaped(s)}</p>" for s in footprint_sentences(footprint))
     return {
-        "text/html": f"{table_html(footprint_table(footprint))}\n{sentences}\n{figure_svg(figure)}",
+        "text/html": f"{table_html(footprint_table(footprint))}\n{sentences}\n{with_theme(figure_svg(figure))}",
         "image/png": base64.b64encode(figure_png(figure)).decode(),
         "text/plain": footprint_text(footprint),
     }

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.figures import figure_png, figure_svg, new_axes
-from lhkit.draw.svg import escaped
+from lhkit.draw.svg import escaped, with_theme
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.parts.part_profile import PartTime, Profile
@@ -102,6 +102,6 @@ def profile_bundle(profile: Profile) -> dict[str, Any]:
     figure = draw_profile(profile)
     return {
         "text/plain": f"{words}\n{table_text(table)}",
-        "text/html": f"<p>{escaped(words)}</p>{figure_svg(figure)}{table_html(table)}",
+        "text/html": f"<p>{escaped(words)}</p>{with_theme(figure_svg(figure))}{table_html(table)}",
         "image/png": figure_png(figure),
     }

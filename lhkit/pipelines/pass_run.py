@@ -20,6 +20,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import ScheduleRecord, Trace
 from lhkit.pipelines.iree_passes import phase_of, run_iree
 from lhkit.pipelines.print_ir_log import TextStore
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.record.trace_run import RecordedRun, record_run
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.kernel_requests import RunPasses
@@ -148,7 +149,7 @@ def _steps(run: RecordedRun, texts: TextStore) -> Iterator[PassStep]:
             now, upcoming = texts.add(upcoming[1]), next(snapshots, None)
         ran = step.status != "not-run"
         message = "; ".join(d.message for d in step.diagnostics)
-        delta = step.payload_delta
+        delta = shown_delta(trace, step.index)
         made, gone = (Counter(trace.op(op).name for op in ops) for ops in (delta.created, delta.erased))
         yield PassStep(
             step.index,

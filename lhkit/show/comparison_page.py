@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.draw.figures import figure_svg
-from lhkit.draw.svg import escaped, html_document
+from lhkit.draw.svg import escaped, html_document, with_theme
 from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html
 from lhkit.model.measurement import Comparison
 from lhkit.sweeps.sweep_summary import SweepResult
@@ -59,17 +60,18 @@ def _figure(comparison: Comparison) -> str:
         " time of a call, and share of the core's limit that is nearer. All entries ran in one process,"
         " in random order within each round."
     )
-    svg = figure_svg(draw_speed_bars(comparison))
+    svg = with_theme(figure_svg(draw_speed_bars(comparison)))
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{escaped(caption)}"', 1)
     return f"<figure>\n{svg}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>"
 
 
 def _sweep(result: SweepResult) -> list[str]:
-    caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
+    schedule = PurePath(result.schedule.source).name
+    caption = f"The knobs of {schedule}: each variant was compiled, checked and timed."
     lines = "\n".join(sweep_lines(result))
     return [
         "<h2>Tile sizes</h2>",
-        f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
+        f"<figure>\n{with_theme(figure_svg(draw_knobs(result)))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
         table_html(sweep_table(result)),
         f'<pre class="notes">{escaped(lines)}</pre>',
     ]
@@ -84,7 +86,7 @@ def _folded(heading: str, text: str) -> str:
 def _inputs(comparison: Comparison) -> dict[str, str]:
     return {
         "sha256 of the environment": comparison.environment_sha256,
-        "payload": comparison.payload,
+        "payload": PurePath(comparison.payload).name,
         "sha256 of the payload": comparison.payload_sha256,
         **{f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256},
         "seed": str(comparison.seed),

@@ -154,7 +154,7 @@ def live_buffers(kernel: Kernel) -> Drawing:
     )
 
 
-_TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
+_TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes", "prediction": "Predictions"}
 
 
 @public
@@ -165,10 +165,11 @@ def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawin
         result: The result, or the sweep itself.
         kind: ``knobs``: heat maps of up to three knobs (the third gives a map for each of its values), else
             parallel coordinates with the importance of knobs; ``history``: the best so far after each variant;
-            ``outcomes``: the number of variants by status, with the most frequent message.
+            ``outcomes``: the number of variants by status, with the most frequent message; ``prediction``: the
+            times against those that a cost model predicts, after a sweep with ``strategy="predicted"``.
 
     Raises:
-        UsageError: There is no such kind, or no knob was varied.
+        UsageError: There is no such kind, no knob was varied, or there is no cost model.
     """
     if kind not in SWEEP_FIGURES:
         raise usage_error(f"there is no figure {kind!r} of a sweep", f"There are: {', '.join(SWEEP_FIGURES)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -207,8 +207,32 @@ def trace_page(
         " everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
     )
-    view = whole_trace_view(trace, help, details, repairs)
-    return page_html(view, title=title, summary=summary, facts=_facts(trace, command))
+    view, facts = whole_trace_view(trace, help, details, repairs), _facts(trace, command)
+    bare = _without_folders(trace)
+    panes = [
+        dataclasses.replace(
+            pane,
+            html=bare(pane.html),
+            timeline=bare(pane.timeline),
+            frames=tuple(dataclasses.replace(frame, html=bare(frame.html)) for frame in pane.frames),
+        )
+        for pane in view.panes
+    ]
+    facts = tuple((name, bare(value)) for name, value in facts)
+    return page_html(dataclasses.replace(view, panes=tuple(panes)), title=title, summary=summary, facts=facts)
+
+
+def _without_folders(trace: Trace) -> Callable[[str], str]:
+    """Return a function that takes the folders of a trace's files out of a text: a page is handed on."""
+    files = [PurePath(s) for s in (trace.schedule.source, trace.payload.source, *(n for n, _ in trace.texts))]
+    folders = {str(f)[: -len(f.name)] for f in files if f.is_absolute() and len(f.parts) > 2}
+
+    def bare(text: str) -> str:
+        for folder in sorted(folders, key=len, reverse=True):
+            text = text.replace(folder, "")
+        return text
+
+    return bare
 
 
 def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
@@ -236,8 +260,6 @@ def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
 # Within these limits all graphs of a trace are drawn in less than two seconds.
 _MOST_STEPS = 30
 _MOST_OPS = 150
-# Larger graphs fold the ops that did not change.
-_MOST_OPEN = 60
 _ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
 
 
@@ -274,7 +296,7 @@ def _payload_graphs(trace: Trace, worker: Worker | None) -> tuple[Frame, ...]:
     )
     if ops > _MOST_OPS:
         raise usage_error(f"it has {ops} ops. {_ONE}")
-    flows = [payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker) for step in steps]
+    flows = [payload_flow_of(trace, step, worker=worker) for step in steps]
     return tuple(
         Frame(step, _flow_said(trace, step) + graph_svg(layout(flow)))
         for step, flow in zip(steps, flows, strict=True)

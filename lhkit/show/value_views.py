@@ -29,6 +29,7 @@ from lhkit.model.sample_statistics import median_interval, values_ns
 from lhkit.model.schedule import Schedule
 from lhkit.model.tile_picture import TilePicture
 from lhkit.pipelines.pass_views import counts_svg, passes_table, passes_text, summary
+from lhkit.tiles.tile_facts import MOST_ITERATIONS, first_shown
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
 from lhkit.traces.diff.ir_html import payload_html
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 60
 _LINE_HEIGHT, _TEXT_WIDTH, _WIDEST, _EDGE = 16.0, 860.0, 1800.0, 10.0
-# Limit on tile frames: later iterations repeat the first ones.
-_MOST_ITERATIONS = 32
 _STRIP_WIDTH, _STRIP_EDGE = 560.0, 40.0
 
 
@@ -137,13 +136,21 @@ def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) 
     return Pane(name, title, graph_svg(places), picture=picture, folded=folded)
 
 
-def tiles_pane(picture: TilePicture, most: int = _MOST_ITERATIONS, *, folded: bool = False) -> Pane:
+def tiles_pane(picture: TilePicture, most: int = MOST_ITERATIONS, *, folded: bool = False) -> Pane:
     """Return a tile picture as a pane with a slider over its first iterations."""
     drawn = tiles_frames(picture, most)
     frames = tuple(Frame(n, tiles, words) for n, (words, tiles) in enumerate(drawn))
     still = "" if folded else tiles_svg(picture, themed=False)
     title = f"Tiles of {picture.op}"
-    return Pane("tiles", title, frames=frames, axis="iteration", picture=still, folded=folded)
+    return Pane(
+        "tiles",
+        title,
+        frames=frames,
+        axis="iteration",
+        picture=still,
+        folded=folded,
+        start=first_shown(picture.iterations, most),
+    )
 
 
 def payload_bundle(payload: Payload) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from lhkit.sweeps.variant_record import FAILED, SWEEP_STATUSES, SweepRecord, Swe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patheffects import AbstractPathEffect
 
 # The mark in the cell of a variant that failed; never colour alone.
 MARKS: Mapping[SweepStatus, str] = {
@@ -116,6 +117,12 @@ def heat_map(
         cells = tuple(cell(r) for r in records if not by or r.values[by] == value)
         facets.append(Facet(f"{by} = {value}" if by else "", cells))
     shown = {c.status for f in facets for c in f.cells}
+    legend = [(mark, str(status)) for status, mark in MARKS.items() if status in shown]
+    if any(cell.text[:1] == "≈" for facet in facets for cell in facet.cells):
+        legend.append(("≈", "rough: stopped early"))
+    places = len(known.get(x, ())) * len(known.get(y, ("",)))
+    if any(len({(c.row, c.column) for c in facet.cells}) < places for facet in facets):
+        legend.append(("no cell:", "not tried"))
     return HeatMap(
         x_name=x,
         x_values=tuple(map(str, known.get(x, ("",)))),
@@ -124,7 +131,7 @@ def heat_map(
         facets=tuple(facets),
         best_ns=next(iter(best.values()))[1] if len(best) == 1 else None,
         worst=worst,
-        legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
+        legend=tuple(legend),
         is_timed=bool(best),
         framed=ahead.words,
     )
@@ -171,7 +178,7 @@ def draw_heat_map(heat: HeatMap) -> Figure:
     title = f"time as a multiple of {best}, each timed alone\nframed: {heat.framed}"
     figure.suptitle(title if heat.is_timed else "no variant was timed", fontsize=10)
     if heat.legend:
-        figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
+        figure.supxlabel(" · ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
     return figure
 
 
@@ -186,12 +193,14 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
         fill = colors(cell.level) if cell.level is not None else "none"
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="#8a8f98", linewidth=0.6))
         if is_printed or cell.level is None:
-            ink = "black" if cell.level is None else ("#ffffff" if cell.level < _DARK_BELOW else "#101014")
+            # On a cell of the map, which no theme changes, these are no colours that a theme does.
+            ink = "black" if cell.level is None else ("#fdfdfd" if cell.level < _DARK_BELOW else "#101014")
             axes.text(cell.column, cell.row, cell.text, ha="center", va="center", color=ink, fontsize=8)
     for cell in facet.cells:
         if cell.is_framed:
             corner = (cell.column - 0.5, cell.row - 0.5)
-            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor=VERMILION, linewidth=2.4, zorder=3)
+            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor="black", linewidth=2.4, zorder=3)
+            frame.set_path_effects(_halo())
             axes.add_patch(frame)
     axes.patch.set_alpha(0)
     axes.set_xlim(-0.55, len(heat.x_values) - 0.45)
@@ -202,6 +211,13 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
     axes.spines[:].set_visible(False)
     if facet.label:
         axes.set_title(facet.label, fontsize=9)
+
+
+def _halo() -> list[AbstractPathEffect]:
+    """Return an edge in the colour of the paper: ink on it is seen on every colour of the map."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=5.5, foreground="white")]
 
 
 _MOST_LINES = 1500
@@ -284,6 +300,7 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     failed = "; dotted: failed" if any(line.level is None for line in plot.lines) else ""
     left.set_title(f"every variant{left_out}; thick: {plot.ahead}{failed}", fontsize=9)
     bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=left, fraction=0.04, pad=0.01)
+    bar.set_label("time as a multiple of the least; coloured by rank", fontsize=8)
     bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
     bar.outline.set_visible(False)
     return figure
@@ -299,8 +316,8 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
         heights = [_height(place, axis) for place, axis in zip(line.places, plot.axes, strict=True)]
         path = curve_through(heights, ((number * 0.618034) % 1.0 - 0.5) * 0.3)
         if line.is_best:
-            axes.plot(*path, color=VERMILION, linewidth=3, zorder=4)
-            axes.plot(across, heights, color=VERMILION, linestyle="none", marker="o", zorder=4)
+            axes.plot(*path, color="black", linewidth=3, zorder=4, path_effects=_halo())
+            axes.plot(across, heights, color="black", linestyle="none", marker="o", zorder=4)
         elif line.level is None:
             axes.plot(*path, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
         else:
@@ -311,7 +328,7 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
         for place, value in enumerate(axis.values[::every]):
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             at = (i + 0.03, _height(place * every, axis))
-            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
+            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, bbox=box)
     names = [_lines_of(axis.name) for axis in plot.axes]
     axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)
     axes.set_yticks([])
@@ -419,6 +436,8 @@ def sweep_history(records: Sequence[SweepRecord]) -> History:
 
 def draw_history(history: History) -> Figure:
     """Return a figure: a dot a variant, a step line a payload for the best so far, crosses for failures."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = new_axes(7.2, 3.2)
     if history.timed:
         numbers, times = zip(*history.timed, strict=True)
@@ -436,7 +455,8 @@ def draw_history(history: History) -> Figure:
         words = f"failed ({len(history.failed)})"
         crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.02 * max((*(i for i, _ in history.timed), *history.failed), default=1))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the least")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -444,6 +464,9 @@ def draw_history(history: History) -> Figure:
     least = "1 is the least time of each payload" if len(history.best) > 1 else ""
     if history.best_ns is not None:
         least = f"1 is {format_ns(history.best_ns)}, the least time"
+    if not history.timed:
+        axes.set_yticks([])
+        least = "no variant was timed"
     axes.set_title(least or " ", fontsize=9, pad=14)  # room for the crosses, also where nothing is said
     if history.timed or history.failed:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
@@ -475,7 +498,7 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     axes.set_yticks(range(len(bars)), [f"{b.status} {MARKS.get(b.status, '')}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)
-    axes.set_xlabel("variants")
+    axes.set_xlabel("variants" if bars else "no variant was tried")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 

@@ -48,7 +48,9 @@ def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
         row |= {column: getattr(source.time_ns, name, None) for column, name in _TIMES.items()}
         row |= {name: getattr(source, name) for name in ("gflops", "compile_ns", "max_abs_error")}
         rows.append(row | {name: getattr(record, name) for name in _RECORDED})
-    return pd.DataFrame(rows).convert_dtypes()
+    frame = pd.DataFrame(rows).convert_dtypes()
+    # A column without any value is left as it is, and would be written otherwise than what others lack.
+    return frame.astype({name: "string" for name in frame if frame[name].isna().all()})
 
 
 # The first record says what it is within so many bytes.

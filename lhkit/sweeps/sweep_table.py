@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.svg import escaped
+from lhkit.draw.svg import escaped, with_theme
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import sweep_charts
-from lhkit.sweeps.confirmation import ahead_of, describe_confirmation
+from lhkit.sweeps.confirmation import Ahead, ahead_of, describe_confirmation
 from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, best_by_payload, payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import best_of, timed_records
@@ -33,6 +33,9 @@ _PARTS = {
 }
 
 
+_AHEAD = "▸"
+
+
 def sweep_table(result: SweepResult) -> Table:
     """Return the best variants: knobs that were swept, time, spread, speed against the best, throughput.
 
@@ -43,11 +46,13 @@ def sweep_table(result: SweepResult) -> Table:
     timed = timed_records(result.records)
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
+    ahead = _ahead(result).keys
     rows = []
     for time, record in timed[:_MOST_ROWS]:
         values = record.values
         rows.append(
             (
+                _AHEAD if record.key in ahead else "",
                 *(str(values.get(name, "")) for name in swept),
                 format_ns(time.median),
                 format_ns(time.mad),
@@ -57,7 +62,13 @@ def sweep_table(result: SweepResult) -> Table:
             )
         )
     rate = ["GFLOP/s"] if has_gflops else []
-    return Table((*swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
+    return Table(("", *swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
+
+
+def _ahead(result: SweepResult) -> Ahead:
+    """Return who is ahead, for the table and the drawings alike."""
+    fastest = [key for key, _ in best_by_payload(result.records).values()]
+    return ahead_of([found for _, found in result.confirmations], fastest)
 
 
 def _payload_table(result: SweepResult) -> Table:
@@ -84,8 +95,13 @@ def _choice_lines(result: SweepResult) -> list[str]:
 
 
 def sweep_lines(result: SweepResult) -> list[str]:
-    """Return what belongs under the table: the course of the sweep, then who won."""
-    return [*course_lines(result), *confirmation_lines(result)]
+    """Return what belongs under the table: who is marked in it, the course of the sweep, then who won."""
+    return [*_marked_lines(result), *course_lines(result), *confirmation_lines(result)]
+
+
+def _marked_lines(result: SweepResult) -> list[str]:
+    marked = any(row[0] == _AHEAD for row in sweep_table(result).rows)
+    return [f"{_AHEAD} {_ahead(result).words}"] if marked else []
 
 
 def course_lines(result: SweepResult) -> list[str]:
@@ -157,11 +173,11 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     table = sweep_table(result)
     bundle = {"text/plain": sweep_text(result)}
     shown = table_html(table) if table.rows else ""
-    verdict = "\n".join(confirmation_lines(result))
+    verdict = "\n".join([*_marked_lines(result), *confirmation_lines(result)])
     shown += f"<pre>{escaped(verdict)}</pre>" if verdict else ""
     if varied_knobs(result.records):
         figure = draw_knobs(result)
-        shown += figure_svg(figure)
+        shown += with_theme(figure_svg(figure))
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
@@ -170,7 +186,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
             "outcomes",
             *(("prediction",) if result.prediction else ()),
         )
-        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in kinds)
+        more += "".join(with_theme(figure_svg(SWEEP_FIGURES[kind](result))) for kind in kinds)
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 
@@ -183,8 +199,7 @@ def sweep_text(result: SweepResult) -> str:
 
 def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
-    fastest = [key for key, _ in best_by_payload(result.records).values()]
-    ahead = ahead_of([found for _, found in result.confirmations], fastest)
+    ahead = _ahead(result)
     varied = varied_knobs(result.records)
     if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}

@@ -36,8 +36,9 @@ def loops_svg(loops: OpLoops, *, themed: bool = True) -> str:
     operands = "  ".join(f"{letter}[{indices}]" for letter, indices in loops.operands)
     title = f"{loops.left}, from {loops.op}" if loops.left else f"{loops.op}: nothing is left of it"
     title = loops.op if loops.left == loops.op else title
-    rows = [f"  {d.name}  {'?' if d.extent is None else d.extent}  {d.role}" for d in loops.dimensions]
-    inner = max(text_width(t, _FONT) for t in (title, operands, *rows))
+    rows = [f"{d.name}  {'?' if d.extent is None else d.extent}  {d.role}" for d in loops.dimensions]
+    beside = text_width("Σ ", _FONT)  # leading spaces would be collapsed
+    inner = max(text_width(title, _FONT), *(beside + text_width(t, _FONT) for t in (operands, *rows)))
     depth = len(names)
     width = (
         max([inner, *(text_width(n, _FONT) - 2 * _PAD * (depth - i) for i, n in enumerate(names))]) + 2 * _PAD
@@ -57,7 +58,7 @@ def loops_svg(loops: OpLoops, *, themed: bool = True) -> str:
     for at, (row, dimension) in enumerate(zip(rows, loops.dimensions, strict=True)):
         role, mark = _ROLES[dimension.role]
         drawn.append(_words(mark, x + _PAD, y + (at + 3) * _LINE - 2, role, bold=True))
-        drawn.append(_words(row, x + _PAD, y + (at + 3) * _LINE - 2, "ink"))
+        drawn.append(_words(row, x + _PAD + beside, y + (at + 3) * _LINE - 2, "ink"))
     return svg(*total, *drawn, label=f"Loops of {loops.op}", themed=themed)
 
 
@@ -68,7 +69,7 @@ def _box(x: float, y: float, width: float, height: float, stroke: str, fill: str
 def _words(text: str, x: float, y: float, fill: str, *, bold: bool = False) -> str:
     weight = "bold" if bold else None
     look: dict[str, Any] = {"font_family": MONO, "font_size": _FONT, "font_weight": weight, "fill": fill}
-    return element("text", escaped(text), x=x, y=y, xml_space="preserve", **look)
+    return element("text", escaped(text), x=x, y=y, **look)
 
 
 def loops_bundle(loops: OpLoops) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def tile_picture(
     shapes: Sequence[Sequence[int]] | None = None,
     argument_names: Sequence[str] = (),
     caches: Sequence[CacheLevel] = (),
-    first: int = 0,
+    first: int | None = None,
 ) -> TilePicture:
     """Return the picture of a structured op; ``shapes`` of the arguments are needed where they are dynamic."""
     given = argument_shapes(tilings, op, shapes)
@@ -46,6 +46,7 @@ def tile_picture(
         raise _unknown(op, given) from None
     if total == 0:
         raise usage_error(f"{op.name} never runs: one of the loops around it has no iteration")
+    first = first_shown(total) if first is None else first
     nest.iteration(first)
     start = nest.iteration(0)
 
@@ -76,6 +77,15 @@ def tile_picture(
         structured_op=op,
         shapes=given,
     )
+
+
+# A slider has so many iterations: later ones repeat the first.
+MOST_ITERATIONS = 32
+
+
+def first_shown(iterations: int, most: int = MOST_ITERATIONS) -> int:
+    """Return the iteration to start at: among the first, but after some of them."""
+    return min(iterations, most) * 2 // 3
 
 
 def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:

@@ -136,7 +136,7 @@ def tile_picture_of(
     op: str | int | None = None,
     step: int | None = None,
     until: int | None = None,
-    iteration: int = 0,
+    iteration: int | None = None,
     shapes: Shapes = None,
     caches: Sequence[CacheLevel] | None = None,
     worker: Worker | None = None,
@@ -151,7 +151,7 @@ def tile_picture_of(
         step: The step of the trace after which to search, -1 for the payload as given. Default: the last one at
             which most of the payload's work, or ``op``, was still in structured ops.
         until: Search no later than after this step, where ``step`` is None.
-        iteration: The iteration that a still picture shows, from 0.
+        iteration: The iteration that a still picture shows, from 0; default after some others.
         shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
         caches: Caches to compare with, smallest first; default this machine's.
         worker: Another worker than the session's.

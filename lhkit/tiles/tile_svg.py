@@ -61,7 +61,7 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     loops = "".join(_words(line, x, top + 10 + LINE * n, **look) for n, line in lines)
     body = "".join(_sheet(s, picture, frame, hatch) for s in layout.sheets)
     bars, height = _working_sets(picture, frame, layout.height + 14)
-    legend = _legend(height + 14, layout, hatch)
+    legend = _legend(height + 14, layout, hatch, is_moving=bool(picture.loops))
     inner = element("g", head, loops, body, bars, legend, transform=f"translate({_MARGIN} {_MARGIN})")
     label = f"Tiles of {picture.op}, {iteration_text(picture, frame)}"
     wide = max(WIDTH, layout.width) + 2 * _MARGIN
@@ -195,14 +195,14 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
     return "".join(parts), bottom
 
 
-def _legend(y: float, layout: TileLayout, hatch: str) -> str:
+def _legend(y: float, layout: TileLayout, hatch: str, *, is_moving: bool) -> str:
     parts, x = [], 0.0
     signs = (
         ("this tile", {"fill": "changed", "stroke": "ink"}),
         ("visited before", {"fill": f"url(#{hatch})", "stroke": "line"}),
         ("one pass of a loop", {"fill": "none", "stroke": "ink", "stroke_dasharray": "3 2"}),
     )
-    for text, look in signs:
+    for text, look in signs if is_moving else signs[:1]:
         parts.append(element("rect", x=x, y=y, width=14, height=10, **look))
         parts.append(_words(text, x + 20, y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)

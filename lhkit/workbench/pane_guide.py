@@ -16,6 +16,7 @@ from lhkit.tiles.tile_requests import tile_picture_at, tile_picture_of
 from lhkit.traces.diff.line_diff import remarks_at
 from lhkit.traces.explain.handle_explanation import explain
 from lhkit.traces.record.handle_history import display_names, payload_in_words
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.report.trace_text import delta_text
 from lhkit.workbench.pane_pictures import asked_trace
 from lhkit.workbench.screen import Command, integer, text
@@ -42,7 +43,7 @@ def _of_step(trace: Trace, step: int) -> tuple[str, list[str]]:
     if step < 0:
         return "the payload as given", _tiling(trace, step, None)
     record = trace.step_records[step]
-    changes = delta_text(record.payload_delta)
+    changes = delta_text(shown_delta(trace, step))
     facts = [
         known_help().get(record.op, ""),
         f"in the payload: {changes}" if changes else "it changes no payload op",

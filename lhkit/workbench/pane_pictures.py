@@ -13,6 +13,7 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_key
+from lhkit.tiles.tile_facts import MOST_ITERATIONS
 from lhkit.tiles.tile_requests import tile_picture_at
 from lhkit.tiles.tile_svg import tiles_at
 from lhkit.traces.diff.ir_html import ir_html, payload_html, sides_html
@@ -24,10 +25,6 @@ from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.workbench.screen import Command, flag, integer
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
-# Larger payload graphs fold the ops that did not change.
-_MOST_OPEN = 60
-# The slider's length: later iterations of a loop repeat the first ones.
-_MOST_ITERATIONS = 32
 _NO_TILES: dict[str, Any] = {"key": "", "step": -1, "iteration": 0, "count": 0, "label": "", "html": ""}
 
 
@@ -62,16 +59,16 @@ def _schedule_graph(trace: Trace) -> Any:
     return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
-def tiles_part(trace: Trace, step: int, iteration: int = 0) -> dict[str, Any]:
-    """Return the tile picture that goes with a step, at an iteration, as its pane has it."""
+def tiles_part(trace: Trace, step: int, iteration: int = -1) -> dict[str, Any]:
+    """Return the tile picture of a step at an iteration (-1: where it starts), as its pane has it."""
     found = {"key": trace_key(trace), "step": step, "iteration": iteration}
     try:
         picture = _tile_picture(SameTrace(trace), step)
     except LhkitError as error:
         note = element("p", escaped(error.failure.message), class_="lh-note")
         return {**found, "count": 1, "label": "", "html": note}
-    count = min(picture.iterations, _MOST_ITERATIONS)
-    iteration = min(iteration, count - 1)
+    count = min(picture.iterations, MOST_ITERATIONS)
+    iteration = picture.first if iteration < 0 else min(iteration, count - 1)
     words, drawing = tiles_at(picture, iteration, themed=False)
     return {**found, "iteration": iteration, "count": count, "label": words, "html": sent(drawing)}
 
@@ -82,7 +79,7 @@ def _tile_picture(same: SameTrace, step: int) -> TilePicture:
 
 
 def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
-    """Render the first iteration at the current step; the view asks for other steps and iterations."""
+    """Render an iteration at the current step; the view asks for other steps and iterations."""
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("tiles"):
         return _NO_TILES
@@ -114,7 +111,7 @@ def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
     known = [s.step for s in trace.snapshots]
     # A step that failed or did not run has no snapshot: take the last one before it.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
-    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.session.worker)
+    flow = payload_flow_of(trace, at, worker=workbench.session.worker)
     return sent(graph_svg(layout(flow), themed=False))
 
 
@@ -124,7 +121,7 @@ def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
     After a step that leaves no structured op it is of the last one before that did.
     """
     step, iteration = integer(question, "step"), integer(question, "iteration")
-    return tiles_part(asked_trace(workbench, question), step, max(iteration, 0))
+    return tiles_part(asked_trace(workbench, question), step, iteration)
 
 
 def _shown_trace(workbench: WorkbenchCore, name: str) -> SameTrace | None:

@@ -17,6 +17,7 @@ from lhkit.model.trace_record import PayloadDelta, StepStatus, Trace
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import SEQUENCE, Script, is_terminator
 from lhkit.text.step_edits import DisabledStep, disabled_steps
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.report.schedule_html import schedule_lines
 from lhkit.traces.report.trace_text import DELTA_LEGEND, delta_text
 from lhkit.workbench.form_fields import steps_by_place
@@ -74,7 +75,7 @@ class _Reader:
         self._script, self._help = script, help
         self._knobs = {(k.line, k.column): k for k in knobs}
         self._words = [{w.start: w for w in line.words} for line in schedule_lines(script.text, trace)]
-        self._ran = steps_by_place(trace)
+        self._trace, self._ran = trace, steps_by_place(trace)
 
     def rows(self) -> Iterator[StepRow]:
         """Yield the rows, disabled steps at their places."""
@@ -116,7 +117,7 @@ class _Reader:
             line=place.line,
             steps=tuple(s.index for s in ran),
             status=next((s for s in _STATUSES if s in statuses), None),
-            delta=ran[0].payload_delta if ran else PayloadDelta(),
+            delta=shown_delta(self._trace, ran[0].index) if self._trace and ran else PayloadDelta(),
             deaths=sum(len(s.invalidated) for s in ran),
             warnings=tuple(dict.fromkeys(w.message for s in ran for w in s.warnings)),
             sentence=self._help.get(op.name, ""),
@@ -146,7 +147,7 @@ def _short(name: str) -> str:
 
 
 _LEGEND = (
-    f"payload ops, inner ones included: {DELTA_LEGEND} · ✕ handles that it invalidated · ×2: ran twice,"
+    f"payload ops that its text shows: {DELTA_LEGEND} · ✕ handles that it invalidated · ×2: ran twice,"
     " with the changes of the first time"
 )
 # Knobs with more values have a text field.

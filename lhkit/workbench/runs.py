@@ -21,7 +21,7 @@ from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
-from lhkit.model.sample_statistics import FAMILY_ERROR, are_tied
+from lhkit.model.sample_statistics import rank_entries
 from lhkit.model.schedule import Schedule
 from lhkit.proposals.proposal import propose
 from lhkit.sweeps.engine import SweepEvent
@@ -182,8 +182,8 @@ def measured(comparison: Comparison, name: str, subject: Subject) -> Result:
     verdict = comparison.measurement(name).verification
     status: RunStatus = "ok" if verdict is None or verdict.ok else "wrong"
     said = f"{own.value:.3g} times as fast as {comparison.anchor}"
-    plain = next((m for m in comparison.measurements if m.name == UNSCHEDULED), None)
-    if plain and are_tied(comparison.measurement(name), plain, confidence=1 - FAMILY_ERROR):
+    places = {rank.name: rank.place for rank in rank_entries(comparison)}
+    if places[name] == places.get(UNSCHEDULED):
         said += f", no difference seen from {UNSCHEDULED}"
     if verdict is not None:
         said += f"; {_verdict_words(verdict)}"

@@ -127,7 +127,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     @public
     def do(self, command: Mapping[str, Any]) -> None:
-        """Execute a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.controller.COMMANDS`.
+        """Execute a command as the screen does, ``{"do": "undo"}``; a wrong name says which there are.
 
         Raises:
             LhkitError: It is refused; the screen says so too.

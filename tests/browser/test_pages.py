@@ -4,7 +4,7 @@ import pytest
 from conftest import SCREENSHOTS, WIDTHS
 
 import lhkit
-from lhkit.draw.viewer import page_html
+from lhkit.draw.viewer import page_html, view_html
 from lhkit.model.file_io import write_file
 
 HOSTILE = '"</script><script>window.hurt = 1</script><img src=x onerror=window.hurt=2>"'
@@ -108,7 +108,7 @@ def test_folded_drawings_open_and_follow_the_steps(watched, page_file):
     tiles.locator("summary").click()
     tiles.locator("svg").wait_for()
     tiles.get_by_role("button", name="iteration: on").click()
-    assert tiles.locator("output").inner_text().startswith("iteration 2 of ")
+    assert tiles.locator("output").inner_text().startswith("iteration 12 of ")  # from the one shown first on
     page.check("file:")
 
 
@@ -168,11 +168,11 @@ def test_frames_of_their_own_axis_are_stepped_and_played(watched, trace, tmp_pat
     write_file(path, page_html(drawing.view, title="t", summary="s", facts=()).encode())
     page = opened(watched, path)
     said = page.page.locator('[data-pane="tiles"] .lh-said')
-    assert said.inner_text().startswith("iteration 1 of")
+    assert said.inner_text().startswith("iteration 22 of")
     page.page.get_by_role("button", name="iteration: on").click()
-    assert said.inner_text().startswith("iteration 2 of")
+    assert said.inner_text().startswith("iteration 23 of")
     page.page.get_by_role("button", name="play").click()
-    page.page.wait_for_function("document.querySelector('.lh-said').textContent.startsWith('iteration 4')")
+    page.page.wait_for_function("document.querySelector('.lh-said').textContent.startsWith('iteration 25 ')")
     page.check("file:")
 
 
@@ -194,3 +194,24 @@ def test_a_page_fits_its_window_in_both_themes(watched, page_file, width, dark):
     ink = page.page.evaluate("getComputedStyle(document.querySelector('.lh-live')).color")
     brightness = sum(int(c) for c in ink[ink.index("(") + 1 : -1].split(",")[:3])
     assert (brightness > 3 * 128) is dark
+
+
+# Whatever has to be scrolled to be seen, or reaches beyond the right edge.
+CUT = """() => [...document.querySelectorAll('.lh-view, .lh-view *')].filter((node) => {
+  const box = node.getBoundingClientRect();
+  const scrolls = getComputedStyle(node).overflowY !== 'visible' && node.scrollHeight > node.clientHeight + 1;
+  return box.width > 0 && !node.closest('details:not([open]) > :not(summary)') && (scrolls || box.right > window.innerWidth + 1) && !node.closest('svg svg, g, defs');
+}).map((node) => node.tagName + '.' + node.getAttribute('class'))"""
+
+
+def test_on_paper_nothing_is_cut(watched, trace):
+    kernel = lhkit.compile("matmul.mlir", "matmul_tile_fuse_vectorize.mlir")
+    page = watched(width=720).page
+    page.emulate_media(media="print")
+    for drawing in (
+        lhkit.show.diff(trace, step=5), lhkit.show.code(kernel), lhkit.show.page(trace), lhkit.show.graph(trace, 9)
+    ):  # fmt: skip
+        page.set_content(f"<body style='margin: 0'>{view_html(drawing.view)}</body>")
+        assert page.evaluate(CUT) == []
+    page.emulate_media(media="screen")
+    assert page.evaluate(CUT) != []

@@ -72,10 +72,12 @@ def test_the_tiles_follow_the_step_that_is_selected(bench):
     tiles.locator("svg", has_text="linalg.max, after step 5").wait_for()
     bench.locator(".lhw-row[data-step='8'] .lhw-op").click()
     tiles.locator("svg", has_text="linalg.matmul, after step 8").wait_for()
-    tiles.locator(".lh-said", has_text="iteration 1 of 2,048").wait_for()
+    tiles.locator(".lh-said", has_text="iteration 22 of 2,048").wait_for()
     bench.locator(".lhw-given .lhw-main").click()
     tiles.locator("svg", has_text="linalg.matmul, the payload as given").wait_for()
     tiles.locator(".lh-said").wait_for(state="hidden")  # there is nothing to iterate over
+    bench.locator(".lhw-row[data-step='8'] .lhw-op").click()
+    tiles.locator(".lh-said", has_text="iteration 22 of 2,048").wait_for()
 
 
 def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):

@@ -54,10 +54,15 @@ def test_a_page_of_cells_that_were_not_run_says_that_its_pictures_are_missing(sa
     ]
     nbformat.write(new_notebook(cells=cells), tmp_path / "partly.ipynb")
     out = str(tmp_path / "site")
-    assert run_program(["publish", str(tmp_path / "partly.ipynb"), str(saved), "--out", out]) == 0
-    said = capsys.readouterr().err
-    assert "partly.ipynb: 2 of 4 code cells were not run" in said and "--execute" in said
-    assert "saved.ipynb:" not in said
+    nbformat.write(new_notebook(cells=cells), tmp_path / "partly_too.ipynb")
+    partly = [str(tmp_path / f"{name}.ipynb") for name in ("partly", "partly_too")]
+    assert run_program(["publish", *partly, str(saved), "--out", out]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.strip() for line in said if "→" not in line] == [
+        *2 * ["2 of 4 code cells were not run"],
+        "Results and pictures of cells that were not run are missing; --execute runs them.",
+    ]
+    assert "saved.ipynb" in said[-2] and "partly.ipynb" in said[0]
     assert run_program(["publish", str(tmp_path / "partly.ipynb"), "--execute", "--out", out]) == 0
     assert "were not run" not in capsys.readouterr().err
 
@@ -90,3 +95,30 @@ def test_ir_keeps_its_indentation(tmp_path):
     page = (tmp_path / "site" / "ir.html").read_text(encoding="utf-8")
     lines = [re.sub(r"<[^>]+>", "", line) for line in re.findall(r"<pre class=\"l\"[^>]*>(.*?)</pre>", page)]
     assert [len(line) - len(line.lstrip()) for line in lines] == [0, 2, 4, 2, 0]
+
+
+def test_pages_lead_to_the_one_before_and_after(tmp_path):
+    for name in "abc":
+        nbformat.write(
+            new_notebook(cells=[new_markdown_cell(f"# Lesson <{name}>")]), tmp_path / f"{name}.ipynb"
+        )
+    out = tmp_path / "site"
+    assert run_program(["publish", *(str(tmp_path / f"{n}.ipynb") for n in "abc"), "--out", str(out)]) == 0
+    pages = [(out / f"{name}.html").read_text(encoding="utf-8") for name in "abc"]
+    links = [re.findall(r'<a (?:rel="(\w+)" )?href="(\w+\.html)">([^<]*)</a>', page) for page in pages]
+    listed = ("", "index.html", "all of them")
+    prev = [("prev", f"{n}.html", f"previous: Lesson &lt;{n}&gt;") for n in "ab"]
+    following = [("next", f"{n}.html", f"next: Lesson &lt;{n}&gt;") for n in "bc"]
+    # At the top and at the end.
+    assert links[0] == 2 * [listed, following[0]]
+    assert links[1] == 2 * [prev[0], listed, following[1]] and links[2] == 2 * [prev[1], listed]
+
+
+def test_pages_are_dark_where_their_list_is(saved, tmp_path):
+    assert run_program(["publish", str(saved), "--out", str(tmp_path / "site")]) == 0
+    page, index = ((tmp_path / "site" / f"{n}.html").read_text(encoding="utf-8") for n in ("saved", "index"))
+    assert "@media (prefers-color-scheme: dark)" in index
+    dark = re.search(r'<style media="\(prefers-color-scheme: dark\)">(.*?)</style>', page, re.DOTALL)[1]
+    assert "--jp-layout-color0: #111" in dark and "--jp-mirror-editor-keyword-color" in dark
+    # Drawings follow this attribute before the reader's system.
+    assert "data-jp-theme-light" not in re.search("<body[^>]*>", page)[0]

@@ -1,5 +1,6 @@
 """The published copy of the lessons: of the notebooks as they are, whole, small, and of no machine's folders."""
 
+import itertools
 import re
 import socket
 import sys
@@ -46,6 +47,16 @@ def test_a_page_shows_its_pictures_and_nothing_of_the_machine(path):
     assert not WIDGET.search(text)
     assert not ABSOLUTE.search(text) and socket.gethostname() not in text
     assert all((page.parent / link).exists() for link in LINK.findall(text))
+
+
+def test_pages_lead_to_the_one_before_and_after():
+    ends = published.page_links()
+    assert set(ends) == {p.stem for p in NOTEBOOKS}
+    for name, links in ends.items():
+        assert (published.PAGES / f"{name}.md").read_text(encoding="utf-8").endswith(f"\n{links}"), name
+    names = list(ends)
+    for before, name in itertools.pairwise(names):
+        assert f"]({before}.md)" in ends[name] and f"]({name}.md)" in ends[before]
 
 
 def test_the_copy_is_small_and_listed():

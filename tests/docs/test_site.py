@@ -1,6 +1,7 @@
 """The site: builds without a warning, asks nothing of any address, leads nowhere that is not there, and is complete."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,9 @@ from lhkit.cli.main import program
 from lhkit.lessons.lesson_list import lessons_in
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+import gallery  # noqa: E402 - the line above says where
+
 # What a browser fetches by itself; what a reader clicks may lead anywhere.
 FETCHED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 NOT_FETCHED = {"next", "prev", "index", "search", "author", "help", "canonical"}
@@ -120,3 +124,40 @@ def test_the_lessons_are_on_the_site(pages):
     for lesson in lessons_in():
         page = Path("notebooks") / f"{Path(lesson.path).stem}.html"
         assert page.as_posix() in links and page in pages
+
+
+ROOMS = "|".join(p.name for p in Path(lhkit.__file__).parent.iterdir() if (p / "__init__.py").is_file())
+# What a user imports; all other names are of the inside.
+PUBLIC = "errors|exercises|payloads|show|ops"
+INSIDE = re.compile(rf"\blhkit\.(?!(?:{PUBLIC})\b)(?:{ROOMS})\.\w+")
+
+
+def test_pages_have_public_names_alone(site, pages):
+    texts = {p: (site / p).read_text(encoding="utf-8") for p in pages if p.parts[0] in ("api", "genindex.html")}
+    assert len(texts) > 15
+    assert {str(p): sorted(set(INSIDE.findall(text))) for p, text in texts.items() if INSIDE.search(text)} == {}
+    show = texts[Path("api/show.html")]
+    assert "trace_pictures" not in show and "Bases: " not in show
+
+
+def test_each_drawing_has_its_picture_beside_it(site, pages):
+    pictures = [Path(each).name for each in pages[Path("api/show.html")].fetched if "_images" in each]
+    drawn = {Path(gallery.picture_path(call) or "").name for _, call, _ in gallery.questions()} - {""}
+    assert set(pictures) == drawn and len(drawn) > 8
+
+
+@pytest.mark.parametrize("word", ["knob", "handle", "schedule", "payload", "invalidate", "trace"])
+def test_a_word_is_found_first_where_it_is_explained(site, word):
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    # The search gives a main entry of the whole word 100 points, and a title at most 16.
+    assert [index["docnames"][at] for at, _, is_main in index["indexentries"][word] if is_main] == ["concepts"]
+
+
+def test_lessons_lead_to_the_one_before_and_after_and_are_dark_where_their_list_is(site, pages):
+    names = [f"{Path(lesson.path).stem}.html" for lesson in lessons_in()]
+    for at, name in enumerate(names):
+        links = pages[Path("notebooks") / name].links
+        beside = names[max(at - 1, 0) : at] + names[at + 1 : at + 2]
+        assert {*beside, "index.html"} <= set(links), name
+        assert "(prefers-color-scheme: dark)" in (site / "notebooks" / name).read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 import lhkit
 from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.figures import figure_svg, new_axes
-from lhkit.draw.svg import element
+from lhkit.draw.svg import element, svg, with_theme
 from lhkit.draw.theme import BLUE, DARK_FIGURES, ROLES, TEXT_ROLES, theme_style
 
 PAPERS = [role for role in ROLES if role.endswith("paper") or role == "panel"]
@@ -67,3 +67,19 @@ def test_a_rival_looks_the_same_whoever_is_beside_it_and_its_variants_differ_fro
     assert many["torch, Linear"].color == many["torch"].color and many["torch, Linear"] != many["torch"]
     own = entry_looks(f"schedule {n}" for n in range(12))
     assert len(set(own.values())) == 12
+
+
+def test_a_figure_alone_brings_the_theme_along():
+    figure, axes = new_axes(2, 2)
+    axes.plot([1, 2], [1, 2], color=BLUE)
+    alone = with_theme(figure_svg(figure))
+    assert re.match('<svg class="lh"[^>]*><style>', alone) and theme_style() in alone
+    assert with_theme(svg(1, 1, label="x", themed=False)).count('class="lh"') == 1
+
+
+@pytest.mark.parametrize("picture", ["front", "suite"])
+def test_pictures_of_the_readme_have_the_colours_of_the_theme_alone(picture):
+    drawn = (Path(__file__).parents[2] / "docs" / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
+    shapes = re.sub("<style>.*?</style>", "", drawn, flags=re.DOTALL)
+    assert re.findall(r'(?:fill|stroke)="(#\w+)"', re.sub(r'<[^>]*class="lh-[^>]*>', "", shapes)) == []
+    assert "var(--lh-figure-" in shapes

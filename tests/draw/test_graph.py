@@ -144,6 +144,29 @@ def test_what_is_large_folds_and_unfolds_when_asked():
     assert payload_flow(LOOP, most_ops=1).edges == ()
 
 
+def test_many_values_between_two_ops_are_one_edge():
+    results = tuple(range(1, 65))
+    elements = (
+        op("func.func", None, blocks=(OutlinedBlock(0, 0, (0,)),), id="o0"),
+        op("vector.to_elements", 0, (0,), results, id="o1"),
+        op("vector.from_elements", 0, results, (65,), id="o2"),
+        op("arith.addf", 0, (1, 65), (66,), id="o3"),
+    )
+    graph = payload_flow(PayloadOutline(values(67), elements))
+    assert [(e.source, e.target, e.label) for e in graph.edges if e.source != "o0 0 0"] == [
+        ("o1", "o2", "64 values"),
+        ("o1", "o3", "%1"),
+        ("o2", "o3", "%65"),
+    ]
+    assert layout(graph).width < 400
+
+
+def test_a_payload_is_folded_to_sixty_ops():
+    inside = [op("arith.negf", 2, (1,), (i,), id=f"o{i}") for i in range(3, 73)]
+    outline = PayloadOutline(values(73), (*LOOP.ops[:3], *inside))
+    assert len(payload_flow(outline).nodes) == 4 < len(payload_flow(outline, most_ops=100).nodes)
+
+
 def test_what_a_step_did_has_signs():
     before = PayloadOutline(
         values(6),
@@ -194,3 +217,8 @@ def test_without_ids_ops_are_numbered():
     graph = payload_flow(PayloadOutline(LOOP.values, ops), unfolded=["2"])
     assert [n.id for n in graph.nodes if n.title == "scf.for"] == ["2"]
     assert all(n.ops == () for n in graph.nodes) and all(e.ops == () for e in graph.edges)
+
+
+def test_a_graph_of_nothing_says_so():
+    root = drawn(FlowGraph("empty", (), ()))
+    assert [t.text for t in root.iter(f"{SVG}text")] == ["nothing to show"]

@@ -1,11 +1,14 @@
 """The page of a trace: with graphs and tiles where they are small, and a page in any case."""
 
+import base64
 import dataclasses
 import re
+import zlib
+from pathlib import Path
 
 import lhkit
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.show.trace_view import detail_panes
+from lhkit.show.trace_view import detail_panes, trace_page
 
 LARGE = ["payload-graph", "tiles"]
 
@@ -47,6 +50,16 @@ module attributes {transform.with_named_sequence} {
     assert trace.outcome.status == "failed"
     names = pane_names(trace)
     assert names[0] == "failure" and set(LARGE) < set(names)
+
+
+def test_a_page_has_no_folders_of_the_machine_that_made_it():
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
+    assert Path(trace.payload.source).is_absolute()
+    page = trace_page(trace, {}, detail_panes(trace))
+    packed = [zlib.decompress(base64.b64decode(z)).decode() for z in re.findall(r'"z":"([^"]+)"', page)]
+    texts = [page, *packed]
+    assert len(packed) > 5 and any("fc_relu.mlir:" in text for text in texts)
+    assert [text for text in texts if str(Path(trace.payload.source).parents[1]) in text] == []
 
 
 def test_a_trace_of_nothing_has_no_details(fc_relu_trace):

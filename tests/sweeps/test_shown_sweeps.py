@@ -5,6 +5,7 @@ from sweep_records import grid, result_of
 
 import lhkit
 from lhkit.model.errors import UsageError
+from lhkit.sweeps.sweep_charts import draw_history, sweep_history
 from lhkit.sweeps.sweep_summary import knob_values
 
 
@@ -43,3 +44,17 @@ def test_what_cannot_be_drawn_is_said():
         lhkit.show.sweep(found(2), kind="pie")
     with pytest.raises(UsageError, match=r"ends? like a picture"):
         lhkit.show.sweep(found(2)).save("x.gif")
+    with pytest.raises(UsageError, match="no cost model"):
+        lhkit.show.sweep(found(2), kind="prediction")
+
+
+def test_a_sweep_without_a_time_says_so_in_every_picture():
+    nothing, failed = result_of([], a=(0, 1)), result_of(grid(lambda a: "crashed", a=(0, 1)), a=(0, 1))
+    words = {"knobs": "no variant was timed", "history": "no variant was timed"}
+    for result in (nothing, failed):
+        for kind, said in words.items():
+            assert said in lhkit.show.sweep(result, kind=kind).svg(), kind
+    assert "no variant was tried" in lhkit.show.sweep(nothing, kind="outcomes").svg()
+    assert "no variant was tried" not in lhkit.show.sweep(failed, kind="outcomes").svg()
+    axes = draw_history(sweep_history(failed.records)).axes[0]
+    assert axes.get_xlim()[1] >= 2 and list(axes.get_yticks()) == []

@@ -1,6 +1,10 @@
 """Drawings of sweeps: what they draw is in records, and files of one figure are the same bytes."""
 
+import dataclasses
+import re
+
 import pytest
+from matplotlib.colors import to_hex
 from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
@@ -19,6 +23,8 @@ from lhkit.sweeps.sweep_charts import (
     status_bars,
     sweep_history,
 )
+from lhkit.sweeps.sweep_files import frame_of_records
+from lhkit.sweeps.sweep_table import sweep_table, sweep_text
 
 
 def cost(m, n, **others):
@@ -60,6 +66,7 @@ def test_the_knob_with_the_fewest_values_makes_the_facets():
 def test_a_map_under_way_has_room_for_what_is_to_come():
     heat = heat_map(two()[:2], values={"m": (1, 2, 4), "n": (16, 64)})
     assert heat.x_values == ("1", "2", "4") and len(heat.facets[0].cells) == 2
+    assert ("no cell:", "not tried") in heat.legend
     assert heat_map([], values={"m": (1, 2), "n": (1, 2)}).facets[0].cells == ()
 
 
@@ -79,12 +86,44 @@ def test_hopeless_and_equal_variants_have_cells():
     records = [first, twin, hopeless, dead, dead_too]
     texts = [c.text for c in heat_map(records).facets[0].cells]
     assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
+    assert heat_map(records).legend == (("†", "crashed"), ("≈", "rough: stopped early"))
     assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
     assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
 
 
+def test_what_is_missing_in_a_frame_is_written_in_one_way():
+    written = frame_of_records(
+        [record({"m": 1}, 100), record({"m": 2}, status="crashed", number=1)]
+    ).to_string()
+    assert "<NA>" in written and "NaN" not in written and "None" not in written
+
+
 def test_marks_differ():
     assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_who_is_ahead_is_seen_on_every_colour_of_the_map():
+    plot = parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256)))
+    best = [line for line in draw_parallel_coordinates(plot).axes[0].lines if line.get_linewidth() == 3]
+    framed = [patch for patch in draw_heat_map(heat_map(two())).axes[0].patches if patch.get_path_effects()]
+    assert [line.get_color() for line in best] == ["black"] and len(framed) == 1
+    assert to_hex(framed[0].get_edgecolor()) == "#000000"
+    assert all(thing.get_path_effects() for thing in (*best, *framed))
+
+
+def test_numbers_in_cells_have_the_same_colour_on_every_paper():
+    drawn = figure_svg(draw_heat_map(heat_map(two())))
+    fills = {said: fill for fill, said in re.findall(r"fill: ([^;\"]+)[^>]*>([\d.]+)</text>", drawn)}
+    assert fills["12"] == "#fdfdfd" and fills["1.00"] == "#101014"
+
+
+def test_values_on_the_axes_can_be_read_on_dark_paper():
+    drawn = figure_svg(
+        draw_parallel_coordinates(parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256))))
+    )
+    fills = {fill for fill, said in re.findall(r'<text fill="([^"]+)"[^>]*>([^<]*)<', drawn) if said == "256"}
+    assert fills == {"currentColor"}
+    assert set(re.findall(r"fill: ?(#\w+)", drawn)).isdisjoint({"#1b1b1f", "#ffffff"})
 
 
 def test_lines_cross_the_axes_at_their_values_and_the_best_lies_on_top():
@@ -167,6 +206,25 @@ def test_one_rule_says_who_is_ahead_and_what_that_means():
     assert ahead_of([under_way], []) == Ahead(frozenset({"k-a"}), "ahead so far, undecided")
     assert ahead_of([], ["k-c"]) == Ahead(frozenset({"k-c"}), "fastest when timed alone, not confirmed")
     assert ahead_of([won, tied], []).words == "winner when timed again; not told apart when timed again"
+
+
+def test_the_table_marks_who_is_ahead_as_the_drawings_do():
+    times = {1: 100, 2: 101, 4: 300}
+    records = grid(lambda m: times[m], m=(1, 2, 4))
+    result = result_of(records, m=(1, 2, 4))
+    assert [row[0] for row in sweep_table(result).rows] == ["▸", "", ""]
+    assert "▸ fastest when timed alone, not confirmed" in sweep_text(result)
+    found = confirmation("no difference", "out of processes", "leader", "open", "slower")
+    keys = tuple((name, record.key) for name, record in zip("abc", records, strict=True))
+    tied = dataclasses.replace(result, confirmations=(("", dataclasses.replace(found, keys=keys)),))
+    assert [row[0] for row in sweep_table(tied).rows] == ["▸", "▸", ""]
+    assert "▸ not told apart when timed again" in sweep_text(tied)
+    framed = {
+        c.text
+        for c in heat_map(records, ahead=ahead_of([tied.confirmations[0][1]], [])).facets[0].cells
+        if c.is_framed
+    }
+    assert framed == {"1.00", "1.01"}
 
 
 def test_no_drawing_calls_best_what_is_undecided():

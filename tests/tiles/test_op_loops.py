@@ -1,8 +1,11 @@
 """The loops of structured ops: names, order, roles, and the loops around them at the end of a trace."""
 
+import re
+
 import pytest
 
 import lhkit
+from lhkit.draw.svg import text_width
 from lhkit.model.errors import UsageError
 from lhkit.tiles.loops_picture import loops_svg
 
@@ -72,7 +75,11 @@ def test_loops_stay_known_after_vectorization(traced, worker, golden):
     golden(f"{loops}\n")
     picture = loops_svg(loops)
     assert all(f">{said}<" in picture for said in ("forall i 1, j 16, k 32", "for l 8"))
-    assert "from linalg.batch_matmul" in picture and "  l  8  reduction" in picture
+    assert "from linalg.batch_matmul" in picture and ">l  8  reduction<" in picture
+    # A mark and the words beside it do not overlap.
+    for mark, name in (("≡", "i  1  batch"), ("Σ", "l  8  reduction")):
+        (left,), (right,) = (re.findall(rf' x="([\d.]+)"[^>]*>{text}<', picture) for text in (mark, name))
+        assert float(left) + text_width(mark, 12.0) < float(right)
 
 
 def test_a_drawing_and_an_op_that_is_not_there(traced):

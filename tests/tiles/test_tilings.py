@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lhkit
+from lhkit.draw.viewer import View, view_html
 from lhkit.model.target import VECTORS
 from lhkit.model.tile_picture import TermValues
+from lhkit.show.value_views import tiles_pane
 from lhkit.tiles import operand_region as tile_sweeps
 from lhkit.tiles.operand_region import LoopNest, RegionTracker
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
@@ -248,6 +250,21 @@ def test_the_facts_of_a_tiled_product(worker):
     (op_id,) = picture.op_ids
     assert trace.op(op_id).name == "linalg.matmul" and trace.op(op_id).died is None
     assert [trace.handle(h).name for h in picture.handles] == ["%tiled"]
+
+
+def test_a_picture_starts_where_others_were_visited_before(worker):
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir", worker=worker)
+    picture = tile_picture_of(trace, worker=worker)
+    assert picture.first == 21 and all(t.visited for t in tile_frame(picture).tiles)
+    for most in (8, 32):
+        pane = tiles_pane(picture, most)
+        assert 0 < pane.start < most == len(pane.frames)
+        shown = view_html(View("", (pane,)))
+        assert pane.frames[pane.start].html in shown and pane.frames[0].html not in shown
+    assert "visited before" in tiles_svg(picture)
+    given = tile_picture_of(trace, step=-1, worker=worker)
+    # Without a loop there is no tile before, and no pass, for a legend to explain.
+    assert given.first == 0 and "this tile" in tiles_svg(given) and "visited before" not in tiles_svg(given)
 
 
 @pytest.mark.parametrize("target", sorted(VECTORS))

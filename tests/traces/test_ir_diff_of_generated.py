@@ -58,9 +58,10 @@ def check_step(trace, step):
     if diff.note and has_inner:
         return
     now, then = (set(order_at(trace, each)) for each in (step.index, before))
-    if has_inner:  # every op counts, also one without a line of its own
-        counts = dict(diff.counts)
-        assert (counts.get("+", 0), counts.get("−", 0)) == (len(now - then), len(then - now))
+    if has_inner:
+        counts, shown = dict(diff.counts), [place_ops(trace, each).ids for each in (step.index, before)]
+        created, erased = len((now - then).intersection(shown[0])), len((then - now).intersection(shown[1]))
+        assert (counts.get("+", 0), counts.get("−", 0)) == (created, erased)
         return
     if diff.note:
         return

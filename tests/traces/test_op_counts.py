@@ -1,14 +1,21 @@
 """Op counts a step: what is counted when, in one figure."""
 
 import dataclasses
+import re
 
 import pytest
 from test_trace_text import TRACE, failed_trace
 
+import lhkit
 from lhkit.draw.figures import figure_pdf, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import PayloadOp, TraceStep
+from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.report.op_counts import draw_op_counts, op_counts
+from lhkit.traces.report.schedule_html import steps_html
+from lhkit.traces.report.trace_text import delta_text
 
 
 def op(number, name, born=-1, died=None):
@@ -78,3 +85,64 @@ def test_an_empty_trace_and_a_long_one_are_drawn():
     long = dataclasses.replace(COUNTED, step_records=tuple(TraceStep(i, "a.b", None) for i in range(300)))
     labels = [t.get_text() for t in draw_op_counts(long).axes[0].get_xticklabels()]
     assert len(labels) < 20
+
+
+@pytest.fixture(scope="module")
+def fused():
+    return lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
+
+
+def test_ops_are_counted_that_the_text_shows(fused):
+    plot = op_counts(fused)
+    counts = dict(plot.lines)
+    assert counts["linalg"][0] == 5
+    for at, step in enumerate(plot.steps):
+        shown = re.findall(r"\blinalg\.(?!yield)\w+ ", fused.snapshot_text(step))
+        assert counts["linalg"][at] == len(shown), step
+    assert "linalg.yield" not in dict(op_counts(fused, by="name", most=6).lines)
+
+
+def test_a_step_has_one_count_in_rows_headers_frames_and_graphs(fused):
+    tiling = next(s for s in fused.step_records if s.op.endswith("tile_using_forall"))
+    lines = ir_diff(fused, tiling.index).lines
+    said = {sign: len({n.op for n in lines if n.sign == sign and n.op is not None}) for sign in "+−~"}
+    assert said == {"+": 9, "−": 1, "~": 1}
+    words = " ".join(f"{sign}{count}" for sign, count in said.items())
+    assert delta_text(shown_delta(fused, tiling.index)) == words
+    assert ir_diff(fused, tiling.index).counts == tuple(said.items())
+    row = fused.steps_frame.loc[tiling.index]
+    assert (row["created"], row["erased"], row["changed"], row["moved"]) == (9, 1, 1, 0)
+    node = next(n for n in schedule_flow(fused).nodes if n.step == tiling.index)
+    assert words in node.detail and words in steps_html(fused) and words in str(fused)
+
+
+def test_a_body_counts_from_where_it_is_written():
+    schedule = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %max = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
+    %generic = transform.structured.generalize %max : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+    trace = lhkit.trace("fc_relu.mlir", lhkit.load_schedule(schedule, name="generalize"))
+    names = dict(op_counts(trace, by="name", most=6).lines)
+    assert names["linalg.fill"] == (2, 2, 2)
+    assert dict(op_counts(trace).lines)["arith"] == (1, 1, 2) and dict(op_counts(trace).lines)["linalg"] == (
+        5,
+        5,
+        6,
+    )
+    assert delta_text(shown_delta(trace, 1)) == "+1 −1 ~1 ↕2"
+
+
+def test_many_ops_of_one_kind_leave_the_others_to_be_seen():
+    many = tuple(op(100 + n, "vector.fma", 3) for n in range(1000))
+    axes = draw_op_counts(dataclasses.replace(COUNTED, op_records=(*OPS, *many))).axes[0]
+    up = axes.transData.transform([(0, 0), (0, 2), (0, 1001)])[:, 1]
+    assert up[1] - up[0] > 0.05 * (up[2] - up[0])
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "0", "5", "10", "20", "50", "100", "200", "500", "1,000",
+    ]  # fmt: skip
+    assert draw_op_counts(COUNTED).axes[0].get_yscale() == "linear"

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from drawing_boxes import out_of_bounds, overlaps
 from test_trace_text import OPS, STEPS, TRACE, at, consume, failed_trace, handle, live, read
 
+import lhkit
 from lhkit.draw.svg import svg_png
 from lhkit.model.trace_record import (
     Elision,
@@ -280,3 +281,11 @@ def test_of_handles_inside_of_a_crash_nothing_is_known():
     assert [row.note for row in drawing.rows] == ["live", "not known", "not known"]
     assert drawing.columns[-1].note == "✗ CRASHED" and drawing.verdict.startswith("crashed at step 1: ")
     assert not overlaps(timeline_svg(drawing))
+
+
+def test_no_stub_of_an_invalidated_bar_looks_like_letters_of_its_cause():
+    for trace in (TRACE, failed_trace(), lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")):
+        drawn = ET.fromstring(timeline_svg(timeline_drawing(trace), themed=False))
+        hatched = [e for e in drawn.iter() if e.get("stroke-dasharray") == "1.5 3.5" and e.get("data-handle")]
+        assert all(float(e.get("x2")) - float(e.get("x1")) >= 12 for e in hatched)
+    assert "invalidated" in timeline_svg(timeline_drawing(trace))

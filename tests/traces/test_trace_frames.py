@@ -85,6 +85,12 @@ def test_a_row_an_op():
     assert frame.died["o1"] == 1 and frame.died.isna()["o3"]
 
 
+def test_what_is_missing_is_written_in_one_way():
+    for frame in (TRACE.steps_frame, TRACE.handles_frame, TRACE.ops_frame):
+        written = frame.to_string()
+        assert "<NA>" in written and "NaN" not in written and "None" not in written
+
+
 def test_frames_of_nothing_have_their_columns():
     empty = dataclasses.replace(TRACE, handle_records=(), step_records=(), op_records=())
     for name in ("steps", "handles", "ops"):

@@ -305,7 +305,7 @@ def test_iterations_of_tiles_are_asked_for(bench):
     bench.do("remove_step", step=FUSE)
     part = bench.part("tiles")
     assert part["count"] >= 1 and part["html"]
-    assert bench.ask("tiles", key=part["key"], step=part["step"], iteration=0) == part
+    assert bench.ask("tiles", key=part["key"], step=part["step"], iteration=-1) == part
     last = bench.ask("tiles", key=part["key"], step=part["step"], iteration=10**6)
     assert last["iteration"] == last["count"] - 1 and last["html"] != part["html"]
 

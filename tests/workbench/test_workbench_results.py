@@ -13,6 +13,7 @@ import lhkit
 from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import Failure, LhkitError, error_for
 from lhkit.model.measurement import Comparison, Measurement, Verification
+from lhkit.model.sample_statistics import rank_entries
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.variant_record import SweepRecord, SweepTime
 from lhkit.workbench import jobs, runs
@@ -92,6 +93,18 @@ def test_entries_that_cannot_be_told_apart_are_said_to_be(subject):
     assert "no difference seen from unscheduled" in measured(drifting(1.01), "fused.mlir", subject).said
     assert "no difference" not in measured(drifting(0.9), "fused.mlir", subject).said
     assert "no difference" not in measured(drifting(1.1), "fused.mlir", subject).said
+
+
+def test_words_and_ranks_have_one_rule_for_ties(subject):
+    for rounds in (4, 30):
+        rows = range(rounds)
+        numpy = Measurement("NumPy", tuple((r, 100.0) for r in rows))
+        plain = Measurement("unscheduled", tuple((r, 8_000.0) for r in rows))
+        own = Measurement("fused.mlir", tuple((r, 7_200.0 * (1 + 0.02 * (r % 3))) for r in rows))
+        found = Comparison("p", "0" * 64, (numpy, plain, own), "NumPy", rounds, 0, (("cpu", "x"),))
+        is_tied = "3" not in {rank.text for rank in rank_entries(found)}
+        said = measured(found, "fused.mlir", subject).said
+        assert is_tied == (rounds == 4) == ("no difference seen from unscheduled" in said)
 
 
 def test_times_of_other_runs_are_not_beside_the_ratios_of_this_one(subject, schedule):

@@ -17,6 +17,7 @@ import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.schedule import Schedule
 from lhkit.show.trace_view import trace_key
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.runs import Result, ResultBar
 from lhkit.workbench.workbench_exports import EXPORTS, WorkbenchState, export_kind, exported, read_state
@@ -187,22 +188,18 @@ def test_the_row_of_a_step_and_its_payload_say_the_same_counts(bench):
     trace = bench.workbench.trace
     counted = 0
     for step in trace.step_records:
-        row = dict(zip("+−~↕", map(len, counts_of(step.payload_delta)), strict=True))
+        row = {sign: len(ops) for sign, ops in shown_delta(trace, step.index).signed}
         frame = bench.ask("frame", key=trace_key(trace), step=step.index, whole=False)
         head = re.search(r"<p class=lh-irt>(.*?)</p>", frame)[1]
         words = {"+": "created", "−": "erased", "~": "changed", "↕": "moved"}
         said = {sign: int(n) for sign, word in words.items() for n in re.findall(rf"(\d+) {word}", head)}
-        assert said == {sign: n for sign, n in row.items() if n}, step
+        assert said == row, step
         counted += len(said)
     assert counted > 4
     html = bench.part("steps")["html"]
     legend = re.search(r'class="[^"]*lhw-legend[^"]*">(.*?)<', html)[1]
     for words in ("+ created", "− erased", "~ changed", "↕ moved", "✕ handles", "×2"):
         assert words in legend
-
-
-def counts_of(delta):
-    return delta.created, delta.erased, delta.changed, delta.moved
 
 
 def test_a_layout_is_kept_for_the_user_and_with_the_state(bench, open_bench, tmp_path):

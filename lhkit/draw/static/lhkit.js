@@ -75,7 +75,7 @@ class Pane {
       button.textContent = "■ stop";
       timer = setInterval(() => (this.node.isConnected ? go((this.slider.at + 1) % this.data.frames.length) : stop()), PLAY_MS);
     } }, "▶ play");
-    this.startPlayer = (at = 0) => go(at);
+    this.startPlayer = (at = this.data.start) => go(at);
     return make("div", { class: "lh-bar" }, this.slider.node, button, said);
   }
 

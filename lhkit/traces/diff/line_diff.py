@@ -322,7 +322,7 @@ class _Differ:
         self._old, self._new, self._known, self._remarks = old, new, known, remarks
         self._pairs = _pair_lines(old, new, known.moved)
         # What the text leaves out was or is there too.
-        self._kept = _all_ids(old) & _all_ids(new)
+        self._kept = old.all_ids() & new.all_ids()
         paired = {n for _, n in self._pairs}
         self._in_place = {i for i, op in zip(new.ids, new.ir.ops, strict=True) if op.lines[0] in paired}
 
@@ -424,10 +424,6 @@ class _Differ:
         known = self._remarks.handles
         marks = {m.id: m for each in (op, *inside) for m in known.get(each, ())} if is_new and known else {}
         return inside, tuple(marks.values()), words
-
-
-def _all_ids(side: PlacedOps) -> set[str]:
-    return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 
 def _with_context(lines: list[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:

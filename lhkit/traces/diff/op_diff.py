@@ -25,6 +25,7 @@ from lhkit.traces.record.placed_ops import (
     order_at,
     place_ops,
     read_printed,
+    shown_delta,
 )
 
 # Op numbers of the new payload to those of the old one.
@@ -158,7 +159,9 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
         return text_diff(old_text, new_text, what)
     if new.ids and old.ids and new.ids[0] not in old.ids and old.ids[0] not in new.ids:
         old, note = named_as_copies(trace, old, new), OF_A_COPY
-    delta = _delta_between(trace, old_step, new_step)
+    deltas = _between(trace, old_step, new_step)
+    is_one = len(deltas) == 1 and new_step > old_step
+    delta = shown_delta(trace, new_step) if is_one else _delta_between(old, new, deltas)
     lines = diff_lines(old, new, _changes_between(trace, old_step, new_step), remarks_at(trace, step))
     if against is None and step >= 0 and not any(line.is_shown for line in lines):
         lines, note = _with_operands(trace, step, lines)
@@ -264,17 +267,12 @@ def _changes_between(trace: Trace, old: int, new: int) -> KnownChanges:
     return KnownChanges(changed, frozenset(i for d in deltas for i in d.moved))
 
 
-def _delta_between(trace: Trace, old: int, new: int) -> PayloadDelta | None:
-    """Return in which ops two snapshots differ, None if their identity is not known."""
-    deltas = _between(trace, old, new)
-    if len(deltas) == 1 and new > old:
-        return deltas[0]
-    then, now = order_at(trace, old), order_at(trace, new)
-    if then is None or now is None:
-        return None
-    left, right = set(then), set(now)
+def _delta_between(old: PlacedOps, new: PlacedOps, deltas: Sequence[PayloadDelta]) -> PayloadDelta:
+    """Return in which ops of their texts two snapshots differ, given what the steps between them did."""
+    then, now = (tuple(filter(None, placed.ids)) for placed in (old, new))
+    left, right = old.all_ids(), new.all_ids()
     kept = [
-        tuple(dict.fromkeys(i for ids in listed for i in ids if i in left & right))
+        tuple(dict.fromkeys(i for ids in listed for i in ids if i in left.intersection(now)))
         for listed in ([d.changed for d in deltas], [d.moved for d in deltas])
     ]
     created, erased = (i for i in now if i not in left), (i for i in then if i not in right)

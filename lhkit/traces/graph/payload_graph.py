@@ -13,6 +13,7 @@ from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.ir_outline import OutlinedOp, PayloadOutline
 from lhkit.model.payload import Payload
 from lhkit.model.trace_record import DELTA_WORDS, PayloadDelta, Trace
+from lhkit.traces.graph.folded_graph import MOST_NODES
 from lhkit.traces.record.handle_history import work_of_step
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.worker.client import Worker, shared_worker
@@ -75,7 +76,6 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
     return list(found.values())
 
 
-MOST_OPS = 120
 _MOST_COUNTED = 3
 
 # Sign and role of an op by the effect of the step; the first that applies.
@@ -99,7 +99,7 @@ def payload_flow(
     before: PayloadOutline | None = None,
     quantity: Quantity | None = None,
     unfolded: Collection[str] = (),
-    most_ops: int = MOST_OPS,
+    most_ops: int = MOST_NODES,
 ) -> FlowGraph:
     """Return the dataflow graph of a payload.
 
@@ -271,7 +271,7 @@ class _Payload:
                 role = "created" if self._marks.get(op.id) == _CREATED else ""
                 hover = f"{value.name}: {value.type}"
                 found[target, v] = FlowEdge(source, target, port, value.name, role, hover=hover, ops=ops)
-        return list(found.values())
+        return _bundled(found.values())
 
     def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
         signs = {n.sign for n in nodes}
@@ -281,6 +281,24 @@ class _Payload:
             texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")
             found += [LegendEntry(text, heat=share) for text, share in zip(texts, (0.0, 0.5, 1.0), strict=True)]
         return tuple(found)
+
+
+# More values between two nodes are one edge: an op may have a result for each element of a vector.
+_MOST_BESIDE = 4
+
+
+def _bundled(edges: Iterable[FlowEdge]) -> list[FlowEdge]:
+    between: dict[tuple[str, str], list[FlowEdge]] = defaultdict(list)
+    for edge in edges:
+        between[edge.source, edge.target].append(edge)
+    found = []
+    for beside in between.values():
+        if len(beside) > _MOST_BESIDE:
+            first, ops = beside[0], tuple(dict.fromkeys(op for edge in beside for op in edge.ops))
+            label, hover = f"{len(beside)} values", "\n".join(edge.hover for edge in beside)
+            beside = [dataclasses.replace(first, label=label, hover=hover, ops=ops)]  # noqa: PLW2901
+        found += beside
+    return found
 
 
 def _without_places(
@@ -301,7 +319,7 @@ def payload_flow_of(
     *,
     quantity: Quantity | None = None,
     unfolded: Collection[str] = (),
-    most_ops: int = MOST_OPS,
+    most_ops: int = MOST_NODES,
     worker: Worker | None = None,
 ) -> FlowGraph:
     """Return the dataflow graph of a payload, or of a trace's payload after a step with what the step did.

@@ -8,6 +8,7 @@ from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
 from lhkit.traces.graph.folded_graph import MOST_NODES, folded_graph
 from lhkit.traces.record.handle_history import death_in_words, deaths, display_names, turn_in_words
+from lhkit.traces.record.placed_ops import shown_delta
 
 _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "ok": ("", "", ""),
@@ -56,7 +57,7 @@ class _Schedule:
     def _node(self, step: TraceStep) -> FlowNode:
         sign, role, said = _STATUS[step.status]
         source = f"line {step.source.line}" if step.source else ""
-        changed = " ".join(f"{s}{len(ids)}" for s, ids in step.payload_delta.signed)
+        changed = " ".join(f"{s}{len(ids)}" for s, ids in shown_delta(self._trace, step.index).signed)
         hover = [f"step {step.index}: {step.op}"]
         hover += [str(step.source)] if step.source else []
         hover += [said] if said else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lhkit.model.span import Span
 from lhkit.model.trace_json import read_order
-from lhkit.model.trace_record import PayloadOp, Trace
+from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _NAME = r"[A-Za-z_][\w$.-]*"
@@ -183,6 +183,10 @@ class PlacedOps:
         owner = self.ir.owners[line]
         return None if owner < 0 else self.ids[owner]
 
+    def all_ids(self) -> set[str]:
+        """Return the ids of all ops, those that the text omits too."""
+        return {i for i in self.ids if i is not None}.union(*self.inside.values())
+
     def parent_id(self, number: int) -> str | None:
         """Return the id of the op around an op."""
         parent = self.ir.ops[number].parent
@@ -237,6 +241,37 @@ def _place_ops(same: SameTrace, step: int) -> PlacedOps | None:
     if text is None or order is None:
         return None
     return _Placing(trace, order).place(read_printed(text))
+
+
+def omitted_ops(trace: Trace) -> Mapping[int, frozenset[str]]:
+    """Return the payload ops that the printed text omits, after each step that changed the payload, and -1.
+
+    These are bodies of named ops and terminators without operands. No count of ops includes them, so that a
+    reader finds in the text what a number says. The steps are in the order in which they ended.
+    """
+    return _omitted_ops(SameTrace(trace))
+
+
+@functools.lru_cache(maxsize=4)
+def _omitted_ops(same: SameTrace) -> Mapping[int, frozenset[str]]:
+    trace = same.trace
+    changing = (s.index for s in trace.steps_by_end() if s.payload_delta.signed)
+    placed = ((step, place_ops(trace, step)) for step in (-1, *changing))
+    return {step: frozenset().union(*found.inside.values()) for step, found in placed if found is not None}
+
+
+def shown_delta(trace: Trace, step: int) -> PayloadDelta:
+    """Return what a step did to the payload ops that the printed text shows."""
+    delta, omitted = trace.step_records[step].payload_delta, omitted_ops(trace)
+    if step not in omitted or not delta.signed:
+        return delta
+    before, after = frozenset[str](), omitted[step]
+    for index, ops in omitted.items():
+        if index == step:
+            break
+        before = ops
+    parts = ((delta.created, after), (delta.erased, before), (delta.changed, after), (delta.moved, after))
+    return PayloadDelta(*(tuple(op for op in ops if op not in left_out) for ops, left_out in parts))
 
 
 def named_as_copies(trace: Trace, old: PlacedOps, new: PlacedOps) -> PlacedOps:

@@ -202,7 +202,7 @@ def trace_schedule(
         payload: The payload, loaded or a path; it is not changed.
         schedule: The schedule, loaded or a path.
         knobs: Values for knobs of the schedule, over those it has.
-        no_warnings: Kinds of warnings to leave out, of those in `lhkit.traces.warnings.warning_list`.
+        no_warnings: Kinds of warnings to leave out; each says its kind, and a wrong one says which there are.
         check_knobs: Also find knobs without effect, which applies the schedule again for their options.
         worker: Another worker than the session's.
         limits: Time and memory for each run.
@@ -214,7 +214,7 @@ def trace_schedule(
         UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
 
     If the environment variable ``LHKIT_OPT`` names a compiler binary, and no worker is given, the binary
-    applies the schedule: see `lhkit.traces.opt.opt_trace` for what such a trace lacks.
+    applies the schedule. Such a trace has no nested steps, no times and no changes of single payload ops.
     """
     switched_off = check_kinds(no_warnings)
     payload, schedule = as_payload(payload, worker), as_schedule(schedule, worker)

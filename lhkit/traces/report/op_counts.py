@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.tables import Table
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.model.errors import usage_error
-from lhkit.model.trace_record import Trace
+from lhkit.model.trace_record import PayloadOp, Trace
+from lhkit.traces.record.placed_ops import omitted_ops
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +28,7 @@ _LOOKS = (
     (PURPLE, "P", "--"),
 )
 _FEW_STEPS = 24
+_LINEAR_UNTIL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class OpCounts:
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     """Return how many ops of each kind the payload has before the first step and after each that ran.
 
-    Ops that the printed text omits count too. The kinds with the fewest ops share the last of ``most`` lines.
+    Ops count that the printed text shows. The kinds with the fewest ops share the last of ``most`` lines.
 
     Raises:
         UsageError: ``by`` is unknown, or ``most`` is not from 2 to 6.
@@ -53,17 +55,25 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
         raise usage_error(f"{most} lines cannot be told apart", f"Ask for 2 to {len(_LOOKS)}.")
     steps = (-1, *(s.index for s in trace.steps_by_end() if s.status != "not-run"))
     place = {step: i for i, step in enumerate(steps)}
-    changes: dict[str, Counter[int]] = {}
+    changes: defaultdict[str, Counter[int]] = defaultdict(Counter)
+
+    def add(op: PayloadOp, step: int, count: int) -> None:
+        changes[op.name.partition(".")[0] if by == "dialect" else op.name][place.get(step, 0)] += count
+
     for op in trace.op_records:
-        kind = op.name.partition(".")[0] if by == "dialect" else op.name
-        change = changes.setdefault(kind, Counter())
-        change[place.get(op.born, 0)] += 1
+        add(op, op.born, 1)
         if op.died is not None and op.died in place:
-            change[place[op.died]] -= 1
-    lines = [
+            add(op, op.died, -1)
+    hidden = frozenset[str]()
+    for step, omitted in omitted_ops(trace).items():
+        for each in omitted ^ hidden:
+            add(trace.op(each), step, -1 if each in omitted else 1)
+        hidden = omitted
+    counted = (
         (kind, tuple(itertools.accumulate(change[at] for at in range(len(steps)))))
         for kind, change in changes.items()
-    ]
+    )
+    lines = [line for line in counted if any(line[1])]
     lines.sort(key=lambda line: (-max(line[1]), line[0]))
     if len(lines) > most:
         rest = tuple(map(sum, zip(*(counts for _, counts in lines[most - 1 :]), strict=True)))
@@ -96,7 +106,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
         look: dict[str, Any] = {"color": GREY if kind == REST else color, "marker": marker, "linestyle": dashes}
         look |= {"markevery": max(1, len(places) // _FEW_STEPS), "markersize": 5, "linewidth": 1.6}
-        axes.plot(places, counts, label=kind, drawstyle="steps-post", **look)
+        axes.plot(places, counts, label=kind, drawstyle="steps-mid", **look)
     if plot.failed_step in plot.steps:
         at = plot.steps.index(plot.failed_step)
         axes.axvline(at, color=VERMILION, linewidth=1.2)
@@ -107,11 +117,17 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
         axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
+    most = max((n for _, counts in plot.lines for n in counts), default=1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    axes.set_ylim(0, 1.12 * max((n for _, counts in plot.lines for n in counts), default=1))
+    if most > _LINEAR_UNTIL:  # unrolled code would press all other lines onto the axis
+        axes.set_yscale("symlog", linthresh=10)
+        powers = range(1, len(str(most)) + 1)
+        ticks_up = [0, 5, *(n * 10**p for p in powers for n in (1, 2, 5) if n * 10**p <= most)]
+        axes.set_yticks(ticks_up, [f"{n:,}" for n in ticks_up])
+    axes.set_ylim(0, 1.12 * most)
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
-    axes.set_ylabel(f"payload ops by {plot.by}, inner ones included")
+    axes.set_ylabel(f"ops in the text, by {plot.by}")
     if plot.lines:
         figure.legend(frameon=False, loc="outside right upper")
     axes.spines[["top", "right"]].set_visible(False)

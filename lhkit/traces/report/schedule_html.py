@@ -12,6 +12,7 @@ from lhkit.draw.theme import mlir_html
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import StepStatus, Trace, TraceStep
 from lhkit.traces.record.handle_history import display_names, turn_mark
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.report.trace_text import deaths_in_words, delta_text, shown_steps
 
 _WORDS = re.compile(
@@ -182,7 +183,7 @@ def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
         _handles((o.handle for o in step.operands if o.effect == "consume"), names),
         _handles((o.handle for o in step.operands if o.effect == "read"), names),
         _handles(step.results, names),
-        escaped(delta_text(step.payload_delta)) if step.status == "ok" else escaped(step.status),
+        escaped(delta_text(shown_delta(trace, step.index)) if step.status == "ok" else step.status),
     )
     label = f"step {step.index}: {name}, {step.status}"
     found = marks(step=step.index, label=label)

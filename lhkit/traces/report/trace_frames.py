@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lhkit.model.trace_record import STATE_WORDS, Effect, HandleRecord, PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
-from lhkit.traces.record.placed_ops import source_places
+from lhkit.traces.record.placed_ops import shown_delta, source_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +34,10 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
         "consumes": lambda s: _used(s, "consume", names),
         "results": lambda s: tuple(names[r] for r in s.results),
         "invalidated": lambda s: len(s.invalidated),
-        "created": lambda s: len(s.payload_delta.created),
-        "erased": lambda s: len(s.payload_delta.erased),
-        "changed": lambda s: len(s.payload_delta.changed),
-        "moved": lambda s: len(s.payload_delta.moved),
+        "created": lambda s: len(shown_delta(trace, s.index).created),
+        "erased": lambda s: len(shown_delta(trace, s.index).erased),
+        "changed": lambda s: len(shown_delta(trace, s.index).changed),
+        "moved": lambda s: len(shown_delta(trace, s.index).moved),
         "warnings": lambda s: tuple(w.kind for w in s.warnings),
         "time_ns": lambda s: s.time_ns,
     }
@@ -45,12 +45,17 @@ def steps_frame(trace: Trace) -> pd.DataFrame:
 
 
 def _frame(records: Iterable[_Record], columns: _Columns[_Record], nullable: Iterable[str]) -> pd.DataFrame:
-    """Return one row per record, indexed by the first column; nullable columns hold integers."""
+    """Return one row per record, indexed by the first column; nullable columns hold integers.
+
+    Words are of pandas' own type, so that what is missing is written as in columns of integers: ``<NA>``.
+    """
     import pandas as pd
 
     rows = [{name: value_of(record) for name, value_of in columns.items()} for record in records]
     frame = pd.DataFrame(rows, columns=list(columns))
-    return frame.astype(dict.fromkeys(nullable, "Int64")).set_index(next(iter(columns)))
+    words = [name for name in columns if all(row[name] is None or isinstance(row[name], str) for row in rows)]
+    types = dict.fromkeys(words, "string") | dict.fromkeys(nullable, "Int64")
+    return frame.astype(types).set_index(next(iter(columns)))
 
 
 def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from lhkit.model import trace_record as record
 from lhkit.model.printable import counted
 from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record import handle_history
+from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.warnings.lost_work import suppressed_failures
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
@@ -55,7 +56,7 @@ def trace_lines(trace: record.Trace, *, most_steps: int = 60, most_deaths: int =
     """
     names = handle_history.display_names(trace)
     shown = shown_steps(trace, most_steps)
-    rows = {i: _cells(trace.step_records[i], names) for i in shown}
+    rows = {i: _cells(trace, trace.step_records[i], names) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
     what = f"@{trace.schedule.entry} of {trace.schedule.source}, applied to {trace.payload.source}"
     lines: list[Line] = [(Piece(what, "title"),)]
@@ -99,13 +100,14 @@ def _last_before(trace: record.Trace, elision: record.Elision) -> int:
     return last
 
 
-def _cells(step: record.TraceStep, names: dict[str, str]) -> tuple[str, ...]:
+def _cells(trace: record.Trace, step: record.TraceStep, names: dict[str, str]) -> tuple[str, ...]:
     states = {c.handle: c for c in step.changes}
     place = f"{step.source.line}:{step.source.column}" if step.source else ""
     name = "  " * step.depth + step.op.removeprefix("transform.") + handle_history.turn_mark(step)
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
-    cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
+    changes = delta_text(shown_delta(trace, step.index))
+    cells = (str(step.index), place, name, _uses(step, names), results, changes, time)
     return tuple(c if len(c) <= _WIDEST_CELL else f"{c[: _WIDEST_CELL - 1]}…" for c in cells)
 
 

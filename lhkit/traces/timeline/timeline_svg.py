@@ -249,10 +249,15 @@ def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[
     return [(begin, end) for begin, end in pieces if end - begin >= 1]
 
 
+_SHORTEST_PIECE = 12
+
+
 def _bar(row: Row, bar: Bar, y: float, at: TimelineLayout, hole: tuple[float, float]) -> list[str]:
     left, right = at.ends(row, bar)
     # The cause of death is written into the bar of the invalid state.
-    pieces = _around(left, right, hole) if bar.state == "invalid" else [(left, right)]
+    pieces = [(left, right)]
+    if bar.state == "invalid":  # a stub behind the words would look like letters of them
+        pieces = [(begin, end) for begin, end in _around(left, right, hole) if end - begin >= _SHORTEST_PIECE]
     found = marks(handles=row.handles)
     return [bar_shape(bar.state, begin, end, y, _title(bar.title), **found) for begin, end in pieces]
 

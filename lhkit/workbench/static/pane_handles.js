@@ -45,7 +45,8 @@ class TilesPane extends PicturePane {
 
   constructor(bench) {
     super(bench);
-    this.slider = new Slider(1, "iteration", (at) => this.go(at));
+    this.chosen = -1; // until the reader moves it, Python says where each picture starts
+    this.slider = new Slider(1, "iteration", (at) => this.go((this.chosen = at)));
     this.said = make("output", { class: "lh-said" });
     this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
     this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
@@ -54,25 +55,25 @@ class TilesPane extends PicturePane {
 
   update() {
     clearTimeout(this.resting);
-    return this.go(this.slider.at);
+    return this.go(this.chosen);
   }
 
   // The picture follows the step when the hand rests: each is drawn in Python.
   showStep() {
     if (this.bench.step === this.step) return;
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.go(this.slider.at), REST_MS);
+    this.resting = setTimeout(() => this.go(this.chosen), REST_MS);
   }
 
-  // Show an iteration at the step that is shown: the first one may be there, the others are asked for.
+  // Show an iteration at the step that is shown: one may be there, the others are asked for.
   async go(at) {
     const part = this.bench.part("tiles");
     const { step } = this.bench;
     const turn = (this.asked = {});
     this.step = step;
-    this.slider.set(at, this.said.textContent);
+    if (at >= 0) this.slider.set(at, this.said.textContent);
     try {
-      const isHere = at === 0 && part.step === step;
+      const isHere = part.step === step && (at < 0 || at === part.iteration);
       const found = isHere ? part : await this.bench.ask({ ask: "tiles", key: part.key, step, iteration: at });
       if (turn !== this.asked) return;
       this.bar.hidden = found.count < 2;
@@ -88,7 +89,7 @@ class TilesPane extends PicturePane {
   toggle() {
     clearInterval(this.timer);
     this.timer = this.timer ? null : setInterval(() => {
-      if (this.node.isConnected) this.go((this.slider.at + 1) % this.slider.count);
+      if (this.node.isConnected) this.go((this.chosen = (this.slider.at + 1) % this.slider.count));
       else this.toggle();
     }, PLAY_MS);
     this.play.textContent = this.timer ? "■ stop" : "▶ play";
