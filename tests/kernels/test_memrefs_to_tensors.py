@@ -168,6 +168,34 @@ REFUSED = {
         f"func.func @f{ARGUMENTS} {{\n{negated('%a', '%a', TURNED)}\nreturn\n}}",
         "reads other elements",
     ),
+    "added up in place": (
+        f"""func.func @f{ARGUMENTS} {{
+  linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, i)>, affine_map<(i, j) -> (0, i)>], iterator_types = ["parallel", "reduction"]}} ins(%a, %b : {M}, {M}) outs(%b : {M}) {{
+  ^bb0(%x: f32, %so_far: f32, %o: f32):
+    %sum = arith.addf %x, %so_far : f32
+    linalg.yield %sum : f32
+  }}
+  return
+}}""",
+        "reads other elements",
+    ),
+    "buffers returned to calls": (
+        f"""func.func @f{ARGUMENTS} {{
+  %s = func.call @g() : () -> {M}
+  %t = func.call @g() : () -> {M}
+  linalg.matmul ins(%a, %b : {M}, {M}) outs(%s : {M})
+  linalg.matmul ins(%s, %b : {M}, {M}) outs(%t : {M})
+  linalg.matmul ins(%t, %b : {M}, {M}) outs(%c : {M})
+  return
+}}
+func.func @g() -> {M} {{
+  %zero = arith.constant 0.0 : f32
+  %new = memref.alloc() : {M}
+  linalg.fill ins(%zero : f32) outs(%new : {M})
+  return %new : {M}
+}}""",
+        "returns a buffer to a call|uses a memref",
+    ),
     "constant written": (
         f"""memref.global "private" constant @w : {M} = dense<1.5>
 func.func @f{ARGUMENTS} {{

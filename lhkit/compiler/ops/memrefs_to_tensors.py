@@ -40,9 +40,10 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
 
     Raises:
         SilenceableError: Something else than an op of linalg, a copy, a deallocation or a return uses a memref;
-            an op reads other elements of a memref than it writes; a constant is written, an argument returned,
-            or one argument copied into another and written; a call passes other buffers than different ones
-            of its own function, or is not the only one there that passes memrefs. Nothing was changed then.
+            an op reads other elements of a memref than it writes, or what it wrote before; a constant is
+            written, an argument returned, a buffer returned to a call, or one argument copied into another and
+            written; a call passes other buffers than different ones of its own function, or is not the only one
+            there that passes memrefs. Nothing was changed then.
     """
     functions = [op.operation for op in target]
     chosen = [f for f in functions if any(map(_is_memref, _values_in(f)))]
@@ -91,6 +92,9 @@ def _check(function: Any) -> None:
         if (why := _why_not(op)) is not None:
             raise SilenceableError(f"{op.name} {why}", at=op)
     _check_ends(function)
+    if calls_of(function) and any(map(_is_memref, list(blocks[0].operations)[-1].operands)):
+        # Two calls that are inlined give equal tensors, which become one buffer, and a caller may write both.
+        raise SilenceableError(f"@{symbol_name(function)} returns a buffer to a call", at=function)
     for call in calls_of(function):
         given = [v for v in call.operands if _is_memref(v)]
         apart = all(_defined_by(v) in _BUFFERS for v in given)
@@ -125,13 +129,22 @@ def _why_not(op: Any) -> str | None:
 
 
 def _reads_what_it_writes(op: Any) -> bool:
-    """Return whether an op that has a memref twice, once as an output, has the same map for both."""
+    """Return whether an op that has a memref twice, once as an output, has one map for both, of all loops."""
     operands, written = list(op.operands), _written(op)
     twice = [v for v in written if operands.count(v) > 1]
     if not twice or "indexing_maps" not in op.attributes:
         return not twice
     maps = [str(each) for each in op.attributes["indexing_maps"]]
-    return all(len({m for v, m in zip(operands, maps, strict=True) if v == each}) == 1 for each in twice)
+    used = [{m for v, m in zip(operands, maps, strict=True) if v == each} for each in twice]
+    return all(len(found) == 1 and _visits_once(*found) for found in used)
+
+
+def _visits_once(map_: str) -> bool:
+    """Return whether a map's results are its loops, in any order: what is read was not written before then."""
+    loops, results = (
+        set(part.strip("()>").split(", ")) for part in map_.removeprefix("affine_map<").split(" -> ")
+    )
+    return loops == results
 
 
 def _check_ends(function: Any) -> None:
