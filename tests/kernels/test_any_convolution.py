@@ -329,3 +329,21 @@ def test_products_of_a_window_are_added_by_fused_multiply_adds(op):
     bufferized = kernel.ir("bufferized")
     assert "math.fma" in bufferized and "arith.mulf" not in bufferized
     assert "memref.alloc" not in bufferized and "memref.copy" not in bufferized
+
+
+def test_a_product_that_is_read_by_pairs_is_no_convolution():
+    text = """#image = affine_map<(b, m, n, k, pair) -> (b, m, k * 2 + pair)>
+#filter = affine_map<(b, m, n, k, pair) -> (b, k, n, pair)>
+#result = affine_map<(b, m, n, k, pair) -> (m, n)>
+func.func private @f(%a: tensor<2x5x8xf32>, %b: tensor<2x4x6x2xf32>, %c: tensor<5x6xf32>) -> tensor<5x6xf32> {
+  %r = linalg.generic {indexing_maps = [#image, #filter, #result], iterator_types = ["reduction", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%a, %b : tensor<2x5x8xf32>, tensor<2x4x6x2xf32>) outs(%c : tensor<5x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %so_far: f32):
+    %product = arith.mulf %x, %y : f32
+    %sum = arith.addf %so_far, %product : f32
+    linalg.yield %sum : f32
+  } -> tensor<5x6xf32>
+  return %r : tensor<5x6xf32>
+}"""
+    # A private function is kept as the one to be called.
+    assert lhkit.verify(lhkit.compile(lhkit.load_payload(text), "schedules/cpu.mlir")).ok

@@ -386,6 +386,8 @@ def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)
     op = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    if "sym_visibility" in op.attributes:  # what is private and not called, a schedule may take away
+        del op.attributes["sym_visibility"]
     type_ = function_type(op)
     for role, types in (("takes", type_.inputs), ("returns", type_.results)):
         for t in types:

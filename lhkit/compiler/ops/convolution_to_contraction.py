@@ -97,7 +97,8 @@ class Convolution:
         operands = list(op.operands)
         if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_convolution_op(op):
             raise SilenceableError("this is no convolution of a tensor with a filter", at=op)
-        kinds = _linalg.infer_convolution_dimensions(op)
+        if (kinds := _linalg.infer_convolution_dimensions(op)) is None:  # a product read by pairs, for one
+            raise SilenceableError("its loops are not those of a convolution", at=op)
         found = {name: [int(d) for d in getattr(kinds, name)] for name in _KINDS}
         if not found["output_channel"] or (found["depth"] and not found["input_channel"]):
             raise SilenceableError("each channel is for itself, and no product sums over channels", at=op)
