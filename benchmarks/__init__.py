@@ -9,6 +9,7 @@
   runs and times it.
 - ``instruction_caps``: Rivals held to the instructions of the target, by variables that their libraries read
   at start.
+- ``repair_times``: ``python -m benchmarks.repair_times``: times to the first repair of a broken schedule.
 - ``suite_run``: Runs the suite: one row per shape, every entry verified, then sampled in the same rounds.
 - ``suite_results``: Ratios against each rival, shares of limits, goals, and two runs against each other.
 - ``suite_file``: ``lhkit.suite/1``: serialization of a run of the suite as JSON; each row holds its

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lhkit.worker import timing_conditions
 from lhkit.worker.folders import machine_folder
 from lhkit.worker.limits import process_environment
 from lhkit.worker.timing_conditions import timing_sign
@@ -80,6 +81,7 @@ def test_a_sign_is_not_made_through_a_link(tmp_path, monkeypatch):
 
 def test_the_signs_of_a_user_are_in_a_private_folder_of_this_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(timing_conditions, "signs_folder", timing_conditions.signs_folder.__wrapped__)
     with timing_sign():
         signs = machine_folder("timings")
         assert len(list(signs.iterdir())) == 1 and signs.is_relative_to(tmp_path)

@@ -19,8 +19,9 @@ class SeenValues {
 
   // Keep the parts of the model, unless they are of other values than its knobs: on the way, or of the last good trace.
   keep() {
-    const { queue, isSending } = this.bench.channel;
-    if (queue.length || isSending || this.bench.part("head").stale) return;
+    const { queue, sending } = this.bench.channel;
+    const isOnItsWay = [sending, ...queue.map(({ command }) => command)].some((each) => each && each.do !== "select");
+    if (isOnItsWay || this.bench.part("head").stale) return;
     const parts = Object.fromEntries(PARTS_OF_VALUES.map((name) => [name, this.bench.model.get(`part_${name}`)]));
     const key = this.key(this.bench.part("head").knobs);
     this.kept.delete(key);
