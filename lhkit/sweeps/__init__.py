@@ -7,6 +7,7 @@
   by name.
 - ``engine``: Engine of sweeps: asks a strategy for points, has an executor try the variants, and appends
   their records.
+- ``paired_executor``: Two processes of one machine: one compiles while the other times, one timing at a time.
 - ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
 - ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected results.
 - ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.
