@@ -1,5 +1,7 @@
 """Why a schedule does not apply: the precondition in words, first at the user's own files, the same for traces and kernels."""
 
+import re
+
 import pytest
 
 import lhkit
@@ -156,6 +158,9 @@ func.func private @inner(%x: {t}) -> {t} {{
 }}"""
     steps = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %inner = transform.structured.match attributes {sym_name = "inner"} in %root : (!transform.any_op) -> !transform.any_op
+    %private = transform.param.constant "private" -> !transform.any_param
+    transform.annotate %inner "sym_visibility" = %private : !transform.any_op, !transform.any_param
     %0 = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -168,3 +173,6 @@ func.func private @inner(%x: {t}) -> {t} {{
         "Functions with a body are now: @caller." in str(error.value) and error.value.failure.stage == "apply"
     )
     assert lhkit.verify(lhkit.compile(payload, schedule, function="caller", worker=worker)).ok
+    # What is private in the payload is kept, if it is what is asked for.
+    kept = lhkit.load_schedule(re.sub(r"(?m)^.*%(inner|private).*\n", "", steps), worker=worker)
+    assert lhkit.verify(lhkit.compile(payload, kept, function="inner", worker=worker)).ok
