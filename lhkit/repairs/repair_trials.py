@@ -329,7 +329,7 @@ def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None)
 
 
 def _once(call: Callable[[Repair], None] | None) -> Callable[[Repair], None]:
-    """Return a function that passes its first call on, if there is somebody to be told."""
+    """Return a function that passes on its first call alone, or none without a function to call."""
     waiting = [call] if call is not None else []
     return lambda repair: waiting.pop()(repair) if waiting else None
 

@@ -153,7 +153,7 @@ class Workbench(WorkbenchCore):
         return self.runs.stop() or is_busy
 
     def rest(self) -> None:
-        """End what is done only for somebody who looks on."""
+        """End what only a page on screen needs."""
         self.runs.rest()
         self.neighbors.pause()
 
