@@ -150,7 +150,17 @@ class Sweep(Showable):
             return None
         started = time.perf_counter_ns()
         prepare = functools.partial(self._task_of, environment=task.environment)
-        paired = await asyncio.to_thread(PairedExecutor, local, task, options.limits, prepare)
+
+        def make() -> PairedExecutor:
+            made = PairedExecutor(local, task, options.limits, prepare)
+            if stop.is_set():  # nothing waits for it any more
+                made.discard()
+            return made
+
+        making = asyncio.ensure_future(asyncio.to_thread(make))
+        if not await ends_before(stop, making):
+            return None
+        paired = making.result()
         is_kept = bool(options.overlap)
         if not is_kept:
             points = itertools.islice(self.space.points(), _TRIED_FIRST)

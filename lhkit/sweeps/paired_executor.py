@@ -51,11 +51,16 @@ class PairedExecutor:
         """Take the executor and the task of the first process; ``prepare`` makes the task of another worker."""
         self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
         self._turn.touch(mode=0o600)
-        worker = own_worker()
-        self._lanes = (first, LocalExecutor(worker, limits))
+        self._second = own_worker()
+        self._lanes = (first, LocalExecutor(self._second, limits))
+        try:
+            tasks = (task, prepare(self._second))
+        except BaseException:
+            self.discard()
+            raise
         self._subjects = tuple(
             {s.scope: _in_turn(s, str(self._turn), lane) for s in each.subjects.values()}
-            for lane, each in enumerate((task, prepare(worker)))
+            for lane, each in enumerate(tasks)
         )
         self._free: asyncio.Queue[int] = asyncio.Queue()
         for lane in range(self.capacity):
@@ -110,6 +115,11 @@ class PairedExecutor:
             yield lane
         finally:
             self._free.put_nowait(lane)
+
+    def discard(self) -> None:
+        """End the second process, from any thread, before anything was tried."""
+        self._second.close()
+        self._turn.unlink(missing_ok=True)
 
     async def close_second(self) -> None:
         """End the second process: the first goes on alone."""

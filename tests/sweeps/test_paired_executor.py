@@ -17,7 +17,7 @@ from lhkit.sweeps.space import space_of
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import own_worker
 from lhkit.worker.kernel_requests import PrepareSweep
-from lhkit.worker.timing_conditions import turn_to_time
+from lhkit.worker.timing_conditions import signs_folder, turn_to_time
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
@@ -106,6 +106,21 @@ def paired(monkeypatch):
         return PairedExecutor(Lane(**lane), task, None, lambda _worker: task), variant
 
     return make
+
+
+def test_a_second_process_that_cannot_be_made_ready_is_ended(monkeypatch):
+    ended, before = [], set(signs_folder().iterdir())
+    monkeypatch.setattr(
+        paired_executor, "own_worker", lambda: SimpleNamespace(close=lambda: ended.append(True))
+    )
+    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits: Lane())
+
+    def prepare(_worker):
+        raise RuntimeError("not ready")
+
+    with pytest.raises(RuntimeError, match="not ready"):
+        PairedExecutor(Lane(), SimpleNamespace(subjects={}), None, prepare)
+    assert ended == [True] and set(signs_folder().iterdir()) == before
 
 
 @pytest.mark.parametrize(("slower", "moves"), [(1.0, False), (1.015, False), (1.1, True)])

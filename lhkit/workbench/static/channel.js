@@ -90,14 +90,12 @@ class Channel {
   }
 
   async next() {
-    if (this.isSending || !this.queue.length) return;
-    this.isSending = true;
+    if (this.sending || !this.queue.length) return;
     const entry = this.queue.shift();
     this.sending = entry.command;
     const timer = setTimeout(() => this.busy(entry.command), BUSY_MS);
     await this.send(entry.command).catch(() => null);
     clearTimeout(timer);
-    this.isSending = false;
     this.sending = null;
     if (!this.queue.length) this.busy(null);
     entry.resolve();
