@@ -47,11 +47,13 @@ class NeighborTraces:
     jobs: Jobs
     prepare: Callable[[Trace], None]
     moved: str | None = None
-    _running: dict[Schedule, threading.Event] = field(default_factory=dict)
+    # A job that was cancelled may still trace a schedule when the next one begins with it.
+    _running: dict[threading.Event, Schedule] = field(default_factory=dict)
 
     def pause(self, wanted: Schedule | None = None) -> None:
         """Cancel the traces; the one of a schedule that is wanted now is waited for instead."""
-        done = self._running.get(wanted) if wanted is not None else None
+        running = tuple(self._running.items()) if wanted is not None else ()
+        done = next((event for event, schedule in reversed(running) if schedule == wanted), None)
         while done is not None and not done.wait(_POLL_S) and not self.session.cancel_token.is_cancelled:
             pass
         self.jobs.stop(JOB)
@@ -79,7 +81,8 @@ class NeighborTraces:
                 return
 
     def _take(self, schedule: Schedule, stopped: Stopped) -> None:
-        done = self._running[schedule] = threading.Event()
+        done = threading.Event()
+        self._running[done] = schedule
         limits = Limits(seconds=_MOST_S, stopped=stopped)
         try:
             # Another worker than the session's: that one is free for what is asked meanwhile.
@@ -89,5 +92,5 @@ class NeighborTraces:
         except LhkitError:
             pass  # cancelled, or it cannot be traced, which is told when it is asked for
         finally:
-            del self._running[schedule]
+            del self._running[done]
             done.set()

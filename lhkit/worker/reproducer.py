@@ -20,6 +20,7 @@ import msgspec
 
 from lhkit.model import errors
 from lhkit.model.file_io import write_whole
+from lhkit.model.printable import shortened
 from lhkit.worker.folders import cache_folder
 from lhkit.worker.framing import encode, request_union
 from lhkit.worker.requests import Request, name_of
@@ -31,6 +32,7 @@ _SCHEMA_1 = "lhkit.reproducer/1"
 _MOST_REQUEST_BYTES = 64 << 20
 FOLDER_VARIABLE = "LHKIT_CRASH_DIR"
 _KEPT = 50
+_MOST_WORDS = 400
 
 
 def crash_folder() -> Path:
@@ -191,8 +193,9 @@ def typed_error(error: Exception, doing: str, inputs: Mapping[str, bytes] | None
         message = f"out of memory: {error}" if str(error) else "out of memory"
         return errors.error_for(errors.Failure("memory", message))
     folder = _write_folder(error, doing, inputs or {})
+    words = shortened(str(error), _MOST_WORDS)  # a KeyError may hold a whole text; the folder has it
     return errors.DefectError(
-        errors.defect(f"{type(error).__name__}: {error}", request=doing, reproducer=folder)
+        errors.defect(f"{type(error).__name__}: {words}", request=doing, reproducer=folder)
     )
 
 

@@ -14,6 +14,7 @@ import math
 import mmap
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -201,6 +202,20 @@ class SharedFiles:
         """Delete the folder with all files; arrays that live there stay readable."""
         self._idle.clear()
         self._delete()
+
+    def journal_folder(self) -> tempfile.TemporaryDirectory[str]:
+        """Return a new folder that the worker may make files in.
+
+        Raises:
+            UsageError: The files are closed, or somebody has deleted them.
+        """
+        try:
+            return tempfile.TemporaryDirectory(prefix="trace-", dir=self.journals)
+        except FileNotFoundError:
+            advice = (
+                "It was closed, as at the end of its process, or its temporary files were deleted: begin anew."
+            )
+            raise usage_error(f"the worker's folder is gone: {self.folder}", advice) from None
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return an uninitialized array that the worker sees without a copy."""

@@ -1,6 +1,8 @@
 """The layout of the workbench: columns by width, nothing cut, and panes that are resized, moved, closed and kept."""
 
 import json
+import signal
+import sys
 from contextlib import suppress
 
 import nbformat
@@ -32,6 +34,8 @@ CUT = """() => {
     const body = area.querySelector(".lhw-pane:not([hidden]) > .lhw-body");
     if (body.clientHeight < 24) found.push(`${area.dataset.area}: ${body.clientHeight} px are left of its pane`);
   }
+  const said = [...root.querySelectorAll(".lhw-notice, .lhw-lost-line, .lhw-run-line")].map((each) => each.textContent).join(" ");
+  if (found.length) found.push(`${root.clientHeight} px high, ${root.querySelector(".lhw-top").clientHeight} of them the bar; said: ${said}`);
   if (root.scrollWidth > root.clientWidth || root.scrollHeight > root.clientHeight) found.push("the root scrolls");
   return found;
 }"""
@@ -58,6 +62,8 @@ def opened(tab, watched):
 
     yield open_page
     for found in pages:
+        defects = found.page.locator(".lhw-notice[data-kind=defect]")
+        assert defects.all_text_contents() == []
         found.check(*tab.addresses)
 
 
@@ -140,9 +146,38 @@ def test_borders_are_dragged_and_moved_by_keys_and_the_sizes_are_kept(opened):
     assert dragged == pytest.approx(before + 56, abs=3)
     page.reload()
     page.locator(".lhw .lhw-row").first.wait_for()
-    assert areas(page)["left"]["width"] == pytest.approx(dragged, abs=3)
+    wide = "([px]) => Math.abs(document.querySelector('[data-area=left]').offsetWidth - px) <= 3"
+    page.wait_for_function(wide, arg=[dragged])
     use(page, "compose")
     assert areas(page)["left"]["width"] == pytest.approx(before, abs=3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_what_waits_for_python_is_sent_before_the_page_closes(opened, tab):
+    page = opened()
+    before = areas(page)["left"]["width"]
+    border = page.get_by_role("separator").first
+    border.focus()
+    idle = "() => !document.querySelector('.lhw-working:not([hidden])')"
+    page.wait_for_function(idle)
+    tab.process.send_signal(signal.SIGSTOP)
+    try:
+        for _ in range(3):  # the first is sent, the others wait for its answer
+            page.keyboard.press("ArrowRight")
+        page.goto("about:blank")
+    finally:
+        tab.process.send_signal(signal.SIGCONT)
+    page.goto(tab.address)
+    page.locator(".lhw .lhw-row").first.wait_for()
+    wide = "([px]) => Math.abs(document.querySelector('[data-area=left]').offsetWidth - px) <= 3"
+    page.wait_for_function(wide, arg=[before + 72])
+
+
+def test_a_long_notice_leaves_room_for_the_panes(opened):
+    page = opened()
+    page.evaluate("document.querySelector('.lhw-notice').textContent = 'a defect in lhkit: '.repeat(500)")
+    page.wait_for_function("() => document.querySelector('.lhw-notice').clientHeight > 60")
+    assert cut(page) == []
 
 
 def test_a_pane_is_put_beside_another_closed_and_opened_by_the_keyboard(opened):

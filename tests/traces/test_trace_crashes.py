@@ -12,9 +12,10 @@ import pytest
 
 import lhkit
 from lhkit.checks.schedule_check import check_schedule
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, UsageError
 from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 ANY = "!transform.any_op"
@@ -206,6 +207,15 @@ def test_a_step_that_would_kill_is_refused_before_it_runs(name, own_worker):
     report = check_schedule(schedule, worker=own_worker)
     assert [(f.use.source, f.message) for f in report.fatal] == ([(last.source, said)] if is_static else [])
     assert (f"error: {last.op}: {said}" in str(report)) == is_static
+
+
+def test_a_worker_that_was_closed_says_so():
+    worker = Worker()
+    payload = lhkit.load_payload(matmul(8), worker=worker)
+    schedule = lhkit.load_schedule(schedule_of(*MATMUL), worker=worker)
+    worker.close()
+    with pytest.raises(UsageError, match="the worker's folder is gone"):
+        trace_schedule(payload, schedule, worker=worker)
 
 
 def test_a_kernel_that_kills_the_compiler_tells_what_the_trace_does(own_worker):

@@ -7,13 +7,13 @@ from benches import Bench
 
 import lhkit
 from lhkit.compose.session import Session
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.traces.record import trace_run
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.workbench import neighbor_traces
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.jobs import ThreadJobs
-from lhkit.workbench.neighbor_traces import neighbors
+from lhkit.workbench.neighbor_traces import NeighborTraces, neighbors
 from lhkit.worker.limits import Limits
 
 TWO_KNOBS = """module attributes {transform.with_named_sequence} {
@@ -73,6 +73,34 @@ def test_a_value_that_was_never_chosen_is_shown_without_a_trace(threaded):
     kept = session.traces.trace(ahead)
     assert {"timeline", "payload"} <= threaded.do("set_knobs", knobs={"m": 2})
     assert session.trace is kept and not session.is_stale
+
+
+def test_jobs_that_trace_the_same_value_at_a_time_end_in_any_order(threaded, schedule, monkeypatch):
+    begun, first_may_end, second_may_end = threading.Semaphore(0), threading.Event(), threading.Event()
+    ends = iter([first_may_end, second_may_end])
+
+    def trace(_payload, _schedule, **_):
+        may_end = next(ends)
+        begun.release()
+        assert may_end.wait(60)
+        raise usage_error("cancelled")
+
+    monkeypatch.setattr(neighbor_traces, "trace_schedule", trace)
+    traces = NeighborTraces(threaded.session, threaded.workbench.jobs, lambda trace: None)
+    jobs = [threading.Thread(target=traces._take, args=(schedule, lambda: False)) for _ in range(2)]
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    for job in jobs:
+        job.start()
+        assert begun.acquire(timeout=60)
+    first_may_end.set()
+    jobs[0].join(60)
+    waiting = threading.Thread(target=traces.pause, args=(schedule,))
+    waiting.start()  # what the second traces is wanted
+    second_may_end.set()
+    jobs[1].join(60)
+    waiting.join(60)
+    assert not raised and not traces._running
 
 
 def test_looking_on_traces_nothing(threaded, asked):

@@ -13,6 +13,7 @@ from lhkit.cli.main import run_program
 from lhkit.kernels import kernel as kernels
 from lhkit.model.errors import DefectError, LhkitError, MemoryLimitError, UsageError, public
 from lhkit.worker.client import Worker
+from lhkit.worker.reproducer import typed_error
 from lhkit.worker.requests import LoadPayload, Ping
 
 PAYLOAD = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
@@ -41,6 +42,12 @@ def test_a_defect_in_a_call_leaves_a_folder_and_no_traceback(monkeypatch):
     assert files["input0.mlir"] == PAYLOAD
     assert error._render_traceback_() == [f"DefectError: {error}"]
     assert "Traceback" not in str(error)
+
+
+def test_an_exception_with_a_whole_text_in_it_is_told_in_few_words():
+    error = typed_error(KeyError("transform.yield\n" * 1000), "test")
+    assert len(error.failure.message) < 600 and "characters" in error.failure.message
+    assert folder_of(error)[1]["traceback.txt"].count("transform.yield") == 1000
 
 
 def test_a_defect_on_the_command_line_leaves_a_folder_with_its_inputs(

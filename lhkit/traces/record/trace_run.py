@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -292,7 +291,7 @@ def record_run(
     Raises:
         LhkitError: There is nothing to record.
     """
-    with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
+    with worker.files.journal_folder() as folder:
         journal = Path(folder) / "journal"
         request = make_request(str(journal))
         death: Failure | None = None

@@ -89,6 +89,11 @@ class Channel {
     return entry.promise;
   }
 
+  // The page closes: what waits for its turn is sent now, or it would be lost.
+  flush() {
+    for (const { command } of this.queue.splice(0)) this.send(command);
+  }
+
   async next() {
     if (this.sending || !this.queue.length) return;
     const entry = this.queue.shift();

@@ -111,7 +111,10 @@ class Workbench {
     };
     on(el, "click", (event) => this.click(event));
     on(el, "keydown", (event) => this.key(event));
-    on(window, "pagehide", () => this.tellSelection());
+    on(window, "pagehide", () => {
+      this.tellSelection();
+      this.channel.flush();
+    });
     const take = (message) => message.parts && takePatches(model, message);
     model.on("msg:custom", take);
     this.removers.push(() => model.off("msg:custom", take));
