@@ -213,7 +213,7 @@ class SharedFiles:
             return tempfile.TemporaryDirectory(prefix="trace-", dir=self.journals)
         except FileNotFoundError:
             advice = (
-                "It was closed, as at the end of its process, or its temporary files were deleted: begin anew."
+                "It was closed, as at the end of its process, or its temporary files were deleted."
             )
             raise usage_error(f"the worker's folder is gone: {self.folder}", advice) from None
 

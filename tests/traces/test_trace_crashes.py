@@ -212,7 +212,7 @@ def test_a_step_that_would_kill_is_refused_before_it_runs(name, own_worker):
 def test_a_worker_that_was_closed_says_so():
     worker = Worker()
     payload = lhkit.load_payload(matmul(8), worker=worker)
-    schedule = lhkit.load_schedule(schedule_of(*MATMUL), worker=worker)
+    schedule = lhkit.load_schedule(schedule_of(MATMUL), worker=worker)
     worker.close()
     with pytest.raises(UsageError, match="the worker's folder is gone"):
         trace_schedule(payload, schedule, worker=worker)
