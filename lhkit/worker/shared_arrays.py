@@ -212,9 +212,7 @@ class SharedFiles:
         try:
             return tempfile.TemporaryDirectory(prefix="trace-", dir=self.journals)
         except FileNotFoundError:
-            advice = (
-                "It was closed, as at the end of its process, or its temporary files were deleted."
-            )
+            advice = "It was closed, as at the end of its process, or its temporary files were deleted."
             raise usage_error(f"the worker's folder is gone: {self.folder}", advice) from None
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
