@@ -8,12 +8,13 @@ handles. To match again is the closest repair.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
-from lhkit.repairs.intended_ops import words_of
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
@@ -27,24 +28,49 @@ from lhkit.repairs.repair_context import (
 )
 from lhkit.repairs.unloadable_text import marked
 from lhkit.repairs.wrong_kinds import other_roots
-from lhkit.text.op_tree import OpSyntax
+from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.script import Replacement, indent_of, with_names
 from lhkit.text.step_arguments import set_argument
 from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.record.handle_history import deaths
+from lhkit.traces.record.op_names import words_of
 
 _FUSE = "transform.structured.fuse_into_containing_op"
 
 
 def propose_fusion_order(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates for a fusion whose consumers are not in the loop yet."""
-    if context.op.name != _FUSE or len(context.op.operands) != 2:
-        return
+    """Yield candidates for fusions given each other's op, and for one whose consumers are not in the loop."""
     _, block, i = context.script.home_of(context.op)
+    fusions = [op for op in block if op.name == _FUSE and len(op.operands) == 2]
+    yield from _given_crosswise(context, fusions)
+    if context.op not in fusions:
+        return
     for later in block[i + 1 :]:
-        if later.name == _FUSE and len(later.operands) == 2:
+        if later in fusions:
             yield from _exchanged(context, later)
     yield from _consumer_first(context)
+
+
+def _given_crosswise(context: RepairContext, fusions: list[OpSyntax]) -> Iterator[Candidate]:
+    """Yield candidates that exchange what two fusions are given: each result is named after the other's op."""
+    script = context.script
+    for one, two in itertools.combinations(fusions, 2):
+        mine, its = one.operands[0], two.operands[0]
+        here, there = type_span(script, one, mine), type_span(script, two, its)
+        if not (_is_named_after(one, its) and _is_named_after(two, mine)) or here is None or there is None:
+            continue
+        if _is_named_after(one, mine) or _is_named_after(two, its):
+            continue
+        edits = [Replacement(mine.start, mine.end, its.text), Replacement(its.start, its.end, mine.text)]
+        types = script.text[slice(*here)], script.text[slice(*there)]
+        edits += [Replacement(*here, types[1]), Replacement(*there, types[0])]
+        title = f"Fuse {its.text} where {mine.text} is fused, and {mine.text} there, as the results are named"
+        yield candidate("order", title, script, edits)
+
+
+def _is_named_after(op: OpSyntax, use: Use) -> bool:
+    """Return whether a step's first result is called as what is given, with something behind: %sum_t, %sum."""
+    return bool(op.results) and re.fullmatch(re.escape(use.text) + r"_\w+", op.results[0].text) is not None
 
 
 def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
@@ -193,11 +219,22 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
             doubt = 4
         elif not wanted(dead.payload):
             doubt = 0
-        if finds_only(context):
-            doubt += 1
+        doubt += finds_only(context) + (is_result and _is_second(live, context))
         by = f"which step {live.record.defined_by} returned" if live.record.defined_by >= 0 else "an argument"
         title = f"Use {live.value}, {by}, instead of {dead.value}"
         yield from _reading(context, dead, live.value, live.type, "use-result", title, doubt)
+
+
+def _is_second(live: Located, context: RepairContext) -> bool:
+    """Return whether an earlier result of the same step, as the main loop of two, has payload of its kind."""
+    names = [name.text for name in live.definition.op.results]
+    earlier = names[: names.index(live.definition.name.text)] if live.definition.name.text in names else []
+    return any(
+        h.definition.op.start == live.definition.op.start
+        and h.definition.name.text in earlier
+        and set(h.payload) == set(live.payload)
+        for h in context.live_in_sight()
+    )
 
 
 def _latest_step_first(context: RepairContext) -> list[Located]:

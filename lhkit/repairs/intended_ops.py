@@ -7,9 +7,8 @@ points to are what is missing; the names of handles, of ops and of payload value
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterator
+from functools import partial
 
 from lhkit.model.trace_record import PayloadOp, Trace
 from lhkit.repairs.repair_context import (
@@ -24,55 +23,14 @@ from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.script import Replacement, Script, put_after
 from lhkit.text.step_arguments import arguments_of, elements_of
 from lhkit.traces.record.handle_history import deaths
-from lhkit.traces.record.placed_ops import SameTrace, place_ops, source_place
+from lhkit.traces.record.op_names import held_ops, is_called, is_product, is_target, means, words_of
+from lhkit.traces.record.placed_ops import place_ops
 
 MATCH, PRODUCER = "transform.structured.match", "transform.get_producer_of_operand"
+FILL, GENERALIZE = "linalg.fill", "transform.structured.generalize"
 _FINDERS = (MATCH, PRODUCER, "transform.split_handle", "transform.merge_handles", "transform.cast")
-_NO_TARGETS = ("linalg.yield", "linalg.index")
 _HOLDERS = ("builtin.module", "func.func", "scf.")
 _MOST_MATCHES = 3
-
-
-def is_target(name: str) -> bool:
-    """Return True for a structured op that a step may be for."""
-    return name.startswith("linalg.") and name not in _NO_TARGETS
-
-
-def words_of(name: str) -> set[str]:
-    """Return the words in a name of a handle, a value or an op, of more than two letters."""
-    return {word for word in re.split(r"[^a-z]+", name.lower()) if len(word) > 2}
-
-
-def means(words: Collection[str], trace: Trace, ops: Iterable[PayloadOp]) -> bool:
-    """Return True if words name one of some payload ops: by its kind, or by its value in the payload's text."""
-    for op in ops:
-        names = words_of(op.name.partition(".")[2]) | _value_words(SameTrace(trace), op.id)
-        if any(w == n or (len(w) > 3 and w.startswith(n)) for w in words for n in names):
-            return True
-    return False
-
-
-@lru_cache(maxsize=512)
-def _value_words(same: SameTrace, op_id: str) -> frozenset[str]:
-    """Return the words in the name of an op's value, as the payload is written."""
-    place = source_place(same.trace, same.trace.op(op_id))
-    lines = dict(same.trace.texts).get(place.file, "").splitlines() if place else []
-    if place is None or not 1 <= place.line <= len(lines):
-        return frozenset()
-    head = re.match(r"\s*%([\w$.-]+)(?::\d+)? = ", lines[place.line - 1][: place.column])
-    return frozenset(words_of(head[1])) if head else frozenset()
-
-
-def held_ops(trace: Trace, without: Collection[str] = ()) -> set[str]:
-    """Return the ops that handles point to at any time, handles to leave out by id."""
-    return {
-        reference
-        for step in trace.step_records
-        for change in step.changes
-        if change.handle not in without
-        for reference in change.payload
-        if isinstance(reference, str)
-    }
 
 
 def propose_other_ops(context: RepairContext) -> Iterator[Candidate]:
@@ -89,7 +47,12 @@ def propose_other_ops(context: RepairContext) -> Iterator[Candidate]:
         (a, b), old = spans[0], text[slice(*spans[0])].strip('"')
         alive = context.history.alive_before(made.record.defined_by)
         held, words = held_ops(context.trace, _derived(context.trace, made.record.id)), words_of(made.value)
-        is_named = means(words, context.trace, [o for o in alive if o.id in made.ops])
+        own = [o for o in alive if o.id in made.ops]
+        others = [o for o in alive if o.id not in made.ops and is_target(o.name)]
+        # %product is the value %product sooner than the value %product_init.
+        is_called_so = partial(is_called, words, context.trace)
+        is_other = any(map(is_called_so, others)) and not any(map(is_called_so, own))
+        is_named = means(words, context.trace, own) and not is_other
         for name in dict.fromkeys(o.name for o in alive if is_target(o.name) and o.name != old):
             ops = [o for o in alive if o.name == name]
             is_free = not any(o.id in held for o in ops)
@@ -114,7 +77,8 @@ def _derived(trace: Trace, handle: str) -> set[str]:
 def _matches_behind(context: RepairContext) -> list[Located]:
     """Return the handles of matches that operands of the step come from, and of what killed them."""
     dead, trace = deaths(context.trace), context.trace
-    waiting = [o.handle for o in context.step.operands]
+    own = context.step.results if context.step.op == MATCH else ()
+    waiting = [*own, *(o.handle for o in context.step.operands)]
     found: dict[str, Located] = {}
     seen: set[str] = set()
     while waiting:
@@ -153,16 +117,36 @@ def propose_missing_match(context: RepairContext) -> Iterator[Candidate]:
             for o in context.history.alive_before(context.step.index)
             if is_target(o.name) and (is_root or context.history.lies_in(o, given.ops))
         ]
+        yield from _all_ops(context, given, uses, {o.name for o in alive})
+        has_product = any(is_product(o.name) and o.id not in held for o in alive)
         for name in dict.fromkeys(o.name for o in alive):
             ops = [o for o in alive if o.name == name]
             is_free = not any(o.id in held for o in ops)
             doubt = 0 if is_free and means(words, trace, ops) else 1 if is_free else 3
+            # Without a name that tells, a product is meant sooner than another op, and an init seldom.
+            doubt += (has_product and not is_product(name)) + (name == FILL) if doubt else 0
             new = context.fresh("%" + name.rpartition(".")[2])
             line = f'{new} = {MATCH} ops{{["{name}"]}} in {given.value} : ({given.type}) -> {ANY_OP}'
             replaced = context.replaced_uses(uses, new, given.type, ANY_OP)
             if replaced is not None:
                 title = f"Match {name} in {given.value} first: step {context.step.index} is for such an op"
                 yield candidate("match-inside", title, script, [context.inserted(line), *replaced], doubt)
+
+
+def _all_ops(
+    context: RepairContext, given: Located, uses: list[tuple[Use, OpSyntax]], kinds: Collection[str]
+) -> Iterator[Candidate]:
+    """Yield the candidate that matches all structured ops, for a step that takes as many as there are."""
+    if context.op.name != GENERALIZE or len(kinds) < 2:
+        return
+    new = context.fresh("%named")
+    line = f"{new} = {MATCH} interface{{LinalgOp}} in {given.value} : ({given.type}) -> {ANY_OP}"
+    replaced = context.replaced_uses(uses, new, given.type, ANY_OP)
+    if replaced is not None:
+        is_plural = any(v.endswith("s") for v in context.op.values)
+        title = f"Match all structured ops in {given.value} first: step {context.step.index} takes each of them"
+        edits = [context.inserted(line), *replaced]
+        yield candidate("match-inside", title, context.script, edits, 0 if is_plural else 2)
 
 
 def _takes_target(script: Script, op: OpSyntax, position: int) -> bool:
@@ -200,6 +184,7 @@ def propose_missing_producer(context: RepairContext) -> Iterator[Candidate]:
             inserted = put_after(context.script.text, given.definition.op, line)
             words = {w for value in context.op.values for w in words_of(value)}
             doubt = 0 if means(words, trace, [producer]) else 1
+            doubt += is_dead and context.op.name in (MATCH, PRODUCER)  # its place matters more
             title = f"Ask for the {producer.name} that {given.value} reads: no handle points to it"
             own = context.uses(given) if is_dead else context.uses_in_step(given)
             lost = [pair for pair in _asked(context, given) if pair not in own]
@@ -207,7 +192,11 @@ def propose_missing_producer(context: RepairContext) -> Iterator[Candidate]:
                 replaced = context.replaced_uses(uses, new, given.type, ANY_OP)
                 if replaced is not None:
                     group = f"{title} {len(uses)}"
-                    yield candidate("use-result", title, context.script, [inserted, *replaced], doubt, group)
+                    # What is asked for in vain otherwise is asked of the same op.
+                    left = len(uses) < len(own) + len(lost)
+                    yield candidate(
+                        "use-result", title, context.script, [inserted, *replaced], doubt + left, group
+                    )
 
 
 def _producers(trace: Trace, of: Located) -> Iterator[tuple[int, PayloadOp]]:
@@ -248,7 +237,7 @@ def propose_generalized(context: RepairContext) -> Iterator[Candidate]:
         if not all(is_target(n) and n != "linalg.generic" for n in handle.payload):
             continue
         new = context.fresh(handle.value, "_generic")
-        line = f"{new} = transform.structured.generalize {handle.value} : ({handle.type}) -> {ANY_OP}"
+        line = f"{new} = {GENERALIZE} {handle.value} : ({handle.type}) -> {ANY_OP}"
         edit = put_after(context.script.text, handle.definition.op, line)
         title = f"Make linalg.generic ops of {handle.value}, which nothing reads"
         yield candidate("generalize", title, context.script, [edit])

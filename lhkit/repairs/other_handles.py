@@ -33,6 +33,7 @@ def other_handles(context: RepairContext, given: Located, position: int) -> Iter
         is_sibling = _are_siblings(other, given)
         which = f"the other result of step {other.record.defined_by}" if is_sibling else "another handle"
         doubt = (0 if is_sibling else 1) if context.is_unused(other) else (2 if is_sibling else 3)
+        doubt += doubt > 0 and set(other.payload) == {"linalg.fill"}  # an init is seldom what is meant
         yield from _reading(context, given, position, other, which, doubt)
 
 

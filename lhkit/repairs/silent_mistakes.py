@@ -13,7 +13,7 @@ from functools import partial
 
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.repairs.dead_handles import is_finding
-from lhkit.repairs.intended_ops import is_target
+from lhkit.repairs.intended_ops import propose_other_ops
 from lhkit.repairs.other_handles import Wanted, wanted_of
 from lhkit.repairs.repair_context import (
     ANY_OP,
@@ -29,6 +29,7 @@ from lhkit.repairs.repair_context import (
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.script import Replacement, Script, is_terminator, put_after
 from lhkit.text.step_arguments import arguments_of, elements_of, set_argument
+from lhkit.traces.record.op_names import is_target
 from lhkit.traces.record.placed_ops import place_ops
 from lhkit.traces.record.placed_values import around
 from lhkit.traces.warnings.lost_work import FUSE, left_outside, suppressed_failures
@@ -266,6 +267,7 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
     "tiles-crossed": propose_sizes,
+    "other-op-named": propose_other_ops,
     "tile-size-unused": partial(propose_sizes, fewer_loops=True),
     "reduction-shared": partial(propose_sizes, fewer_loops=True),
     "tile-size-too-large": propose_sizes,

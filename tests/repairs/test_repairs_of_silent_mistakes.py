@@ -7,6 +7,7 @@ import lhkit
 from lhkit.repairs.repair_trials import find_repairs
 from lhkit.traces.record.trace_run import trace_schedule
 
+TWO = f"({ANY}) -> ({ANY}, {ANY})"
 THREE = f"({ANY}) -> ({ANY}, {ANY}, {ANY})"
 T = "tensor<32x64xf32>"
 CHAIN = f"""
@@ -36,6 +37,8 @@ MADE = MAX + producer("%second", "%max", 0) + producer("%ones", "%max", 1)
 MADE += tile_forall("%t, %loop", "%max", "[8, 16]")
 FIRST, LAST = fuse("%second_t, %l1", "%second", "%loop"), fuse("%ones_t, %l2", "%ones", "%l1")
 VECTORS = vectorize("%t") + contraction("%second_t") + vectorize("%ones_t")
+INNER = tile("%step, %inner", "%second_t", "[0, 0, 8]", TWO)
+LAYER = lhkit.payloads.fc_relu(32, 32, 32).text
 POWER = match("%power", "linalg.exp") + tile("%p, %pl:2", "%power", "[4, 8]", THREE)
 SIZE = match("%size", "linalg.abs") + tile("%s, %sl:2", "%size", "[4, 8]", THREE)
 # name: (warned of, right steps, wrong steps, payload)
@@ -78,6 +81,26 @@ SILENT = {
         PAYLOAD,
     ),
     "sizes in another order": ("tiles-crossed", POWER + SIZE, POWER + SIZE.replace("[4, 8]", "[8, 4]"), CHAIN),
+    "rows of one op, columns of the other": (
+        "tiles-crossed",
+        POWER.replace("[4, 8]", "[4]").replace(":2", "").replace(THREE, TWO)
+        + SIZE.replace("[4, 8]", "[4]").replace(":2", "").replace(THREE, TWO),
+        POWER.replace("[4, 8]", "[4]").replace(":2", "").replace(THREE, TWO)
+        + SIZE.replace("[4, 8]", "[0, 4]").replace(":2", "").replace(THREE, TWO),
+        CHAIN,
+    ),
+    "the init is tiled, not the product": (
+        "other-op-named",
+        match("%product", "linalg.matmul") + tile("%t, %l:2", "%product", "[8, 16]", THREE),
+        match("%product", "linalg.fill") + tile("%t, %l:2", "%product", "[8, 16]", THREE),
+        LAYER,
+    ),
+    "the step inside of the loops is not vectorized": (
+        "scalar-code-left",
+        MADE + FIRST + LAST + INNER + contraction("%step") + VECTORS.replace(contraction("%second_t"), ""),
+        MADE + FIRST + LAST + INNER + VECTORS.replace(contraction("%second_t"), ""),
+        PAYLOAD,
+    ),
     "a size that fits another dimension": (
         "tile-size-whole",
         SIZE.replace("[4, 8]", "[16, 32]"),

@@ -51,6 +51,36 @@ SPLIT = [
     f"%f, %z, %p, %c = transform.structured.split_reduction %m {{split_factor = 16, insert_split_dimension = 2}} : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})",
     f'transform.annotate %p "seen" : {ANY}',
 ]
+PEELED = [
+    MATMUL,
+    f"%t, %k:2 = transform.structured.tile_using_for %m tile_sizes [8, 12] : ({ANY}) -> ({ANY}, {ANY}, {ANY})",
+    f'%for = transform.cast %k#1 : {ANY} to !transform.op<"scf.for">',
+    f'%main, %rest = transform.loop.peel %for : (!transform.op<"scf.for">) -> ({ANY}, {ANY})',
+    f"transform.loop.unroll %main {{factor = 2}} : {ANY}",
+]
+ALL_GENERIC = [
+    f"%named = transform.structured.match interface{{LinalgOp}} in %root : {ONE}",
+    f"%generics = transform.structured.generalize %named : {ONE}",
+    f'transform.annotate %generics "seen" : {ANY}',
+]
+LAYER = [
+    FUSED[0],
+    *(
+        f"{name} = transform.get_producer_of_operand {of}[0] : {ONE}"
+        for name, of in (("%sum", "%relu"), ("%product", "%sum"))
+    ),
+    f"%zeros = transform.get_producer_of_operand %relu[1] : {ONE}",
+    FUSED[3],
+    *(
+        f"{name}_t, %l{i} = transform.structured.fuse_into_containing_op {name} into %l{i - 1} : {TWO}"
+        for i, name in ((1, "%sum"), (2, "%product"), (3, "%zeros"))
+    ),
+    f"%step, %k = transform.structured.tile_using_for %product_t tile_sizes [0, 0, 8] : ({ANY}) -> ({ANY}, {ANY})",
+]
+FILLED = (
+    LAYER[-4:-1][1].replace("%product into", "%zeros into"),
+    LAYER[-4:-1][2].replace("%zeros into", "%product into"),
+)
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
@@ -61,6 +91,32 @@ MISTAKES = {
     "a name that is misspelled, far above the failure": (FUSED, '"linalg.max"', '"linalg.maxx"'),
     "a loop among what is merged": (MERGED, "%sum_t, %zeros_t :", "%sum_t, %l2 :"),
     "a factor that does not divide the reduction": (SPLIT, "split_factor = 16", "split_factor = 24"),
+    "the first of two loops that peeling made": (
+        PEELED,
+        PEELED[-1],
+        PEELED[-1].replace("%main", "%for").replace(ANY, '!transform.op<"scf.for">'),
+    ),
+    "no match before all ops are made generic": (
+        ALL_GENERIC,
+        "\n".join(ALL_GENERIC[:2]),
+        ALL_GENERIC[1].replace("%named", "%root"),
+    ),
+    "no match of the product, whose init is an op too": (
+        [MATMUL, TILED.replace("[8, 16, 8]", "[8, 16]").replace("%k:3", "%k:2").replace(f", {ANY})", ")", 1)],
+        MATMUL + "\n",
+        "",
+    ),
+    "what two fusions are given, far from each other": (LAYER, "\n".join(LAYER[-3:-1]), "\n".join(FILLED)),
+    "a step that asks for a producer too late": (
+        FUSED,
+        "\n".join(FUSED[1:4]),
+        "\n".join([FUSED[3], *FUSED[1:3]]),
+    ),
+    "an init for the product, by a name that both have": (
+        [MATMUL.replace("%m ", "%product "), TILED.replace("%m ", "%product ")],
+        '"linalg.matmul"',
+        '"linalg.fill"',
+    ),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 
@@ -75,7 +131,9 @@ def module(lines):
 def test_the_first_repair_is_what_was_meant(name, worker):
     lines, right, wrong = MISTAKES[name]
     text = module(lines)
-    broken = text.replace(right, wrong) if wrong else text.replace(right, wrong).replace("%g ", "%m ")
+    broken = text.replace(right, wrong)
+    if not wrong:  # what was left out is not read: what comes before it is
+        broken = broken.replace("%g ", "%m ") if "%g" in text else broken.replace("%m ", "%root ")
     assert broken != text
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
 

@@ -26,6 +26,13 @@ func.func @g(%a: {C}, %c: {C}) -> {C} {{
   return %difference : {C}
 }}
 """
+FILLED = f"""
+func.func @f(%a: {A}, %b: {B}, %c: {C}, %x: f32) -> {C} {{
+  %init = linalg.fill ins(%x : f32) outs(%c : {C}) -> {C}
+  %product = linalg.matmul ins(%a, %b : {A}, {B}) outs(%init : {C}) -> {C}
+  return %product : {C}
+}}
+"""
 WIDE = "tensor<256x256xf32>"
 LARGE = f"""
 func.func @f(%a: {WIDE}, %b: {WIDE}, %c: {WIDE}) -> {WIDE} {{
@@ -238,6 +245,17 @@ CASES = {
         "the linalg.add of p.mlir:6:10 is tiled 4x2 and the linalg.exp of p.mlir:4:12, which it reads, 2x4",
         [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[2, 4]")],
         PAYLOAD,
+    ),
+    "other-op-named": (
+        [match("product", "linalg.fill"), tile("product", "4")],
+        "%product holds the linalg.fill of p.mlir:3:11, and the linalg.matmul of p.mlir:4:14, which is called so",
+        [
+            match("product", "linalg.fill"),
+            tile("product", "4"),
+            MATMUL,
+            tile("m", "4").replace("%t, %l", "%u, %k"),
+        ],
+        FILLED,
     ),
     "leftover-matched": (
         [ADD, producer("e", "add", 0), TILE_ADD, fuse("e", "loop"), EXPS, USE_EXPS],

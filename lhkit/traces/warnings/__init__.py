@@ -6,5 +6,6 @@ To add a kind, write a function that finds it and list it in ``warning_list``.
 - ``lost_work``: Warnings about work that a schedule does twice or not at all: failures that nothing reports,
   copies left.
 - ``tile_order``: Warnings about an op tiled across the tiles of what it reads, and a reduction shared out.
+- ``named_ops``: The warning about a handle that is called like one op and holds another.
 - ``zero_match``: Near misses of a match that found nothing: erased ops, other places, similar names.
 """

@@ -34,7 +34,9 @@ def find_crossed_tiles(history: PayloadHistory) -> Iterator[tuple[int, str]]:
             if read not in tiles or _shape(given, op) != _shape(given, read):
                 continue
             other_step, other = tiles[read]
-            if tile != other and sorted(tile) == sorted(other):
+            whole = _shape(given, op) or ()
+            pairs = ((tile, other), (_sizes(tile, whole), _sizes(other, whole)))
+            if any(one != two and sorted(one) == sorted(two) for one, two in pairs):
                 later = max(step, other_step, key=lambda s: s.index)
                 reads = f"the {op_in_words(trace, read)}, which it reads, {_written(other)}"
                 yield (
@@ -61,6 +63,11 @@ def _shape(placed: PlacedOps, op: str) -> Shape | None:
 def _result_shape(printed: PrintedOp) -> Shape | None:
     found = _RESULT.findall(printed.shapes[-1])
     return tuple(int(n) for n in found[-1].rstrip("x").split("x")) if found else None
+
+
+def _sizes(tile: Shape, whole: Shape) -> Shape:
+    """Return the tile sizes that give a tile: 0 for what is not tiled."""
+    return tuple(0 if size == extent else size for size, extent in zip(tile, whole, strict=True))
 
 
 def _reads(placed: PlacedOps, op: str) -> Iterator[str]:

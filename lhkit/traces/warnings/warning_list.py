@@ -31,6 +31,7 @@ from lhkit.traces.warnings.lost_work import (
     find_recomputed,
     find_suppressed_failures,
 )
+from lhkit.traces.warnings.named_ops import find_other_named
 from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_shared_reductions
 from lhkit.traces.warnings.zero_match import with_near_misses
 
@@ -153,7 +154,9 @@ def _find_scalar_code(history: PayloadHistory) -> Messages:
             loops = {p.parent for p in vectorized if p.parent and trace.op(p.parent).name in _LOOPS}
             nests = {at for loop in loops for at in _loops_from(trace, loop)}
             where = "the same loop"
+            inner = [o for o in left if o.id in unread and loops.intersection(_loops_from(trace, o.parent))]
             these = [o for o in left if o.parent in loops or (o.parent in nests and o.id in unread)]
+            these += [o for o in inner if o not in these]
         if new := [o.id for o in these if o.id not in reported]:
             reported.update(new)
             names = ", ".join(dict.fromkeys(op_in_words(trace, each) for each in new))
@@ -291,6 +294,11 @@ _KINDS: tuple[WarningKind, ...] = (
         "tiles-crossed",
         "An op and one that it reads, of the same shape, are tiled by the same sizes in another order.",
         find_crossed_tiles,
+    ),
+    WarningKind(
+        "other-op-named",
+        "A handle is called like one op, which is in no handle, and holds another.",
+        find_other_named,
     ),
     WarningKind(
         "reduction-shared",
