@@ -21,7 +21,7 @@ from lhkit.fusion.fusion_queries import (
     way_between,
     written,
 )
-from lhkit.fusion.payload_causes import find_map, find_reading_map, find_unrelated
+from lhkit.fusion.payload_causes import find_map, find_reading_map, find_unrelated, lost_extent
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import FusionCause
 from lhkit.model.trace_record import TraceStep
@@ -450,6 +450,9 @@ def _elementwise(case: FusionCase) -> Finding | None:
         if len(users := users_of(placed, two[0])) > 1:
             sentence = f"{head} with one user; the producer has {listed_ops(case, placed, users)}"
             return Finding("several-uses", sentence, step.index, "leaves it")
+        if (dim := lost_extent(placed, *two)) is not None:
+            sentence = f"{head} of which the extents stay known; that of {dim} is known by this operand alone"
+            return Finding("map", sentence, step.index, "leaves it")
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -101,8 +102,9 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
         yield from _fused_by_steps(case, script, op)
     alone = (next((op for s, op in written if s.index == _outermost(case.trace, t.index)), None)
              for t, _ in tiles.values())  # fmt: skip
-    for op in dict.fromkeys(op for op in alone if op is not None):
-        yield from _in_place_of(case, script, op)
+    tilings = dict.fromkeys(op for op in alone if op is not None)
+    for op, fold in itertools.product(tilings, (None, *_folds(finding, culprit))):
+        yield from _in_place_of(case, script, op, fold)
 
 
 def _around_culprit(
@@ -285,14 +287,26 @@ def _into_one_loop(script: Script, fusion: OpSyntax, later: list[OpSyntax]) -> I
             yield candidate("order", f"Fuse into {there.text} first, then into {into.text}", script, swapped, 1)
 
 
-def _in_place_of(case: FusionCase, script: Script, alone: OpSyntax) -> Iterator[Candidate]:
-    """Yield changes that fuse the two in place of a step that tiles one of them, or each, by itself."""
-    for change in _fused_by_steps(case, script, alone):
-        added = change.edited.replacements
+def _in_place_of(
+    case: FusionCase, script: Script, alone: OpSyntax, fold: OpSyntax | None = None
+) -> Iterator[Candidate]:
+    """Yield changes that fuse the two in place of a step that tiles one of them, or each, by itself.
+
+    With ``fold`` that pattern is left out, and the steps are written for the payload as given.
+    """
+    for change in _fused_by_steps(case, script, alone, case.first if fold else None):
+        edits = [*change.edited.replacements, *([cut(script.text, fold, fold)] if fold else [])]
         with contextlib.suppress(UsageError):
             removed = remove_step(script, script.number_of(alone), with_dependents=True).replacements
             title = f"{change.title.partition(', in steps')[0]}, in place of {script.describe(alone)}"
-            yield candidate("fusion", title, script, [*removed, *added], LAST_RESORT - 1)
+            title += ", and leave out the pattern that folds into packs" if fold else ""
+            yield candidate("fusion", title, script, [*removed, *edits], LAST_RESORT - 1)
+
+
+def _folds(finding: Finding, culprit: OpSyntax | None) -> list[OpSyntax]:
+    """Return the patterns of the responsible step that fold transposes into packs."""
+    regions = culprit.regions if culprit is not None and finding.cause == "folded-transpose" else ()
+    return [op for region in regions for op in region.ops if op.name == _FOLD]
 
 
 def _gated(script: Script, culprit: OpSyntax) -> Iterator[Candidate]:
@@ -509,11 +523,13 @@ class _Steps:
         return self.add(f"{FUSE} {handle} into {loop}", ANY_OP, loop_type, results=("%inside", "%loop"))
 
 
-def _fused_by_steps(case: FusionCase, script: Script, before: OpSyntax | None = None) -> Iterator[Candidate]:
+def _fused_by_steps(
+    case: FusionCase, script: Script, before: OpSyntax | None = None, given: PlacedOps | None = None
+) -> Iterator[Candidate]:
     """Yield changes that fuse the two by steps at the end or before one, one for each of upstream's ways."""
     place = _place_of_steps(case, script)
     first = next((s for s in case.trace.step_records if before and op_at(script, s) == before), None)
-    placed = case.before(first.index) if first else case.last
+    placed = given or (case.before(first.index) if first else case.last)
     producers, consumers = (case.instances(placed, op) for op in (case.producer, case.consumer))
     if not (place and producers and consumers):
         return

@@ -116,3 +116,19 @@ def find_reading_map(case: FusionCase) -> Finding | None:
                 )
                 return Finding("map", sentence, max(case.born(placed, number), 0), "makes it read so")
     return None
+
+
+def lost_extent(placed: PlacedOps, producer: int, consumer: int) -> str | None:
+    """Return the loop whose extent the producer's value gives alone, and not what it reads, or None.
+
+    Others read it in an expression, as an input of a window is: d1 + d2.
+    """
+    operands = [source for source, _ in placed.ir.ops[consumer].values[0] if source != consumer]
+    read, made = indexing_maps(placed, consumer), result_maps(placed, producer)
+    if producer not in operands or len(read) != len(operands) or not made:
+        return None
+    at = operands.index(producer)
+    given = {e for n, (_, used) in enumerate(read) if n != at for e in used}
+    own = {e for _, used in indexing_maps(placed, producer)[:-1] for e in used}
+    kept = {e for e, of in zip(read[at][1], made[0][1], strict=False) if of in own}
+    return next((d for d in read[at][0] if d in read[at][1] and d not in given | kept), None)

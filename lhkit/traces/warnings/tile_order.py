@@ -34,7 +34,7 @@ def find_crossed_tiles(history: PayloadHistory) -> Iterator[tuple[int, str]]:
             if read not in tiles or _shape(given, op) != _shape(given, read):
                 continue
             other_step, other = tiles[read]
-            whole = _shape(given, op) or ()
+            whole = _shape(given, op)
             pairs = ((tile, other), (_sizes(tile, whole), _sizes(other, whole)))
             if any(one != two and sorted(one) == sorted(two) for one, two in pairs):
                 later = max(step, other_step, key=lambda s: s.index)
@@ -65,8 +65,10 @@ def _result_shape(printed: PrintedOp) -> Shape | None:
     return tuple(int(n) for n in found[-1].rstrip("x").split("x")) if found else None
 
 
-def _sizes(tile: Shape, whole: Shape) -> Shape:
-    """Return the tile sizes that give a tile: 0 for what is not tiled."""
+def _sizes(tile: Shape, whole: Shape | None) -> Shape:
+    """Return the tile sizes that give a tile, 0 for what is not tiled; the tile of a shape that is not static."""
+    if whole is None or len(whole) != len(tile):
+        return tile
     return tuple(0 if size == extent else size for size, extent in zip(tile, whole, strict=True))
 
 
