@@ -66,7 +66,7 @@ def _result_shape(printed: PrintedOp) -> Shape | None:
 
 
 def _sizes(tile: Shape, whole: Shape | None) -> Shape:
-    """Return the tile sizes that give a tile, 0 for what is not tiled; the tile of a shape that is not static."""
+    """Return the tile sizes that give a tile, 0 for what is not tiled; the tile if the shape is not static."""
     if whole is None or len(whole) != len(tile):
         return tile
     return tuple(0 if size == extent else size for size, extent in zip(tile, whole, strict=True))
