@@ -52,6 +52,10 @@ def summary(results: Sequence[Measured], alarms: dict[str, list[str]]) -> dict[s
     doubles = groups[-1][1]
     undone = sum(m.blind_one_undone for m in doubles)
     figures["of the latter: wrong only by a silent breakage that is left"] = share(undone, len(doubles))
+    wrong = [m for m in counted if m.blind_rounds and m.blind == "applies-but-wrong"]
+    halves = sum(m.blind_one_undone for m in wrong)
+    figures["wrong after repairs were taken"] = share(len(wrong), len(counted))
+    figures["without those in which only a silent breakage is left"] = share(len(wrong) - halves, len(counted))
     offered = [m for m in helped if m.repairs]
     figures |= {
         "of those that fail or have repairs: a repair offered": share(len(offered), len(helped)),

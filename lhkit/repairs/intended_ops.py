@@ -7,6 +7,7 @@ points to are what is missing; the names of handles, of ops and of payload value
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 
@@ -24,7 +25,8 @@ from lhkit.text.script import Replacement, Script, put_after
 from lhkit.text.step_arguments import arguments_of, elements_of
 from lhkit.traces.record.handle_history import deaths
 from lhkit.traces.record.op_names import held_ops, is_called, is_product, is_target, means, words_of
-from lhkit.traces.record.placed_ops import place_ops
+from lhkit.traces.record.placed_ops import PlacedOps, place_ops
+from lhkit.traces.record.placed_values import users_of
 
 MATCH, PRODUCER = "transform.structured.match", "transform.get_producer_of_operand"
 FILL, GENERALIZE = "linalg.fill", "transform.structured.generalize"
@@ -118,19 +120,35 @@ def propose_missing_match(context: RepairContext) -> Iterator[Candidate]:
             if is_target(o.name) and (is_root or context.history.lies_in(o, given.ops))
         ]
         yield from _all_ops(context, given, uses, {o.name for o in alive})
-        has_product = any(is_product(o.name) and o.id not in held for o in alive)
+        unlikely = _unlikely(trace, [o for o in alive if o.id not in held])
         for name in dict.fromkeys(o.name for o in alive):
             ops = [o for o in alive if o.name == name]
             is_free = not any(o.id in held for o in ops)
             doubt = 0 if is_free and means(words, trace, ops) else 1 if is_free else 3
-            # Without a name that tells, a product is meant sooner than another op, and an init seldom.
-            doubt += (has_product and not is_product(name)) + (name == FILL) if doubt else 0
+            doubt += unlikely[name] if doubt else 0
             new = context.fresh("%" + name.rpartition(".")[2])
             line = f'{new} = {MATCH} ops{{["{name}"]}} in {given.value} : ({given.type}) -> {ANY_OP}'
             replaced = context.replaced_uses(uses, new, given.type, ANY_OP)
             if replaced is not None:
                 title = f"Match {name} in {given.value} first: step {context.step.index} is for such an op"
                 yield candidate("match-inside", title, script, [context.inserted(line), *replaced], doubt)
+
+
+def _unlikely(trace: Trace, free: list[PayloadOp]) -> Counter[str]:
+    """Return the doubt of names of ops where no word tells: products come first, else what no other op reads.
+
+    An init is seldom meant.
+    """
+    best = {o.name for o in free if is_product(o.name)}
+    placed = place_ops(trace, -1) if not best else None
+    if placed is not None:
+        numbers = {o.name: placed.ids.index(o.id) for o in free if o.id in placed.ids}
+        best = {name for name, n in numbers.items() if not _feeds_target(placed, n)}
+    return Counter({o.name: (bool(best) and o.name not in best) + (o.name == FILL) for o in free})
+
+
+def _feeds_target(placed: PlacedOps, number: int) -> bool:
+    return any(is_target(placed.ir.ops[n].name) for n in users_of(placed, number))
 
 
 def _all_ops(

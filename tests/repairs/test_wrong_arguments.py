@@ -112,6 +112,11 @@ MISTAKES = {
         "\n".join(FUSED[1:4]),
         "\n".join([FUSED[3], *FUSED[1:3]]),
     ),
+    "no match of the op that no other reads": (
+        [MATMUL, TILED, FUSED[0].replace("%relu ", "%x "), FUSED[3].replace("%relu ", "%x ")],
+        FUSED[0].replace("%relu ", "%x ") + "\n",
+        "",
+    ),
     "an init for the product, by a name that both have": (
         [MATMUL.replace("%m ", "%product "), TILED.replace("%m ", "%product ")],
         '"linalg.matmul"',
@@ -133,7 +138,11 @@ def test_the_first_repair_is_what_was_meant(name, worker):
     text = module(lines)
     broken = text.replace(right, wrong)
     if not wrong:  # what was left out is not read: what comes before it is
-        broken = broken.replace("%g ", "%m ") if "%g" in text else broken.replace("%m ", "%root ")
+        broken = (
+            broken.replace("%g ", "%m ")
+            if "%g" in text
+            else broken.replace("%m " if "%x " not in text else "%x ", "%root ")
+        )
     assert broken != text
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
 
