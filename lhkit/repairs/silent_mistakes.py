@@ -33,6 +33,7 @@ from lhkit.traces.record.op_names import is_target
 from lhkit.traces.record.placed_ops import place_ops
 from lhkit.traces.record.placed_values import around
 from lhkit.traces.warnings.lost_work import FUSE, left_outside, suppressed_failures
+from lhkit.traces.warnings.unrolled_loops import inner_loops
 
 _SEQUENCE, _VECTORIZE = "transform.sequence", "transform.structured.vectorize"
 _NAMED = "create_named_contraction"
@@ -257,6 +258,19 @@ def _handles_after(context: RepairContext, step: int) -> Iterator[Located]:
                 yield found
 
 
+def propose_inner_loop(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that unroll the innermost of the loops that one step made, not an outer one."""
+    given = context.locate(context.step.operands[0].handle) if context.step.operands else None
+    for doubt, handle in enumerate(reversed(inner_loops(context.history, context.step))):
+        inner = context.locate(handle)
+        if given is None or inner is None:
+            continue
+        edits = context.replaced_uses(context.uses_in_step(given), inner.value, given.type, inner.type)
+        if edits:
+            title = f"Use {inner.value}, the loop inside, instead of {given.value}"
+            yield candidate("other-handle", title, context.script, edits, doubt)
+
+
 def _uses_behind(handle: Located, op: OpSyntax) -> list[tuple[Use, OpSyntax]]:
     return [(use, user) for use, user in handle.definition.uses_of(handle.value) if use.start >= op.end]
 
@@ -267,6 +281,7 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
     "tiles-crossed": propose_sizes,
+    "outer-unrolled": propose_inner_loop,
     "other-op-named": propose_other_ops,
     "tile-size-unused": partial(propose_sizes, fewer_loops=True),
     "reduction-shared": partial(propose_sizes, fewer_loops=True),

@@ -89,6 +89,12 @@ SILENT = {
         + SIZE.replace("[4, 8]", "[0, 4]").replace(":2", "").replace(THREE, TWO),
         CHAIN,
     ),
+    "the outer loop is unrolled": (
+        "outer-unrolled",
+        TILED + unroll("%l#1"),
+        TILED + unroll("%l#0"),
+        PAYLOAD,
+    ),
     "the init is tiled, not the product": (
         "other-op-named",
         match("%product", "linalg.matmul") + tile("%t, %l:2", "%product", "[8, 16]", THREE),

@@ -246,6 +246,12 @@ CASES = {
         [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[2, 4]")],
         PAYLOAD,
     ),
+    "outer-unrolled": (
+        [ADD, tile("add", "4, 8", loops=2), UNROLL.replace("%inner", "%l#0")],
+        "unrolls an outer loop: each copy has the loop inside of it whole, %l#1, which no step is given",
+        [ADD, tile("add", "4, 8", loops=2), UNROLL.replace("%inner", "%l#1"), UNROLL.replace("%inner", "%l#0")],
+        PAYLOAD,
+    ),
     "other-op-named": (
         [match("product", "linalg.fill"), tile("product", "4")],
         "%product holds the linalg.fill of p.mlir:3:11, and the linalg.matmul of p.mlir:4:14, which is called so",

@@ -7,5 +7,6 @@ To add a kind, write a function that finds it and list it in ``warning_list``.
   copies left.
 - ``tile_order``: Warnings about an op tiled across the tiles of what it reads, and a reduction shared out.
 - ``named_ops``: The warning about a handle that is called like one op and holds another.
+- ``unrolled_loops``: The warning about an outer loop that is unrolled while the inner one is left.
 - ``zero_match``: Near misses of a match that found nothing: erased ops, other places, similar names.
 """

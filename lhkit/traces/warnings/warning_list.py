@@ -33,6 +33,7 @@ from lhkit.traces.warnings.lost_work import (
 )
 from lhkit.traces.warnings.named_ops import find_other_named
 from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_shared_reductions
+from lhkit.traces.warnings.unrolled_loops import find_outer_unrolled
 from lhkit.traces.warnings.zero_match import with_near_misses
 
 VECTORIZE = "transform.structured.vectorize"
@@ -299,6 +300,11 @@ _KINDS: tuple[WarningKind, ...] = (
         "other-op-named",
         "A handle is called like one op, which is in no handle, and holds another.",
         find_other_named,
+    ),
+    WarningKind(
+        "outer-unrolled",
+        "A loop is unrolled, and the loop inside of it, of the same step, is in a handle that nothing reads.",
+        find_outer_unrolled,
     ),
     WarningKind(
         "reduction-shared",
