@@ -24,6 +24,7 @@ from lhkit.repairs.repair_context import Candidate, distinct, unified_diff
 from lhkit.repairs.repair_trials import repair_of
 from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.warnings.strided_fusion import has_wrong_numbers
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -187,6 +188,8 @@ class _Trials:
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
                 case = self._case_of(trace)
             except LhkitError:
+                continue
+            if has_wrong_numbers(trace):
                 continue
             finding = find_cause(case) if case.steps else start.finding
             if finding.cause == "fused" and trace.outcome.status != "ok":  # fused, and something later fails

@@ -59,6 +59,7 @@ from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.traces.warnings.lost_work import FUSE
+from lhkit.traces.warnings.strided_fusion import has_wrong_numbers
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -503,6 +504,8 @@ class _Search:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
         except LhkitError:  # it does not even load: no repair
+            return None
+        if has_wrong_numbers(trace) and not has_wrong_numbers(context.trace):
             return None
         if candidate.group == SIZES_BEFORE and any(k.startswith("tile-size-") for k in warnings_left(trace)):
             return None

@@ -33,6 +33,15 @@ func.func @f(%a: {A}, %b: {B}, %c: {C}, %x: f32) -> {C} {{
   return %product : {C}
 }}
 """
+QUARTER = "tensor<8x8xf32>"
+STRIDES = f"""
+func.func @f(%a: tensor<16x16xf32>, %c: tensor<16x16xf32>, %d: {QUARTER}) -> {QUARTER} {{
+  %power = linalg.exp ins(%a : tensor<16x16xf32>) outs(%c : tensor<16x16xf32>) -> tensor<16x16xf32>
+  %even = tensor.extract_slice %power[0, 0] [8, 8] [2, 2] : tensor<16x16xf32> to {QUARTER}
+  %sum = linalg.add ins(%even, %d : {QUARTER}, {QUARTER}) outs(%d : {QUARTER}) -> {QUARTER}
+  return %sum : {QUARTER}
+}}
+"""
 WIDE = "tensor<256x256xf32>"
 LARGE = f"""
 func.func @f(%a: {WIDE}, %b: {WIDE}, %c: {WIDE}) -> {WIDE} {{
@@ -166,6 +175,12 @@ CASES = {
         "%exps lists one op twice (linalg.exp of p.mlir:4:12)",
         [EXPS, FUNCTION, USE_EXPS, CSE],
         PAYLOAD,
+    ),
+    "strided-fusion": (
+        [ADD, TILE_ADD, FUNCTION, patterns("tensor.merge_consecutive_insert_extract_slice"), EXPS, FUSE_EXPS],
+        "the linalg.exp of p.mlir:3:12 is read by a slice with strides, which the step leaves out of account",
+        [ADD, TILE_ADD, FUNCTION, EXPS, FUSE_EXPS],
+        STRIDES,
     ),
     "unused-handle": (
         [MATMUL, f"%same = transform.merge_handles %m : {ANY}", GENERALIZE],
@@ -468,3 +483,11 @@ def test_a_shipped_schedule_gives_no_warning(path, worker):
     payload = lhkit.load_payload(ROOT / "data" / f"{name}.mlir", worker=worker)
     trace = lhkit.trace(payload, lhkit.load_schedule(path, worker=worker), worker=worker)
     assert trace.outcome.status == "ok" and said(trace) == []
+
+
+def test_what_is_said_of_strides_is_so(traced, worker):
+    planted, _, twin, text = CASES["strided-fusion"]
+    payload = lhkit.load_payload(text, worker=worker)
+    for lines, is_right in ((planted, False), (twin, True)):
+        schedule = lhkit.load_schedule(module(lines), worker=worker)
+        assert lhkit.verify(lhkit.compile(payload, schedule, worker=worker)).ok == is_right

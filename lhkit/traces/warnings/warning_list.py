@@ -32,6 +32,7 @@ from lhkit.traces.warnings.lost_work import (
     find_suppressed_failures,
 )
 from lhkit.traces.warnings.named_ops import find_other_named
+from lhkit.traces.warnings.strided_fusion import STRIDED, find_strided_fusions
 from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_shared_reductions
 from lhkit.traces.warnings.unrolled_loops import find_outer_unrolled
 from lhkit.traces.warnings.zero_match import with_near_misses
@@ -256,6 +257,12 @@ _KINDS: tuple[WarningKind, ...] = (
         "vector-too-large",
         "A vector has so many elements that LLVM may take minutes over it.",
         _find_large_vector,
+        needs_success=False,
+    ),
+    WarningKind(
+        STRIDED,
+        "A producer is fused through a slice with strides, and other elements of it are computed.",
+        find_strided_fusions,
         needs_success=False,
     ),
     WarningKind(
