@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator
 
+from lhkit.fusion.emptied_handles import find_emptied
 from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, indexing_maps, result_type
 from lhkit.fusion.fusion_queries import (
     SIBLING,
@@ -134,7 +135,9 @@ def _empty(case: FusionCase) -> Finding | None:
             wanted = case.producer if step.op == FUSE and position == 0 else case.consumer
             is_done = any(s.op == step.op and s.status == "ok" and case.holds(s, wanted) for s in steps)
             is_empty = state is not None and state.state == "empty" and not is_done
-            if is_empty and (found := _why_empty(case, step)) is not None:
+            if not is_empty:
+                continue
+            if (found := _why_empty(case, step) or find_emptied(case, step, operand.handle)) is not None:
                 return found
     return None
 

@@ -95,7 +95,8 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
     if finding.cause in ("map", "outside-the-loop", "side-effects"):
         at = [*passes[:1], *([tiles[case.consumer][1]] if case.consumer in tiles else [])]
         yield from _prepared(case, script, finding, at, fusions)
-    yield from _loops_merged(case, script, [op for s, op in written if case.holds(s, case.consumer)])
+    on_both = [op for s, op in written if any(case.holds(s, each) for each in case.kin)]
+    yield from _loops_merged(case, script, [op for op in on_both if op.name in (_GREEDY, _FOR, _FORALL)])
     yield from _fused_by_steps(case, script)
     tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
     for op in dict.fromkeys(op for op in (around, next(tiling, None)) if op is not None):
@@ -430,38 +431,36 @@ def _between(case: FusionCase, placed: PlacedOps) -> list[int]:
     return [n for n in reversed(found) if path_between(placed, producers, [n], consumers)]
 
 
-def _loops_merged(case: FusionCase, script: Script, on_consumer: list[OpSyntax]) -> Iterator[Candidate]:
+def _loops_merged(case: FusionCase, script: Script, wrong: list[OpSyntax]) -> Iterator[Candidate]:
     """Yield changes that make one loop of two that meet in a buffer: of equal tiles, or by affine loops."""
     placed, buffer = case.first, shared_buffer(case, case.first)
     place, at = _place_of_steps(case, script), [case.number(placed, op) for op in case.kin]
     if place is None or at[0] > at[1] or any(v[0] == at[0] for v in placed.ir.ops[at[0]].values[0]):
         return
     end, root, type_ = place
-    wrong = [op for op in on_consumer if op.name in (_GREEDY, _FOR, _FORALL)]
-    steps = _Steps(script.text, placed, root, type_)
-    if buffer is None:
-        # The pass compares accesses, and moves loops over calls of which it knows nothing.
-        if not any(op.name.endswith("call") for op in placed.ir.ops):
-            steps.run_on_function(_PARALLEL[0][1], _PARALLEL[1][1])
-            yield from _in_their_place(script, steps, wrong, end, "Make affine loops of both, and fuse these")
-        return
-    sizes = _sizes_for(buffer)
-    picked = [steps.pick(case.number(placed, op)) for op in (case.producer, case.consumer)]
-    tiled = (f"{_FORALL} {handle} tile_sizes {sizes}" for handle in picked)
-    loops = [steps.add(text, ANY_OP, results=("%tile", "%loop")) for text in tiled]
-    steps.add(f"{SIBLING} {loops[0]} into {loops[1]}", ANY_OP, ANY_OP, results=("%both",))
-    yield from _in_their_place(script, steps, wrong, end, "Tile both alike, and make one loop of the two")
+    if buffer is not None:
+        steps, sizes = _Steps(script.text, placed, root, type_), _sizes_for(buffer)
+        picked = [steps.pick(case.number(placed, op)) for op in (case.producer, case.consumer)]
+        tiled = (f"{_FORALL} {handle} tile_sizes {sizes}" for handle in picked)
+        loops = [steps.add(text, ANY_OP, results=("%tile", "%loop")) for text in tiled]
+        steps.add(f"{SIBLING} {loops[0]} into {loops[1]}", ANY_OP, ANY_OP, results=("%both",))
+        yield from _in_their_place(script, steps, wrong, end, "Tile both alike, and make one loop of the two")
+    # The pass compares accesses, and moves loops over calls of which it knows nothing.
+    if not any(op.name.endswith("call") for op in placed.ir.ops):
+        steps = _Steps(script.text, placed, root, type_)
+        steps.run_on_function(_PARALLEL[0][1], _PARALLEL[1][1])
+        yield from _in_their_place(script, steps, wrong, end, "Make affine loops of both, and fuse these")
 
 
 def _in_their_place(
     script: Script, steps: _Steps, wrong: list[OpSyntax], end: OpSyntax, title: str
 ) -> Iterator[Candidate]:
-    """Yield the change that writes steps in place of the first of some that are wrong, or else at the end."""
+    """Yield the change that writes steps in place of those that are wrong, or else at the end."""
     edits = [put_before(script.text, (wrong or [end])[0], "\n".join(steps.lines))]
     with contextlib.suppress(UsageError):
-        for op in wrong[:1]:
-            edits += remove_step(script, script.number_of(op), with_dependents=True).replacements
-            title += f", in place of {script.describe(op)}"
+        removed = [remove_step(script, script.number_of(op), with_dependents=True) for op in wrong]
+        edits += dict.fromkeys(r for edit in removed for r in edit.replacements)
+        title += f", in place of {' and '.join(map(script.describe, wrong))}" if wrong else ""
         yield candidate("loop", title, script, edits, 1)
 
 
