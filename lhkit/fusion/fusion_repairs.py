@@ -41,6 +41,7 @@ from lhkit.traces.record.placed_values import loops_around, path_between, users_
 from lhkit.traces.warnings.lost_work import FUSE
 
 _FOR, _FORALL = "transform.structured.tile_using_for", "transform.structured.tile_using_forall"
+_TILING = ("transform.structured.tile", "transform.structured.fuse")
 _GREEDY, _PEEL = "transform.structured.fuse", "transform.loop.peel"
 _FOLD = "transform.apply_patterns.tensor.fold_into_pack_and_unpack"
 _PASS = "transform.apply_registered_pass"
@@ -98,7 +99,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
     on_both = [op for s, op in written if any(case.holds(s, each) for each in case.kin)]
     yield from _loops_merged(case, script, [op for op in on_both if op.name in (_GREEDY, _FOR, _FORALL)])
     yield from _fused_by_steps(case, script)
-    tiling = (op for s, op in written if s.parent is None and s.op.startswith("transform.structured.tile"))
+    tiling = (op for s, op in written if s.parent is None and s.op.startswith(_TILING))
     for op in dict.fromkeys(op for op in (around, next(tiling, None)) if op is not None):
         yield from _fused_by_steps(case, script, op)
     alone = (next((op for s, op in written if s.index == _outermost(case.trace, t.index)), None)

@@ -13,8 +13,11 @@ from lhkit.text.script import Replacement
 _PRODUCER = "transform.get_producer_of_operand"
 _MERGE = "transform.merge_handles"
 _GENERALIZE = "transform.structured.generalize"
-_SPLIT_REDUCTION = "transform.structured.split_reduction"
-_SPLIT_FACTOR = re.compile(r"split_factor = ([0-9]+)")
+# The attribute of a step that has to divide an extent.
+_DIVIDING = {
+    "transform.structured.split_reduction": "split_factor",
+    "transform.structured.multitile_sizes": "divisor",
+}
 _NUMBER = re.compile(r"\[\s*([0-9]+)\s*\]")
 _MOST_OPERANDS = 4
 # The ops that take linalg.generic alone.
@@ -125,12 +128,13 @@ def _are_named(given: Located) -> bool:
 
 
 def propose_split_factors(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates that split a reduction by a power of two, where the factor given does not divide it."""
-    found = _SPLIT_FACTOR.search(context.script.text, context.op.start, context.op.end)
-    if context.op.name != _SPLIT_REDUCTION or found is None:
+    """Yield candidates with a smaller power of two, where a split factor or a divisor divides no extent."""
+    name = _DIVIDING.get(context.op.name)
+    found = re.compile(rf"\b{name} = ([0-9]+)").search(context.script.text, context.op.start, context.op.end)
+    if name is None or found is None:
         return
     given = int(found[1])
     for doubt, factor in enumerate(1 << n for n in range((given - 1).bit_length() - 1, 0, -1)):
-        title = f"Split by {factor} instead of {found[1]} in {context.script.describe(context.op)}"
+        title = f"Take {name} {factor}, not {found[1]}, in {context.script.describe(context.op)}"
         edit = Replacement(found.start(1), found.end(1), str(factor))
-        yield candidate("sizes", title, context.script, [edit], doubt, _SPLIT_REDUCTION)
+        yield candidate("sizes", title, context.script, [edit], doubt, name)

@@ -81,6 +81,12 @@ FILLED = (
     LAYER[-4:-1][1].replace("%product into", "%zeros into"),
     LAYER[-4:-1][2].replace("%zeros into", "%product into"),
 )
+PARAM = "!transform.param<i64>"
+MULTIPLES = [
+    MATMUL,
+    f"%rows, %rest, %at = transform.structured.multitile_sizes %m {{dimension = 0, target_size = 12, divisor = 8}} : ({ANY}) -> {PARAM}",
+    f"%t, %k = transform.structured.tile_using_for %m tile_sizes [%rows, 0] : ({ANY}, {PARAM}) -> ({ANY}, {ANY})",
+]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
@@ -122,6 +128,7 @@ MISTAKES = {
         '"linalg.matmul"',
         '"linalg.fill"',
     ),
+    "a divisor of an extent that it does not divide": (MULTIPLES, "divisor = 8", "divisor = 12"),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 
