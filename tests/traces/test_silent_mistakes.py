@@ -88,6 +88,8 @@ CSE = f"transform.apply_cse to %f : {ANY}"
 CHILDREN = f"%v = transform.structured.vectorize_children_and_apply_patterns %f : {TO_ANY}"
 USE_EXPS = USE.replace("%x", "%exps")
 FUSE_EXPS = f"%fused, %fl = transform.structured.fuse_into_containing_op %exps into %loop : ({ANY}, {ANY}) -> ({ANY}, {ANY})"
+# Behind the entry.
+SEEN = f"transform.yield\n}}\ntransform.named_sequence @seen(%op: {ANY} {{transform.readonly}}) -> {ANY} {{\ntransform.yield %op : {ANY}\n}}\ntransform.named_sequence @rest(%op: {ANY} {{transform.readonly}}) {{"
 TILE_ADD = (
     f"%tile, %loop = transform.structured.tile_using_forall %add tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})"
 )
@@ -259,6 +261,22 @@ CASES = {
         [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[4, 2]")],
         "the linalg.add of p.mlir:6:10 is tiled 4x2 and the linalg.exp of p.mlir:4:12, which it reads, 2x4",
         [EXPS, tile("exps", "2, 4", loops=2), ADD, TILE_ADD.replace("[4]", "[2, 4]")],
+        PAYLOAD,
+    ),
+    "empty-sequence": (
+        [
+            ADD,
+            f"%both = transform.include @seen failures(propagate) (%add) : {TO_ANY}",
+            USE.replace("%x", "%both"),
+            SEEN,
+        ],
+        "does nothing: the sequence that it includes has no step",
+        [
+            ADD,
+            f"%both = transform.include @seen failures(propagate) (%add) : {TO_ANY}",
+            USE.replace("%x", "%both"),
+            SEEN.replace("{\n", "{\n" + USE.replace("%x", "%op") + "\n"),
+        ],
         PAYLOAD,
     ),
     "outer-unrolled": (

@@ -195,6 +195,15 @@ def find_leftovers(history: PayloadHistory) -> Messages:
             )
 
 
+def find_empty_sequences(history: PayloadHistory) -> Messages:
+    """Yield the first include that ran no step."""
+    steps = history.trace.step_records
+    with_steps = {s.parent for s in steps}
+    included = [s for s in steps if s.op == "transform.include" and s.status == "ok"]
+    for index in [s.index for s in included if s.index not in with_steps][:1]:
+        yield index, "does nothing: the sequence that it includes has no step"
+
+
 class LeftOutside(NamedTuple):
     """An op that a handle was made for, and that stayed outside of the one loop that reads it."""
 

@@ -26,6 +26,7 @@ from lhkit.traces.record.placed_ops import op_in_words, place_ops
 from lhkit.traces.record.placed_values import live_ops
 from lhkit.traces.warnings.lost_work import (
     find_computed_twice,
+    find_empty_sequences,
     find_left_outside,
     find_leftovers,
     find_recomputed,
@@ -307,6 +308,9 @@ _KINDS: tuple[WarningKind, ...] = (
         "other-op-named",
         "A handle is called like one op, which is in no handle, and holds another.",
         find_other_named,
+    ),
+    WarningKind(
+        "empty-sequence", "A sequence is included that has no step: nothing is done.", find_empty_sequences
     ),
     WarningKind(
         "outer-unrolled",
