@@ -57,8 +57,8 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.unroll_window
-// lhkit: optional lhkit.winograd_conv2d
+// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.split_zero_points
+// lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: require tile_f % lanes == 0
@@ -94,6 +94,7 @@ module attributes {transform.with_named_sequence} {
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
     transform.include @convolutions_of_images failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -669,6 +670,7 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/convolutions.mlir:
+  transform.named_sequence private @split_zero_points(!transform.any_op {transform.readonly})
   transform.named_sequence private @convolutions_of_images(!transform.any_op {transform.readonly})
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op

@@ -7,6 +7,25 @@
 // lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
+  // Let products and convolutions of quantized numbers multiply the numbers as they are.
+  transform.named_sequence @split_zero_points(%root: !transform.any_op {transform.readonly}) {
+    %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %generic : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_zero_points failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_zero_points(%op: !transform.any_op {transform.consumed}) {
+    transform.include @split_points failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @split_points(%op: !transform.any_op {transform.consumed}) {
+    // lhkit: allow suppressed-failure
+    %product = "lhkit.split_zero_points"(%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+
   // Bring convolutions of images into one layout.
   transform.named_sequence @convolutions_of_images(%root: !transform.any_op {transform.readonly}) {
     %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
