@@ -56,7 +56,7 @@
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
-// lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
+// lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
 // lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.split_zero_points
 // lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
@@ -103,6 +103,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @schedule_images_apart failures(propagate) (%root, %tile_w, %tile_f, %narrow_tile_m, %lanes, %lanes_64, %winograd)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.include @collapse_multipliers failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
     // bits, where that is exact.
@@ -131,6 +132,7 @@ module attributes {transform.with_named_sequence} {
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
+    transform.include @unroll_windows_of_multipliers failures(propagate) (%payload) : (!transform.any_op) -> ()
 
     // Attention goes by rows of queries, whatever computes its operands.
     transform.include @find_attention failures(propagate) (%payload) : (!transform.any_op) -> ()
@@ -675,7 +677,9 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @schedule_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @collapse_multipliers(!transform.any_op {transform.readonly})
   transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @unroll_windows_of_multipliers(!transform.any_op {transform.readonly})
   transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})
