@@ -128,9 +128,16 @@ module attributes {transform.with_named_sequence} {
     }
     %kept = transform.merge_handles deduplicate %found, %windows, %statistics : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
+    // Generic ops that do not read what they write to, such as an argument, are given a new tensor.
+    %fills_before = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    %generic_fills = transform.structured.generalize %fills_before : (!transform.any_op) -> !transform.any_op
+    transform.annotate %generic_fills "is_fill" : !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
+    %left_fills = transform.structured.match ops{["linalg.generic"]} attributes {is_fill} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %fills_after = transform.structured.specialize %left_fills : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
     transform.include @unroll_windows_of_multipliers failures(propagate) (%payload) : (!transform.any_op) -> ()
 
