@@ -128,9 +128,12 @@ module attributes {transform.with_named_sequence} {
     }
     %kept = transform.merge_handles deduplicate %found, %windows, %statistics : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
-    // Generic ops that do not read what they write to, such as an argument, are given a new tensor.
+    // Generic ops that do not read what they write to, such as an argument, are given a new tensor; so are fills.
     %fills_before = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
-    %generic_fills = transform.structured.generalize %fills_before : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %fills_before @fills_new_tensor -> @keep_named, @is_named -> @mark_to_generalize
+      : (!transform.any_op) -> !transform.any_op
+    %of_argument = transform.structured.match ops{["linalg.fill"]} attributes {named} in %root : (!transform.any_op) -> !transform.any_op
+    %generic_fills = transform.structured.generalize %of_argument : (!transform.any_op) -> !transform.any_op
     transform.annotate %generic_fills "is_fill" : !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
@@ -423,6 +426,15 @@ module attributes {transform.with_named_sequence} {
     ^bb0(%structured: !transform.any_op):
       transform.match.structured.yield
     }
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @fills_new_tensor(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %start = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%fill: !transform.any_op):
+      %maker = transform.match.structured.init %fill[0] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %maker : !transform.any_op
+    }
+    transform.match.operation_name %start ["tensor.empty"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @keep_named(%op: !transform.any_op {transform.readonly}) {
