@@ -88,13 +88,10 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
     ::
 
         linalg.depthwise_conv_1d_nwc_wcm ins(%x, %w : tensor<1x9x4xf32>, tensor<3x4x2xf32>) ...
-        // becomes, where x[n, x, c * 2 + m] is %x[n, x, c]
-        %x2 = linalg.generic ... tensor<1x9x4x2xf32>, tensor.collapse_shape ... : tensor<1x9x8xf32>
-        linalg.generic  // as linalg.depthwise_conv_1d_nwc_wc
-          ins(%x2, %w2 : tensor<1x9x8xf32>, tensor<3x8xf32>) ...
+        // becomes, as a linalg.generic, where %x2[n, x, c * 2 + m] is %x[n, x, c]
+        linalg.depthwise_conv_1d_nwc_wc ins(%x2, %w2 : tensor<1x9x8xf32>, tensor<3x8xf32>) ...
 
-    The innermost loop then runs over all channels of the result, of which whole vectors are made, and not over
-    the few filters of one channel.
+    Vectors are then made of all channels of the result, and not of the few filters of one channel.
 
     Args:
         target: Convolutions of linalg on tensors as ``linalg.generic``, whose filter and result end with a
@@ -107,23 +104,19 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Raises:
         SilenceableError: Another op; buffers; other dimensions; one filter; filters that fill a vector; an
-            image that is read in few places, as with strides, so that repeating it takes longer.
+            image that is read in few places, as with strides: repeating it takes longer.
     """
     windows = [_Window.of(op.operation) for op in target]
-    for op, window in zip(target, windows, strict=True):
-        if not window.has_multiplier():
-            raise SilenceableError("its channels do not have a few filters each, as the last dimension", at=op)
-        if window.is_sparse():
-            raise SilenceableError("its image is several times as large as its result", at=op)
+    for window in windows:
+        window.check_multiplier()
     results = []
     for op, window in zip(target, windows, strict=True):
         with rewriter.before(op.operation):
             results.append(window.collapsed())
-            start = op.operation.operands[-1]
-            groups = _last_together(start)
-            written = _tensor.expand_shape(
-                start.type, results[-1].results[0], groups, _dynamic_sizes(start), list(start.type.shape)
-            )
+            start, total = op.operation.operands[-1], results[-1].results[0]
+            sizes = [n for n in sizes_of(start) if not isinstance(n, int)]
+            groups = _last_together(len(start.type.shape))
+            written = _tensor.expand_shape(start.type, total, groups, sizes, list(start.type.shape))
         rewriter.replace(op.operation, [written])
     return results
 
@@ -135,15 +128,14 @@ def _repeated(image: Any, count: Any) -> Any:
     if not isinstance(count, int) or not isinstance(channels, int):
         every = [dim_expr(i) for i in range(rank + 1)]
         out = _tensor.empty([*outer, channels, count], element)
-        kinds = ["parallel"] * (rank + 1)
-        return _collapsed(generic([image], out, [every[:-1], every], kinds, lambda x, _: x).results[0])
+        repeated = generic([image], out, [every[:-1], every], ["parallel"] * (rank + 1), lambda x, _: x)
+        return _collapsed(repeated.results[0])
     zero = _arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
     last = ir.AffineMap.get(rank, 0, [dim_expr(rank - 1)])
 
     def copy(at: list[Any], first: Any, width: int, whole: Any) -> Any:
-        read = _vector.transfer_read(
-            ir.VectorType.get([width], element), image, [*at, first], last, zero, in_bounds=[True]
-        )
+        type_ = ir.VectorType.get([width], element)
+        read = _vector.transfer_read(type_, image, [*at, first], last, zero, in_bounds=[True])
         repeated = _vector.shuffle(read, read, [i // count for i in range(width * count)])
         to = [*at, _arith.muli(first, index_value(count))]
         return _vector.transfer_write(whole.type, repeated, whole, to, last, in_bounds=[True])
@@ -159,14 +151,9 @@ def _repeated(image: Any, count: Any) -> Any:
     return write(outer, [], _tensor.empty([*outer, channels * count], element))
 
 
-def _last_together(value: Any) -> list[list[int]]:
-    """Return how the last two dimensions of a tensor become one."""
-    rank = len(value.type.shape)
+def _last_together(rank: int) -> list[list[int]]:
+    """Return how the last two dimensions become one."""
     return [*([i] for i in range(rank - 2)), [rank - 2, rank - 1]]
-
-
-def _dynamic_sizes(value: Any) -> list[Any]:
-    return [n for n in sizes_of(value) if not isinstance(n, int)]
 
 
 def _collapsed(value: Any) -> Any:
@@ -175,7 +162,7 @@ def _collapsed(value: Any) -> Any:
     is_dynamic = any(map(ir.ShapedType.is_dynamic_size, (a, b)))
     shape = [*outer, ir.ShapedType.get_dynamic_size() if is_dynamic else a * b]
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-    return _tensor.collapse_shape(type_, value, _last_together(value))
+    return _tensor.collapse_shape(type_, value, _last_together(len(shape) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +181,8 @@ class _Window:
         if op.name != "linalg.generic" or len(op.results) != 1 or not _linalg.isa_convolution_op(op):
             raise SilenceableError("this is no convolution or pooling of tensors as linalg.generic", at=op)
         maps = [list(m.value.results) for m in _linalg.get_indexing_maps(op)]
-        kinds = [str(kind) for kind in op.attributes["iterator_types"]]
         extents: dict[int, int] = {}
-        for loop in (d for d, kind in enumerate(kinds) if "reduction" in kind):
+        for loop in (d for d, kind in enumerate(op.attributes["iterator_types"]) if "reduction" in str(kind)):
             value, place = _read_along(loop, op.operands, maps)
             if dim_expr(loop) in maps[0] or value is None:
                 raise SilenceableError("it sums over channels, and not over a window only", at=op)
@@ -215,21 +201,20 @@ class _Window:
             image, maps[0] = turned.operands[0], before
         return cls(op, image, order, maps, extents, is_known)
 
-    def has_multiplier(self) -> bool:
-        """Return True where filter and result end with a channel of the image and with its few filters."""
+    def check_multiplier(self) -> None:
+        """Refuse what does not have a few filters for each channel, or an image that is not read often."""
         pairs = [exprs[-2:] for exprs in self.maps[1:] if exprs]
-        if len(pairs) != 2 or len(pairs[0]) != 2 or pairs[0] != pairs[1] or self.maps[0][-1] != pairs[0][0]:
-            return False
-        count = self.op.operands[-1].type.shape[-1]
-        is_few = ir.ShapedType.is_dynamic_size(count) or 1 < count < _MOST_LANES
-        return is_few and not any(reads(e, pairs[0][1].position) for e in self.maps[0])
-
-    def is_sparse(self) -> bool:
-        """Return True where the image has more elements for each filter than the result."""
         image, result = self.image.type, self.op.results[0].type
-        if not image.has_static_shape or not result.has_static_shape:
-            return False
-        return math.prod(image.shape) * result.shape[-1] > _MOST_REPEATED * math.prod(result.shape)
+        is_pair = len(pairs) == 2 and len(pairs[0]) == 2 and pairs[0] == pairs[1]
+        is_pair = is_pair and self.maps[0][-1] == pairs[0][0]
+        count = result.shape[-1]
+        is_few = ir.ShapedType.is_dynamic_size(count) or 1 < count < _MOST_LANES
+        if not is_pair or not is_few or any(reads(e, pairs[0][1].position) for e in self.maps[0]):
+            message = "its channels do not have a few filters each, as the last dimension"
+            raise SilenceableError(message, at=self.op)
+        is_static = image.has_static_shape and result.has_static_shape
+        if is_static and math.prod(image.shape) * count > _MOST_REPEATED * math.prod(result.shape):
+            raise SilenceableError("its image is several times as large as its result", at=self.op)
 
     def collapsed(self) -> Any:
         """Write the op whose channels have one filter each, where the last of its loops' results are two."""
@@ -237,20 +222,15 @@ class _Window:
         multiplier = self.maps[-1][-1].position
         image = _repeated(self.image, extent_of(start, len(start.type.shape) - 1))
         kinds = [str(kind).split("<")[1][:-1] for kind in self.op.attributes["iterator_types"]]
-        left = [d for d in range(len(kinds)) if d != multiplier]
-        renamed = ir.AffineMap.get(
-            len(left), 0, [dim_expr(left.index(d) if d in left else 0) for d in range(len(kinds))]
-        )
+        left = {d: i for i, d in enumerate(d for d in range(len(kinds)) if d != multiplier)}
+        loops = [dim_expr(left.get(d, 0)) for d in range(len(kinds))]
+        renamed = ir.AffineMap.get(len(left), 0, loops)
         kept = [self.maps[0], *(exprs[:-1] for exprs in self.maps[1:])]
+        exprs = [[e.compose(renamed) for e in each] for each in kept]
         block = self.op.regions[0].blocks[0]
         *inputs, out = [_collapsed(v) if e else v for v, e in zip([*others, start], self.maps[1:], strict=True)]
-        return generic(
-            [image, *inputs],
-            out,
-            [[e.compose(renamed) for e in exprs] for exprs in kept],
-            [kinds[d] for d in left],
-            lambda *arguments: _again(block, list(arguments)),
-        )
+        kinds = [kinds[d] for d in left]
+        return generic([image, *inputs], out, exprs, kinds, lambda *given: _again(block, list(given)))
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
@@ -386,7 +366,8 @@ class _Window:
 
         def rows(loops: list[int], at: dict[int, Any], whole: Any) -> Any:
             if not loops:
-                return steps(list(self.extents), at, whole if scalar is None else _filled(whole, scalar))
+                total = whole if scalar is None else named_op("FillOp", scalar, out=whole)
+                return steps(list(self.extents), at, total)
 
             def write(i: Any, total: Any) -> Any:
                 part = rows(loops[1:], {**at, loops[0]: i}, part_of(total, 0, i, None))
@@ -405,9 +386,8 @@ class _Window:
     def _unrolled(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
         """Write the op that has all places of the window as operands."""
         every = itertools.product(*map(range, self.extents.values()))
-        return self._elements(
-            inputs, start, scalar, [dict(zip(self.extents, at, strict=True)) for at in every], ops
-        )
+        steps = [dict(zip(self.extents, at, strict=True)) for at in every]
+        return self._elements(inputs, start, scalar, steps, ops)
 
     def _elements(
         self, inputs: list[Any], start: Any, scalar: Any, steps: list[dict[int, Any]], ops: list[Any]
@@ -418,18 +398,12 @@ class _Window:
         numbers = [i for i in used if not isinstance(inputs[i].type, ir.RankedTensorType)]
         result = [expr.position for expr in self.maps[-1] if expr.position not in steps[0]]
         # Loops of the window are gone from the maps.
-        count = len(self.op.attributes["iterator_types"])
-        exprs = [
-            dim_expr(result.index(d)) if d in result else ir.AffineConstantExpr.get(0) for d in range(count)
-        ]
-        loops = ir.AffineMap.get(len(result), 0, exprs)
+        zero, count = ir.AffineConstantExpr.get(0), len(self.op.attributes["iterator_types"])
+        left = [dim_expr(result.index(d)) if d in result else zero for d in range(count)]
+        loops = ir.AffineMap.get(len(result), 0, left)
         sizes = dict(zip(result, sizes_of(start), strict=True))
-        slices = {
-            (i, n): self._slice(inputs[i], i, at, sizes)
-            for n, at in enumerate(steps)
-            for i in used
-            if i not in numbers
-        }
+        tensors = [i for i in used if i not in numbers]
+        slices = {(i, n): self._slice(inputs[i], i, at, sizes) for n, at in enumerate(steps) for i in tensors}
         maps = [[e.compose(loops) for e in exprs] for _, exprs in slices.values()]
         # What is filled in is an operand too: ops can be moved only where nothing else is read.
         scalars = [*([] if scalar is None else [scalar]), *(inputs[i] for i in numbers)]
@@ -453,11 +427,10 @@ class _Window:
         self, value: Any, operand: int, at: Mapping[int, Any], sizes: Mapping[int, Any]
     ) -> tuple[Any, Any]:
         """Return what is read of an operand at a place of the window, with the loops of its dimensions."""
-        read = [next((d for d in sizes if reads(expr, d)), None) for expr in self.maps[operand]]
-        offsets = [value_at(expr, at) for expr in self.maps[operand]]
-        strides = [
-            1 if d is None else value_at(e, {d: 1}) for e, d in zip(self.maps[operand], read, strict=True)
-        ]
+        exprs = self.maps[operand]
+        read = [next((d for d in sizes if reads(expr, d)), None) for expr in exprs]
+        offsets = [value_at(expr, at) for expr in exprs]
+        strides = [1 if d is None else value_at(e, {d: 1}) for e, d in zip(exprs, read, strict=True)]
         extents = [1 if d is None else sizes[d] for d in read]
         part = slice_of(value, offsets, extents, strides, [d is not None for d in read])
         return part, [dim_expr(d) for d in read if d is not None]
@@ -465,18 +438,8 @@ class _Window:
 
 def _read_along(loop: int, operands: Any, maps: list[list[Any]]) -> tuple[Any, int]:
     """Return the operand, and its dimension, of which a loop is all; (None, 0) where there is none."""
-    return next(
-        (
-            (value, exprs.index(dim_expr(loop)))
-            for value, exprs in zip(operands, maps, strict=False)
-            if dim_expr(loop) in exprs
-        ),
-        (None, 0),
-    )
-
-
-def _filled(value: Any, scalar: Any) -> Any:
-    return named_op("FillOp", scalar, out=value)
+    found = [(v, e.index(dim_expr(loop))) for v, e in zip(operands, maps, strict=False) if dim_expr(loop) in e]
+    return found[0] if found else (None, 0)
 
 
 def _before(order: tuple[int, ...], dimensions: list[Any]) -> list[Any]:
