@@ -56,9 +56,9 @@
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
-// lhkit: optional lhkit.add_up_in_f32, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.unroll_window
-// lhkit: optional lhkit.winograd_conv2d
+// lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
+// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.split_zero_points
+// lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
 // lhkit: require tile_f % lanes == 0
@@ -94,6 +94,7 @@ module attributes {transform.with_named_sequence} {
 
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
     transform.include @convolutions_of_images failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -102,6 +103,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @schedule_images_apart failures(propagate) (%root, %tile_w, %tile_f, %narrow_tile_m, %lanes, %lanes_64, %winograd)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>,
          !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.include @collapse_multipliers failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @unroll_windows failures(propagate) (%root) : (!transform.any_op) -> ()
     // Products of 16-bit floats are added up in f32, and rounded by what reads them; so are those of integers of 8
     // bits, where that is exact.
@@ -126,10 +128,21 @@ module attributes {transform.with_named_sequence} {
     }
     %kept = transform.merge_handles deduplicate %found, %windows, %statistics : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
+    // Generic ops that do not read what they write to, such as an argument, are given a new tensor; so are fills.
+    %fills_before = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %fills_before @fills_new_tensor -> @keep_named, @is_named -> @mark_to_generalize
+      : (!transform.any_op) -> !transform.any_op
+    %of_argument = transform.structured.match ops{["linalg.fill"]} attributes {named} in %root : (!transform.any_op) -> !transform.any_op
+    %generic_fills = transform.structured.generalize %of_argument : (!transform.any_op) -> !transform.any_op
+    transform.annotate %generic_fills "is_fill" : !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
+    %left_fills = transform.structured.match ops{["linalg.generic"]} attributes {is_fill} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %fills_after = transform.structured.specialize %left_fills : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
+    transform.include @unroll_windows_of_multipliers failures(propagate) (%payload) : (!transform.any_op) -> ()
 
     // Attention goes by rows of queries, whatever computes its operands.
     transform.include @find_attention failures(propagate) (%payload) : (!transform.any_op) -> ()
@@ -415,6 +428,15 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op : !transform.any_op
   }
+  transform.named_sequence private @fills_new_tensor(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %start = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%fill: !transform.any_op):
+      %maker = transform.match.structured.init %fill[0] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %maker : !transform.any_op
+    }
+    transform.match.operation_name %start ["tensor.empty"] : !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
   transform.named_sequence private @keep_named(%op: !transform.any_op {transform.readonly}) {
     transform.yield
   }
@@ -669,11 +691,14 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/convolutions.mlir:
+  transform.named_sequence private @split_zero_points(!transform.any_op {transform.readonly})
   transform.named_sequence private @convolutions_of_images(!transform.any_op {transform.readonly})
   transform.named_sequence private @convolutions_to_contractions(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @schedule_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @collapse_multipliers(!transform.any_op {transform.readonly})
   transform.named_sequence private @unroll_windows(!transform.any_op {transform.readonly})
+  transform.named_sequence private @unroll_windows_of_multipliers(!transform.any_op {transform.readonly})
   transform.named_sequence private @schedule_depthwise(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/layers.mlir:
   transform.named_sequence private @mark_ends(!transform.any_op {transform.readonly})

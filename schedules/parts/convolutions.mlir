@@ -7,6 +7,25 @@
 // lhkit: allow zero-match, no-effect, tile-size-too-large, tile-size-whole
 
 module attributes {transform.with_named_sequence} {
+  // Let products and convolutions of quantized numbers multiply the numbers as they are.
+  transform.named_sequence @split_zero_points(%root: !transform.any_op {transform.readonly}) {
+    %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %generic : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_zero_points failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_zero_points(%op: !transform.any_op {transform.consumed}) {
+    transform.include @split_points failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @split_points(%op: !transform.any_op {transform.consumed}) {
+    // lhkit: allow suppressed-failure
+    %product = "lhkit.split_zero_points"(%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+
   // Bring convolutions of images into one layout.
   transform.named_sequence @convolutions_of_images(%root: !transform.any_op {transform.readonly}) {
     %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -81,6 +100,39 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Write convolutions of each channel with a few filters as those of single channels, to be unrolled when ops by
+  // elements have been merged, which would take the channels apart again.
+  transform.named_sequence @collapse_multipliers(%root: !transform.any_op {transform.readonly}) {
+    %generic = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %generic : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_multiplier failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_multiplier(%op: !transform.any_op {transform.consumed}) {
+    transform.include @collapse_multiplier failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @collapse_multiplier(%op: !transform.any_op {transform.consumed}) {
+    // lhkit: allow suppressed-failure
+    %single = "lhkit.collapse_multiplier"(%op) : (!transform.any_op) -> !transform.any_op
+    transform.annotate %single "of_multiplier" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence @unroll_windows_of_multipliers(%root: !transform.any_op {transform.readonly}) {
+    %single = transform.structured.match attributes {of_multiplier} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %single : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @try_later_window failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+  transform.named_sequence private @try_later_window(%op: !transform.any_op {transform.consumed}) {
+    transform.include @unroll_window failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
   // Write convolutions of each channel for itself, and poolings, as ops by elements that have the places of the window
   // as operands.
   transform.named_sequence @unroll_windows(%root: !transform.any_op {transform.readonly}) {
@@ -92,6 +144,14 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @try_window(%op: !transform.any_op {transform.consumed}) {
+    transform.include @unroll_window_of_channel failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @unroll_window_of_channel(%op: !transform.any_op {transform.consumed}) {
+    %later = transform.structured.match attributes {of_multiplier} in %op : (!transform.any_op) -> !transform.any_op
+    %marks = transform.num_associations %later : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.include @unroll_window failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }

@@ -60,7 +60,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @mark_ops_on_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
-      @maps_short_row -> @mark_short, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
+      @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
       @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
@@ -77,6 +77,12 @@ module attributes {transform.with_named_sequence} {
     transform.foreach %maps : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @cut_map failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
+    %unknown_maps = transform.structured.match attributes {row_map = "unknown"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %unknown_maps : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_cut_unknown_map failures(suppress) (%op, %tile, %lanes)
+        : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     }
     // Each width of vectors looks for its ops anew: a handle kept beside one that is consumed would be dead.
     %long_1_of_16 = transform.structured.match attributes {row_sum = 1, long} in %root : (!transform.any_op) -> !transform.any_op
@@ -206,7 +212,8 @@ module attributes {transform.with_named_sequence} {
       transform.include @try_partial_sums_3_4 failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.include @vectorize_parts failures(propagate) (%root, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
+    transform.include @vectorize_parts failures(propagate) (%root, %tile, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @vectorize_squares failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
@@ -285,6 +292,20 @@ module attributes {transform.with_named_sequence} {
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @maps_unknown_row(%op: !transform.any_op {transform.readonly},
+      %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @maps_row failures(propagate) (%op, %tile)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_in : !transform.param<i64>
+    }
+    // A dynamic size is a negative number.
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi lt %size, %none : !transform.param<i64>
+    transform.yield %same : !transform.any_op
   }
   transform.named_sequence private @maps_rows(%op: !transform.any_op {transform.readonly},
       %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
@@ -380,6 +401,11 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "row_map" : !transform.any_op
     transform.yield
   }
+  transform.named_sequence private @mark_unknown_map(%op: !transform.any_op {transform.readonly}) {
+    %mark = transform.param.constant "unknown" -> !transform.any_param
+    transform.annotate %op "row_map" = %mark : !transform.any_op, !transform.any_param
+    transform.yield
+  }
   transform.named_sequence private @mark_short_sum(%op: !transform.any_op {transform.readonly},
       %inits: !transform.param<i64> {transform.readonly}) {
     transform.annotate %op "row_sum" = %inits : !transform.any_op, !transform.param<i64>
@@ -397,6 +423,27 @@ module attributes {transform.with_named_sequence} {
     %part, %loop = transform.structured.tile_using_for %op tile_sizes [%tile]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.include @split_off_end failures(propagate) (%part, %loop) : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  // The end of a row of unknown length is cut into single vectors: masks of four take longer than a short row.
+  transform.named_sequence private @try_cut_unknown_map(%op: !transform.any_op {transform.consumed},
+      %tile: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    transform.include @cut_unknown_map failures(propagate) (%op, %tile, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @cut_unknown_map(%op: !transform.any_op {transform.consumed},
+      %tile: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    %part, %loop = transform.structured.tile_using_for %op tile_sizes [%tile]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    transform.annotate %part "any_part" : !transform.any_op
+    %for = transform.cast %loop : !transform.any_op to !transform.op<"scf.for">
+    %main, %end = transform.loop.peel %for : (!transform.op<"scf.for">) -> (!transform.any_op, !transform.any_op)
+    %rest = transform.structured.match attributes {any_part} in %end : (!transform.any_op) -> !transform.any_op
+    %short, %loop_of_rest = transform.structured.tile_using_for %rest tile_sizes [%lanes]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %mark = transform.param.constant "end" -> !transform.any_param
+    transform.annotate %short "any_part" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }
   transform.named_sequence @split_off_end(%part: !transform.any_op {transform.readonly}, %loop: !transform.any_op {transform.consumed}) {
@@ -432,7 +479,8 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @try_partial_sums_3_8(!transform.any_op {transform.consumed})
   transform.named_sequence private @try_partial_sums_3_4(!transform.any_op {transform.consumed})
   // In parts/vector_tiles.mlir:
-  transform.named_sequence private @vectorize_parts(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @vectorize_parts(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
+      !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_squares(!transform.any_op {transform.readonly})
   transform.named_sequence private @settle_vectors(!transform.any_op {transform.readonly})
 }

@@ -112,7 +112,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @mark_constant_addends failures(propagate) (%root) : (!transform.any_op) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %all = transform.foreach_match in %function, %tile_n
+    %all = transform.foreach_match in %function, %tile_n @is_small_tile -> @go_whole,
       @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
@@ -406,6 +406,39 @@ module attributes {transform.with_named_sequence} {
     %way = transform.param.constant "strips" -> !transform.any_param
     transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
     transform.yield
+  }
+  transform.named_sequence private @go_whole(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "whole" -> !transform.any_param
+    transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  // A matmul of up to 8 rows and of 4 or 8 columns is a tile as it is: filled up to wider vectors it would be copied.
+  transform.named_sequence private @is_small_tile(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %rows, %columns = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%matmul: !transform.any_op):
+      %height = transform.match.structured.dim %matmul[0] : (!transform.any_op) -> !transform.param<i64>
+      %width = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %height, %width : !transform.param<i64>, !transform.param<i64>
+    }
+    // A dynamic size is a negative number.
+    %least = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %half = transform.param.constant 4 : i64 -> !transform.param<i64>
+    %most = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %least : !transform.param<i64>
+    transform.match.param.cmpi le %rows, %most : !transform.param<i64>
+    transform.match.param.cmpi ge %columns, %half : !transform.param<i64>
+    transform.match.param.cmpi le %columns, %most : !transform.param<i64>
+    // Not 5, 6 or 7.
+    %between = transform.param.constant 5 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %columns, %between : !transform.param<i64>
+    %between_1 = transform.param.constant 6 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %columns, %between_1 : !transform.param<i64>
+    %between_2 = transform.param.constant 7 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %columns, %between_2 : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   // A matmul of up to 12 rows.
   transform.named_sequence private @has_few_rows(%op: !transform.any_op {transform.readonly},

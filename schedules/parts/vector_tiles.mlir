@@ -7,12 +7,15 @@
 // lhkit: allow zero-match, no-effect, unused-handle
 
 module attributes {transform.with_named_sequence} {
-  // Make vectors of what is marked as a tile: of those of known size at once, of others under a mask.
+  // Make vectors of what is marked as a tile: of those of known size at once, of others under a mask, which is that of
+  // one vector where an end is cut into these.
   transform.named_sequence @vectorize_parts(%root: !transform.any_op {transform.readonly},
-      %tile: !transform.param<i64> {transform.readonly}) {
+      %tile: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %parts = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %parts @is_uneven_of_16_bits -> @mark_masked : (!transform.any_op) -> !transform.any_op
-    %some = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %tiles_of_any = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
+    %ends_of_any = transform.structured.match attributes {any_part = "end"} in %root : (!transform.any_op) -> !transform.any_op
+    %some = transform.merge_handles %tiles_of_any, %ends_of_any : !transform.any_op
     transform.foreach %some : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @mark_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
@@ -28,6 +31,11 @@ module attributes {transform.with_named_sequence} {
     transform.foreach %uneven : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_vectorize_masked failures(suppress) (%op, %tile) : (!transform.any_op, !transform.param<i64>) -> ()
+    }
+    %ends = transform.structured.match attributes {any_part = "end"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %ends : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @try_vectorize_masked failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     }
     transform.yield
   }

@@ -305,7 +305,7 @@ def test_what_is_refused_says_why(case):
 def test_a_window_of_more_than_64_places_is_refused():
     text = payload("pooling_nhwc_sum", (1, 9, 9, 4), (9, 9), (1, 1, 1, 4))
     script = generalized(applying("unroll_window", 'ops{["linalg.pooling_nhwc_sum"]}'))
-    with pytest.raises(lhkit.LhkitError, match="64 places at most"):
+    with pytest.raises(lhkit.LhkitError, match="more than 64 places"):
         lhkit.compile(lhkit.load_payload(text), script)
 
 

@@ -30,6 +30,8 @@
   order, scalars.
 - ``split_argmax``: ``lhkit.split_argmax``: the place of a row's largest or smallest element is found by as many
   lanes as a vector has.
+- ``split_zero_points``: ``lhkit.split_zero_points``: quantized products and convolutions become those of the
+  numbers as they are.
 - ``tensor_parts``: Parts of tensors, loops over them and ops by maps, as several rewrites of linalg ops write
   them.
 - ``unroll_window``: ``lhkit.unroll_window``: convolutions of each channel for itself, and poolings, become
@@ -57,6 +59,7 @@ from lhkit.compiler.ops import (
     program_globals,
     replace_with_call,
     split_argmax,
+    split_zero_points,
     unroll_window,
     winograd_conv2d,
 )
@@ -79,6 +82,7 @@ __all__ = [
     "program_globals",
     "replace_with_call",
     "split_argmax",
+    "split_zero_points",
     "unroll_window",
     "winograd_conv2d",
 ]

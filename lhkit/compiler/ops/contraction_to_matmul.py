@@ -84,7 +84,7 @@ def _layout(op: Any) -> _Layout:
     operands = list(op.operands)
     if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_contraction_op(op):
         raise SilenceableError("this is no contraction of two tensors into a third", at=op)
-    casts = _casts(op)
+    casts = casts_of_factors(op)
     maps = _linalg.get_indexing_maps(op)
     dims = [tuple(ir.AffineDimExpr(e).position for e in map_.value.results) for map_ in maps]
     lhs, rhs = map(_Tensor.behind_transposes, operands[:2], dims[:2], casts)
@@ -106,7 +106,7 @@ def _layout(op: Any) -> _Layout:
     return min(layouts, key=_Layout.moved)
 
 
-def _casts(op: Any) -> list[_Cast | None]:
+def casts_of_factors(op: Any) -> list[Cast | None]:
     """Return the op applied to the elements of each operand before they are multiplied, or None."""
     block = op.regions[0].blocks[0]
     elements, type_ = list(block.arguments)[:2], op.results[0].type.element_type
@@ -115,13 +115,13 @@ def _casts(op: Any) -> list[_Cast | None]:
     casts = {each.results[0]: each for each in body if each.name in _CASTS and each.results[0].type == type_}
     if len(products) != 1 or len(casts) + sum(each.name in _BODY for each in body) != len(body):
         raise SilenceableError("it has more in it than casts of its operands, a product and a sum", at=op)
-    found: list[_Cast | None] = [None, None]
+    found: list[Cast | None] = [None, None]
     for factor in products[0].operands:
         cast = casts.get(factor)
         element = factor if cast is None else cast.operands[0]
         if element not in elements:
             raise SilenceableError("it multiplies something else than an element of each operand", at=op)
-        found[elements.index(element)] = None if cast is None else _Cast(cast.name, type_)
+        found[elements.index(element)] = None if cast is None else Cast(cast.name, type_)
     return found
 
 
@@ -139,11 +139,15 @@ def _orders(dims: set[int], *tensors: _Tensor) -> list[_Dims]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cast:
+class Cast:
     """The op applied to each element of an operand before the product, and the type it gives."""
 
     name: str
     element: Any
+
+    def of(self, value: Any) -> Any:
+        """Write the op for a value; gives the result."""
+        return ir.Operation.create(self.name, results=[self.element], operands=[value]).results[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +156,10 @@ class _Tensor:
 
     value: Any
     dims: _Dims
-    cast: _Cast | None = None
+    cast: Cast | None = None
 
     @classmethod
-    def behind_transposes(cls, value: Any, dims: _Dims, cast: _Cast | None) -> _Tensor:
+    def behind_transposes(cls, value: Any, dims: _Dims, cast: Cast | None) -> _Tensor:
         """Read what transposes of a value read, in its own order."""
         producer = producer_of(value)
         permutation = None if producer is None else permutation_of(producer)
@@ -192,11 +196,7 @@ class _Tensor:
             type_ = ir.RankedTensorType.get([self.extent(d) for d in dims], cast.element)
             out = _tensor.empty([self.mixed_extent(d) for d in dims], cast.element)
             maps = [[dims.index(d) for d in self.dims], list(range(len(dims)))]
-
-            def body(element: Any) -> Any:
-                return ir.Operation.create(cast.name, results=[cast.element], operands=[element]).results[0]
-
-            return _Tensor(map_elements([self.value], out, maps, type_, body), dims)
+            return _Tensor(map_elements([self.value], out, maps, type_, cast.of), dims)
         if dims == self.dims:
             return self
         out = _empty([self.mixed_extent(d) for d in dims], self.value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.contraction_to_matmul import Cast, casts_of_factors
 from lhkit.compiler.ops.copied_windows import copy_windows
 from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
 from lhkit.compiler.ops.tensor_parts import (
@@ -29,7 +30,6 @@ _arith: Any = host_module("dialects.arith")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 
-_BODY = frozenset({"arith.mulf", "arith.addf", "arith.muli", "arith.addi", "linalg.yield"})
 _KINDS = ("batch", "output_image", "output_channel", "filter_loop", "input_channel", "depth")
 
 
@@ -55,7 +55,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
 
     Args:
         target: Convolutions of linalg on tensors, named or ``linalg.generic``, with channels that are summed
-            and channels of the result, of one element type; consumed.
+            and channels of the result; their elements are multiplied as they are, or extended to the result's
+            type before, as those of the contraction then are; consumed.
         elements: How many elements the windows of one block of rows should have at most.
         rewriter: How the payload is changed.
 
@@ -63,8 +64,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
         The contractions, and each ``linalg.copy`` of a row of windows.
 
     Raises:
-        SilenceableError: Another op; buffers; several element types; a convolution of each channel for itself
-            (depthwise), or a pooling, which are no products.
+        SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product and
+            a sum; a convolution of each channel for itself (depthwise), or a pooling, which are no products.
     """
     if len(elements) != 1 or int(elements[0]) < 1:
         raise SilenceableError("the number of elements has to be one number of at least 1")
@@ -90,6 +91,7 @@ class Convolution:
     window: list[int]
     groups: list[int]
     strides: list[int]
+    casts: list[Cast | None]  # What elements of image and filter become before they are multiplied
 
     @classmethod
     def of(cls, op: Any) -> Convolution:
@@ -102,10 +104,7 @@ class Convolution:
         found = {name: [int(d) for d in getattr(kinds, name)] for name in _KINDS}
         if not found["output_channel"] or (found["depth"] and not found["input_channel"]):
             raise SilenceableError("each channel is for itself, and no product sums over channels", at=op)
-        types = {str(value.type.element_type) for value in operands}
-        body = {each.operation.name for each in op.regions[0].blocks[0].operations}
-        if len(types) != 1 or not body <= _BODY:
-            raise SilenceableError("it works on several element types, or not by products and sums", at=op)
+        casts = casts_of_factors(op)
         maps = [list(m.value.results) for m in _linalg.get_indexing_maps(op)]
         if not all(isinstance(e, ir.AffineDimExpr) for m in maps[1:] for e in m):
             raise SilenceableError("its filter or its result is not read by single loops", at=op)
@@ -113,7 +112,7 @@ class Convolution:
         names = ("batch", "output_image", "filter_loop", "depth")
         strides = [int(s) for s in kinds.strides]
         images, pixels, window, groups = (found[name] for name in names)
-        return cls(operands, maps, loops, images, pixels, window, groups, strides)
+        return cls(operands, maps, loops, images, pixels, window, groups, strides, casts)
 
     def dims(self, operand: int) -> list[int]:
         """Return the loop that each dimension of the filter or of the result is."""
@@ -234,12 +233,12 @@ class _Writer:
         loops = dims + [d for d in filter_dims if d not in dims]
         exprs = [[dim_expr(loops.index(d)) for d in each] for each in (order, filter_dims, dims)]
         kinds = ["parallel" if d in dims else "reduction" for d in loops]
-        op = generic([windows, weights], start, exprs, kinds, _multiply_add)
+        op = generic([windows, weights], start, exprs, kinds, self._multiply_add)
         self.products.append(op)
         return op.results[0]
 
-
-def _multiply_add(x: Any, y: Any, total: Any) -> Any:
-    if isinstance(x.type, ir.FloatType):
-        return _arith.addf(total, _arith.mulf(x, y))
-    return _arith.addi(total, _arith.muli(x, y))
+    def _multiply_add(self, x: Any, y: Any, total: Any) -> Any:
+        x, y = (v if cast is None else cast.of(v) for v, cast in zip((x, y), self.conv.casts, strict=True))
+        if isinstance(total.type, ir.FloatType):
+            return _arith.addf(total, _arith.mulf(x, y))
+        return _arith.addi(total, _arith.muli(x, y))

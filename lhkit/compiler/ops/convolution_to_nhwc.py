@@ -68,7 +68,8 @@ def _check(op: Any, conv: Convolution) -> None:
     shapes = [n for value in conv.operands for n in value.type.shape]
     if counts != [1, 2, 2, 1, 1] or len(conv.groups) > 1 or any(map(ir.ShapedType.is_dynamic_size, shapes)):
         raise SilenceableError("it is no convolution of images in two dimensions of known extents", at=op)
-    if not isinstance(conv.operands[0].type.element_type, ir.F32Type) or not conv.is_copied():
+    is_f32 = all(isinstance(value.type.element_type, ir.F32Type) for value in conv.operands)
+    if not is_f32 or not conv.is_copied():
         raise SilenceableError("it is not of f32, or a product of matrices already", at=op)
     image, weights, result = (math.prod(value.type.shape) for value in conv.operands)
     is_moved = [d for d in conv.dims(1) if d not in conv.groups] != [*taps, *channels, *filters]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import permutation_of, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of, producer_of
 from lhkit.compiler.ops.tensor_parts import (
     dim_expr,
     extent_of,
@@ -19,6 +20,7 @@ from lhkit.compiler.ops.tensor_parts import (
     put_part,
     reads,
     sizes_of,
+    slice_of,
     value_at,
 )
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
@@ -27,10 +29,13 @@ _arith: Any = host_module("dialects.arith")
 _math: Any = host_module("dialects.math")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
+_vector: Any = host_module("dialects.vector")
 
-_DYNAMIC = int(ir.ShapedType.get_dynamic_size())
 # More places of a window than this would be too much code.
 _MOST_PLACES = 64
+_MOST_LANES = 16  # Elements of 32 bits in the widest vectors
+# Copies of an image's channels beside elements of the result, up to which it is faster to have copies.
+_MOST_REPEATED = 2.5
 # Rows of pixels with their channels are padded so many at once.
 _BLOCK = 8
 
@@ -56,15 +61,16 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: Convolutions and poolings of linalg on tensors, named ones generalized (``linalg.generic``):
-            every reduction is a loop of a window, of known extents; consumed.
+            every reduction is a loop of a window; consumed. One of unknown extents is not unrolled: its loops
+            are written around the op by elements. Zero points of quantized numbers may be operands.
         rewriter: How the payload is changed.
 
     Returns:
         The ops by elements.
 
     Raises:
-        SilenceableError: Another op; buffers; sums over channels; a window of unknown extent, or of more than
-            64 places.
+        SilenceableError: Another op; buffers; sums over channels; a window of more than 64 places; one of
+            unknown extents that reads every so many elements of a row.
     """
     windows = [_Window.of(op.operation) for op in target]
     results: list[Any] = []
@@ -73,6 +79,90 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
             written = window.written(results)
         rewriter.replace(op.operation, [written])
     return results
+
+
+@transform_op("lhkit.collapse_multiplier", consumes=["target"])
+def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
+    """Write convolutions of each channel with several filters as those of as many channels with one each.
+
+    ::
+
+        linalg.depthwise_conv_1d_nwc_wcm ins(%x, %w : tensor<1x9x4xf32>, tensor<3x4x2xf32>) ...
+        // becomes, as a linalg.generic, where %x2[n, x, c * 2 + m] is %x[n, x, c]
+        linalg.depthwise_conv_1d_nwc_wc ins(%x2, %w2 : tensor<1x9x8xf32>, tensor<3x8xf32>) ...
+
+    Vectors are then made of all channels of the result, and not of the few filters of one channel.
+
+    Args:
+        target: Convolutions of linalg on tensors as ``linalg.generic``, whose filter and result end with a
+            channel of the image, which ends with it too, and a dimension that the image does not have, of fewer
+            than 16 elements or unknown; consumed.
+        rewriter: How the payload is changed.
+
+    Returns:
+        The convolutions of single channels.
+
+    Raises:
+        SilenceableError: Another op; buffers; other dimensions; one filter; filters that fill a vector; an
+            image that is read in few places, as with strides: repeating it takes longer.
+    """
+    windows = [_Window.of(op.operation) for op in target]
+    for window in windows:
+        window.check_multiplier()
+    results = []
+    for op, window in zip(target, windows, strict=True):
+        with rewriter.before(op.operation):
+            results.append(window.collapsed())
+            start, total = op.operation.operands[-1], results[-1].results[0]
+            sizes = [n for n in sizes_of(start) if not isinstance(n, int)]
+            groups = _last_together(len(start.type.shape))
+            written = _tensor.expand_shape(start.type, total, groups, sizes, list(start.type.shape))
+        rewriter.replace(op.operation, [written])
+    return results
+
+
+def _repeated(image: Any, count: Any) -> Any:
+    """Return an image with each of its channels, the last dimension, so often side by side."""
+    *outer, channels = sizes_of(image)
+    element, rank = image.type.element_type, len(outer) + 1
+    if not isinstance(count, int) or not isinstance(channels, int):
+        every = [dim_expr(i) for i in range(rank + 1)]
+        out = _tensor.empty([*outer, channels, count], element)
+        repeated = generic([image], out, [every[:-1], every], ["parallel"] * (rank + 1), lambda x, _: x)
+        return _collapsed(repeated.results[0])
+    zero = _arith.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)
+    last = ir.AffineMap.get(rank, 0, [dim_expr(rank - 1)])
+
+    def copy(at: list[Any], first: Any, width: int, whole: Any) -> Any:
+        type_ = ir.VectorType.get([width], element)
+        read = _vector.transfer_read(type_, image, [*at, first], last, zero, in_bounds=[True])
+        repeated = _vector.shuffle(read, read, [i // count for i in range(width * count)])
+        to = [*at, _arith.muli(first, index_value(count))]
+        return _vector.transfer_write(whole.type, repeated, whole, to, last, in_bounds=[True])
+
+    def write(left: list[Any], at: list[Any], whole: Any) -> Any:
+        if left:
+            return loop_over(left[0], 1, whole, lambda i, total: write(left[1:], [*at, i], total))
+        vectors = channels - channels % _MOST_LANES
+        if vectors:
+            whole = loop_over(vectors, _MOST_LANES, whole, lambda i, t: copy(at, i, _MOST_LANES, t))
+        return copy(at, index_value(vectors), channels - vectors, whole) if channels > vectors else whole
+
+    return write(outer, [], _tensor.empty([*outer, channels * count], element))
+
+
+def _last_together(rank: int) -> list[list[int]]:
+    """Return how the last two dimensions become one."""
+    return [*([i] for i in range(rank - 2)), [rank - 2, rank - 1]]
+
+
+def _collapsed(value: Any) -> Any:
+    """Return a tensor with its last two dimensions as one."""
+    *outer, a, b = value.type.shape
+    is_dynamic = any(map(ir.ShapedType.is_dynamic_size, (a, b)))
+    shape = [*outer, ir.ShapedType.get_dynamic_size() if is_dynamic else a * b]
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    return _tensor.collapse_shape(type_, value, _last_together(len(shape) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +174,63 @@ class _Window:
     order: tuple[int, ...] | None  # In which the dimensions of the image were transposed
     maps: list[list[Any]]
     extents: Mapping[int, int]
+    is_known: bool  # The window's extents are, so that it can be unrolled
 
     @classmethod
     def of(cls, op: Any) -> _Window:
         if op.name != "linalg.generic" or len(op.results) != 1 or not _linalg.isa_convolution_op(op):
             raise SilenceableError("this is no convolution or pooling of tensors as linalg.generic", at=op)
-        kinds = _linalg.infer_convolution_dimensions(op)
-        if kinds is None or list(kinds.input_channel):  # None: it reads more than an image and a filter
-            raise SilenceableError("it sums over channels, and not over a window only", at=op)
         maps = [list(m.value.results) for m in _linalg.get_indexing_maps(op)]
-        extents = {}
-        for loop in (int(d) for d in kinds.filter_loop):
-            extents[loop] = next(
-                value.type.shape[place]
-                for value, exprs in zip(op.operands, maps, strict=True)
-                for place, expr in enumerate(exprs)
-                if isinstance(expr, ir.AffineDimExpr) and expr.position == loop
-            )
-        places = 1
-        for extent in extents.values():
-            places *= _MOST_PLACES + 1 if ir.ShapedType.is_dynamic_size(extent) else extent
-        if places > _MOST_PLACES:
-            raise SilenceableError(f"its window is not known to have {_MOST_PLACES} places at most", at=op)
+        extents: dict[int, int] = {}
+        for loop in (d for d, kind in enumerate(op.attributes["iterator_types"]) if "reduction" in str(kind)):
+            value, place = _read_along(loop, op.operands, maps)
+            if dim_expr(loop) in maps[0] or value is None:
+                raise SilenceableError("it sums over channels, and not over a window only", at=op)
+            extents[loop] = int(value.type.shape[place])
+        is_known = not any(map(ir.ShapedType.is_dynamic_size, extents.values()))
+        if is_known and math.prod(extents.values()) > _MOST_PLACES:
+            raise SilenceableError(f"its window has more than {_MOST_PLACES} places", at=op)
+        last = maps[-1][-1].position if maps[-1] else 0
+        steps = [value_at(e, {last: 1}) for e in maps[0] if reads(e, last)]
+        if not is_known and any(step != 1 for step in steps):
+            raise SilenceableError("its window's extents are unknown, and a row is read with strides", at=op)
         image, order = op.operands[0], None
         turned = producer_of(image)
         if turned is not None and (order := permutation_of(turned)) is not None:
             before = _before(order, maps[0])
             image, maps[0] = turned.operands[0], before
-        return cls(op, image, order, maps, extents)
+        return cls(op, image, order, maps, extents, is_known)
+
+    def check_multiplier(self) -> None:
+        """Refuse what does not have a few filters for each channel, or an image that is not read often."""
+        pairs = [exprs[-2:] for exprs in self.maps[1:] if exprs]
+        image, result = self.image.type, self.op.results[0].type
+        is_pair = len(pairs) == 2 and len(pairs[0]) == 2 and pairs[0] == pairs[1]
+        is_pair = is_pair and self.maps[0][-1] == pairs[0][0]
+        count = result.shape[-1]
+        is_few = ir.ShapedType.is_dynamic_size(count) or 1 < count < _MOST_LANES
+        if not is_pair or not is_few or any(reads(e, pairs[0][1].position) for e in self.maps[0]):
+            message = "its channels do not have a few filters each, as the last dimension"
+            raise SilenceableError(message, at=self.op)
+        is_static = image.has_static_shape and result.has_static_shape
+        if is_static and math.prod(image.shape) * count > _MOST_REPEATED * math.prod(result.shape):
+            raise SilenceableError("its image is several times as large as its result", at=self.op)
+
+    def collapsed(self) -> Any:
+        """Write the op whose channels have one filter each, where the last of its loops' results are two."""
+        _, *others, start = self.op.operands
+        multiplier = self.maps[-1][-1].position
+        image = _repeated(self.image, extent_of(start, len(start.type.shape) - 1))
+        kinds = [str(kind).split("<")[1][:-1] for kind in self.op.attributes["iterator_types"]]
+        left = {d: i for i, d in enumerate(d for d in range(len(kinds)) if d != multiplier)}
+        loops = [dim_expr(left.get(d, 0)) for d in range(len(kinds))]
+        renamed = ir.AffineMap.get(len(left), 0, loops)
+        kept = [self.maps[0], *(exprs[:-1] for exprs in self.maps[1:])]
+        exprs = [[e.compose(renamed) for e in each] for each in kept]
+        block = self.op.regions[0].blocks[0]
+        *inputs, out = [_collapsed(v) if e else v for v, e in zip([*others, start], self.maps[1:], strict=True)]
+        kinds = [kinds[d] for d in left]
+        return generic([image, *inputs], out, exprs, kinds, lambda *given: _again(block, list(given)))
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
@@ -140,6 +259,8 @@ class _Window:
 
     def _around(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
         """Write it for the whole image, or piece by piece for one that is padded."""
+        if not self.is_known:
+            return self._looped(inputs, start, scalar, ops)
         pad = producer_of(inputs[0])
         if pad is None or pad.name != "tensor.pad" or not _is_constant(pad):
             return self._unrolled(inputs, start, scalar, ops)
@@ -240,69 +361,85 @@ class _Window:
         copy.results[0].set_type(ir.RankedTensorType.get(shape, start.type.element_type))
         return self._unrolled([copy.results[0], *others], start, scalar, ops)
 
+    def _looped(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
+        """Write loops over the window around an op by elements, in loops over all but two of the result's."""
+
+        def rows(loops: list[int], at: dict[int, Any], whole: Any) -> Any:
+            if not loops:
+                total = whole if scalar is None else named_op("FillOp", scalar, out=whole)
+                return steps(list(self.extents), at, total)
+
+            def write(i: Any, total: Any) -> Any:
+                part = rows(loops[1:], {**at, loops[0]: i}, part_of(total, 0, i, None))
+                return put_part(part, total, 0, i, None)
+
+            return loop_over(extent_of(whole, 0), 1, whole, write)
+
+        def steps(window: list[int], at: dict[int, Any], total: Any) -> Any:
+            if not window:
+                return self._elements(inputs, total, None, [at], ops)
+            size = extent_of(*_read_along(window[0], inputs, self.maps))
+            return loop_over(size, 1, total, lambda i, t: steps(window[1:], {**at, window[0]: i}, t))
+
+        return rows([expr.position for expr in self.maps[-1][:-2]], {}, start)
+
     def _unrolled(self, inputs: list[Any], start: Any, scalar: Any, ops: list[Any]) -> Any:
         """Write the op that has all places of the window as operands."""
+        every = itertools.product(*map(range, self.extents.values()))
+        steps = [dict(zip(self.extents, at, strict=True)) for at in every]
+        return self._elements(inputs, start, scalar, steps, ops)
+
+    def _elements(
+        self, inputs: list[Any], start: Any, scalar: Any, steps: list[dict[int, Any]], ops: list[Any]
+    ) -> Any:
+        """Write the op that adds up these places of the window, in what other loops leave of the result."""
         block = self.op.regions[0].blocks[0]
         used = [i for i in range(len(inputs)) if list(block.arguments[i].uses)]
-        result = [expr.position for expr in self.maps[-1]]
+        numbers = [i for i in used if not isinstance(inputs[i].type, ir.RankedTensorType)]
+        result = [expr.position for expr in self.maps[-1] if expr.position not in steps[0]]
         # Loops of the window are gone from the maps.
-        loops = ir.AffineMap.get(
-            len(result),
-            0,
-            [
-                ir.AffineDimExpr.get(result.index(d)) if d in result else ir.AffineConstantExpr.get(0)
-                for d in range(len(result) + len(self.extents))
-            ],
-        )
+        zero, count = ir.AffineConstantExpr.get(0), len(self.op.attributes["iterator_types"])
+        left = [dim_expr(result.index(d)) if d in result else zero for d in range(count)]
+        loops = ir.AffineMap.get(len(result), 0, left)
         sizes = dict(zip(result, sizes_of(start), strict=True))
-        steps = [
-            dict(zip(self.extents, at, strict=True))
-            for at in itertools.product(*map(range, self.extents.values()))
-        ]
-        slices = {(i, n): self._slice(inputs[i], i, at, sizes) for n, at in enumerate(steps) for i in used}
+        tensors = [i for i in used if i not in numbers]
+        slices = {(i, n): self._slice(inputs[i], i, at, sizes) for n, at in enumerate(steps) for i in tensors}
         maps = [[e.compose(loops) for e in exprs] for _, exprs in slices.values()]
         # What is filled in is an operand too: ops can be moved only where nothing else is read.
-        starts = [] if scalar is None else [scalar]
-        whole = [ir.AffineDimExpr.get(i) for i in range(len(result))]
+        scalars = [*([] if scalar is None else [scalar]), *(inputs[i] for i in numbers)]
+        whole = [dim_expr(i) for i in range(len(result))]
 
         def body(*arguments: Any) -> Any:
             total = arguments[-1] if scalar is None else arguments[0]
-            known = dict(zip(slices, arguments[len(starts) :], strict=False))
+            same = dict(zip(numbers, arguments[len(scalars) - len(numbers) :], strict=False))
+            known = dict(zip(slices, arguments[len(scalars) :], strict=False))
             for n in range(len(steps)):
-                given = [known.get((i, n), total) for i in range(len(inputs))]
+                given = [same.get(i, known.get((i, n), total)) for i in range(len(inputs))]
                 total = _again(block, [*given, total])
             return total
 
-        operands = [*starts, *(value for value, _ in slices.values())]
-        op = generic(operands, start, [*([] for _ in starts), *maps, whole], ["parallel"] * len(result), body)
+        operands = [*scalars, *(value for value, _ in slices.values())]
+        op = generic(operands, start, [*([] for _ in scalars), *maps, whole], ["parallel"] * len(result), body)
         ops.append(op.operation)
         return op.results[0]
 
     def _slice(
-        self, value: Any, operand: int, at: Mapping[int, int], sizes: Mapping[int, Any]
+        self, value: Any, operand: int, at: Mapping[int, Any], sizes: Mapping[int, Any]
     ) -> tuple[Any, Any]:
         """Return what is read of an operand at a place of the window, with the loops of its dimensions."""
-        offsets, strides, extents, left = [], [], [], []
-        for expr in self.maps[operand]:
-            loop = next((d for d in sizes if reads(expr, d)), None)
-            offsets.append(value_at(expr, at))
-            if loop is None:
-                strides.append(1)
-                extents.append(1)
-            else:
-                strides.append(value_at(expr, {**at, loop: 1}) - offsets[-1])
-                extents.append(sizes[loop])
-                left.append((loop, sizes[loop]))
-        arrays = {
-            "static_offsets": offsets,
-            "static_sizes": [n if isinstance(n, int) else _DYNAMIC for n in extents],
-            "static_strides": strides,
-        }
-        shape = [n if isinstance(n, int) else _DYNAMIC for _, n in left]
-        type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-        dynamic = [n for n in extents if not isinstance(n, int)]
-        part = _tensor.extract_slice(type_, value, [], dynamic, [], **arrays)
-        return part, [ir.AffineDimExpr.get(loop) for loop, _ in left]
+        exprs = self.maps[operand]
+        read = [next((d for d in sizes if reads(expr, d)), None) for expr in exprs]
+        offsets = [value_at(expr, at) for expr in exprs]
+        strides = [1 if d is None else value_at(e, {d: 1}) for e, d in zip(exprs, read, strict=True)]
+        extents = [1 if d is None else sizes[d] for d in read]
+        part = slice_of(value, offsets, extents, strides, [d is not None for d in read])
+        return part, [dim_expr(d) for d in read if d is not None]
+
+
+def _read_along(loop: int, operands: Any, maps: list[list[Any]]) -> tuple[Any, int]:
+    """Return the operand, and its dimension, of which a loop is all; (None, 0) where there is none."""
+    found = [(v, e.index(dim_expr(loop))) for v, e in zip(operands, maps, strict=False) if dim_expr(loop) in e]
+    return found[0] if found else (None, 0)
 
 
 def _before(order: tuple[int, ...], dimensions: list[Any]) -> list[Any]:

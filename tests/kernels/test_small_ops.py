@@ -1,0 +1,65 @@
+"""What is small, or of unknown length, by cpu.mlir: no wider vectors, no copies, than it has elements."""
+
+import re
+
+import numpy as np
+import pytest
+
+import lhkit
+
+
+@pytest.fixture(scope="module")
+def schedule():
+    return lhkit.load_schedule("cpu.mlir")
+
+
+def product(rows, columns, steps, element="f32"):
+    a, b, c = (f"tensor<{m}x{n}x{element}>" for m, n in ((rows, steps), (steps, columns), (rows, columns)))
+    return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
+  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
+  return %r : {c}
+}}
+"""
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("shape", [(4, 4, 8), (8, 8, 5), (1, 4, 7), (6, 4, 40)])
+def test_a_product_of_a_few_columns_is_not_filled_up(shape, element, schedule):
+    kernel = lhkit.compile(lhkit.load_payload(product(*shape, element)), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    assert "mask" not in scheduled and "tensor.empty" not in scheduled
+    if shape[0] > 1:
+        assert "vector.fma %" in scheduled and f": vector<{shape[1]}x{element}>" in scheduled
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 8), (9, 4, 8), (3, 7, 9)])
+def test_other_small_products_are_right(shape, schedule):
+    assert lhkit.verify(lhkit.compile(lhkit.load_payload(product(*shape)), schedule)).ok
+
+
+def test_a_fill_of_an_argument_copies_nothing(schedule):
+    text = """func.func @f(%v: f32, %o: tensor<24x40xf32>) -> tensor<24x40xf32> {
+  %r = linalg.fill ins(%v : f32) outs(%o : tensor<24x40xf32>) -> tensor<24x40xf32>
+  return %r : tensor<24x40xf32>
+}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    bufferized = kernel.ir("bufferized")
+    assert "memref.copy" not in bufferized and "memref.alloc" not in bufferized
+
+
+def test_the_end_of_a_row_of_unknown_length_is_of_single_vectors(schedule):
+    """Masks of four vectors, and four reads of each operand under them, take longer than most short rows."""
+    text = """func.func @f(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %r = linalg.add ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%o : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    for size in ((3, 1), (2, 16), (2, 63), (3, 64), (2, 150)):
+        arguments = [np.random.default_rng(s).standard_normal(size, dtype=np.float32) for s in range(3)]
+        assert lhkit.verify(kernel, arguments).ok
+    widths = {int(n) for n in re.findall(r"vector\.create_mask .*: vector<(\d+)xi1>", kernel.ir("scheduled"))}
+    assert widths == {dict(kernel.schedule_values)["lanes"]}
