@@ -9,17 +9,10 @@ import pytest
 from distributed import LocalCluster
 
 import lhkit
-from lhkit.model.errors import Failure, LhkitError, UsageError
-from lhkit.sweeps import dask_executor
-from lhkit.sweeps.dask_executor import (
-    Answer,
-    DaskExecutor,
-    Setup,
-    choose_machines,
-    leave,
-    probe_hosts,
-    try_here,
-)
+from lhkit.model.errors import UsageError
+from lhkit.sweeps import dask_host
+from lhkit.sweeps.dask_executor import DaskSweep
+from lhkit.sweeps.dask_host import Answer, try_here
 from lhkit.sweeps.engine import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
@@ -168,43 +161,26 @@ def test_programs_that_others_tried_are_not_tried_again(own):
 
 
 def describe(_worker):
-    return "mine"
+    return {"cpu": "mine"}
 
 
-def test_a_machine_of_another_kind_tries_nothing():
-    setup = Setup("s", (), describe, LIMITS)
-    try:
-        assert asyncio.run(probe_hosts(setup)) == Answer("mine")
-        assert try_here(setup, "another", None, {}, None, None) == Answer("mine")
-    finally:
-        asyncio.run(leave("s"))
-
-
-def test_machines_of_one_kind_take_part():
-    kinds = {"tcp://10.0.0.1:1": "a", "tcp://10.0.0.1:2": "a", "tcp://10.0.0.2:1": "b", "tcp://10.0.0.3:1": "b"}
-    found = {address: Answer(kind) for address, kind in kinds.items()}
-    assert choose_machines(found, "a") == ("a", ["10.0.0.1"])
-    assert choose_machines(found, "c") == ("b", ["10.0.0.2", "10.0.0.3"])
-    broken = Answer("", failure=Failure("crash", "cannot start"))
-    assert choose_machines({**found, "tcp://10.0.0.2:1": broken}, None) == ("a", ["10.0.0.1"])
-    with pytest.raises(LhkitError, match="cannot start"):
-        choose_machines({"tcp://10.0.0.2:1": broken}, None)
+def test_a_process_that_is_not_ready_says_so():
+    assert asyncio.run(try_here("s", "scope", {}, None, None)) == Answer()
 
 
 def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
     with pytest.raises(UsageError, match=r"no Dask scheduler answers at no://where[^$]*dask scheduler"):
-        DaskExecutor("no://where", LIMITS, describe=describe)
+        DaskSweep("no://where", LIMITS, describe=describe, here={})
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'lhkit\[dask\]'"):
-        DaskExecutor(None, LIMITS, describe=describe)
+        DaskSweep(None, LIMITS, describe=describe, here={})
 
 
 def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
-    setup = Setup("s", (), describe, LIMITS)
-    monkeypatch.setattr(dask_executor, "_WAIT_SECONDS", 0.0)
-    with dask_executor._one_at_a_time():
-        failure = try_here(setup, "mine", None, {}, None, None).failure
+    monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
+    with dask_host._one_at_a_time():
+        failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
 
@@ -212,5 +188,5 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
-    failure = try_here(Setup("s", (), describe, LIMITS), "mine", None, {}, None, None).failure
+    failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
     assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()
