@@ -106,9 +106,19 @@ class DaskCluster:
         Raises:
             LostError: The worker or the scheduler is gone.
         """
-        client = self.client
-        running = client.run(function, *arguments, workers=[worker], on_error="return", asynchronous=True)
-        return self._result(await self._in_loop(running), worker)
+        return self._result(await self.call_all([worker], function, *arguments), worker)
+
+    async def call_all(
+        self, workers: Collection[str], function: Callable[..., Any], *arguments: Any
+    ) -> dict[str, Any]:
+        """Run a function on several workers; return the result or the error of each.
+
+        Raises:
+            LostError: The scheduler is gone.
+        """
+        how: dict[str, Any] = {"workers": list(workers), "on_error": "return", "asynchronous": True}
+        found: dict[str, Any] = await self._in_loop(self.client.run(function, *arguments, **how))
+        return found
 
     def _result(self, found: Mapping[str, Any], worker: str) -> Any:
         answer = found.get(worker)

@@ -100,6 +100,7 @@ class DaskExecutor:
             elif answer.trial.status == "same" and answer.trial.ir_sha256 not in (known or ()):
                 known = None  # it was tried there, but its record has not reached the sweep
             else:
+                machine.tried += 1
                 return _compared(variant, answer, answer.trial)
         return Trial("crashed", f"Dask lost every worker that tried it: {losses}")
 

@@ -35,6 +35,7 @@ class Machine:
     host: Host
     environment: str
     cores: str
+    tried: int = 0
     told: Counter[str] = field(default_factory=Counter)
     holds: set[str] = field(default_factory=set)
 
@@ -116,6 +117,8 @@ class MachinePool:
         """Give a machine back."""
         async with self._changed:
             self._busy.discard(machine.cores)
+            if self.machines.pop(machine.address, None) is machine:  # the others of its cores come first
+                self.machines[machine.address] = machine
             self._changed.notify_all()
 
     def lose(self, machine: Machine) -> None:
@@ -227,25 +230,20 @@ class MachinePool:
     def _probe_of(self, machines: Sequence[Machine]) -> Any:
         async def disturbed(timing: Sequence[int], busy: Sequence[int]) -> set[int]:
             """Have some machines time the same work alone and beside others that are busy, in turn."""
+            addresses = {machines[i].address: i for i in timing}
             alone: dict[int, list[float]] = {i: [] for i in timing}
             beside: dict[int, list[float]] = {i: [] for i in timing}
 
-            async def ask(i: int, function: Any, *arguments: object) -> Any:
-                try:
-                    return await self._cluster.call(machines[i].address, function, *arguments)
-                except LostError:
-                    return None
-
             async def sample(into: dict[int, list[float]]) -> None:
-                taken_by = await asyncio.gather(*(ask(i, take_sample) for i in timing))
-                for i, taken in zip(timing, taken_by, strict=True):
-                    into[i] += [] if taken is None else [taken]
+                for address, taken in (await self._cluster.call_all(addresses, take_sample)).items():
+                    into[addresses[address]] += [taken] if isinstance(taken, float) else []  # else it is lost
 
+            loud = [machines[i].address for i in busy]
             for _ in range(_PROBES if timing and busy else 0):
                 await sample(alone)
-                await asyncio.gather(*(ask(i, keep_busy, True) for i in busy))
+                await self._cluster.call_all(loud, keep_busy, True)
                 await sample(beside)
-                await asyncio.gather(*(ask(i, keep_busy, False) for i in busy))
+                await self._cluster.call_all(loud, keep_busy, False)
             return {i for i in timing if alone[i] and beside[i] and is_slower(alone[i], beside[i])}
 
         return disturbed
