@@ -24,6 +24,7 @@
 - ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
 - ``sweep_table``: The result of a sweep as tables and lines of text.
+- ``sweep_page``: The page of a sweep, written anew while it runs; its chart of contenders.
 - ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
 - ``strategies/``: Strategies: in which order the points of a space are tried.
 - ``sweep_charts``: Charts of a sweep: heat maps, parallel coordinates, history, and counts of outcomes.

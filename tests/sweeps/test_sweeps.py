@@ -122,7 +122,9 @@ def test_values_on_the_axes_can_be_read_on_dark_paper():
         draw_parallel_coordinates(parallel_coordinates(grid(cost, m=(1, 2, 4), n=(16, 64, 256))))
     )
     fills = {
-        fill for fill, said in re.findall(r'<text fill="([^"]+)"[^>]*>([^<]*)<', drawn) if said.startswith("256 (")
+        fill
+        for fill, said in re.findall(r'<text fill="([^"]+)"[^>]*>([^<]*)<', drawn)
+        if said.startswith("256 (")
     }
     assert fills == {"currentColor"}
     assert set(re.findall(r"fill: ?(#\w+)", drawn)).isdisjoint({"#1b1b1f", "#ffffff"})
