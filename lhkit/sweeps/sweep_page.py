@@ -133,6 +133,6 @@ def draw_contenders(contenders: Sequence[Contender]) -> Figure:
             axes.plot(each.ratio, row, marker="o", color=VERMILION if row == 0 else BLUE)
     axes.set_yticks(range(len(contenders)), [c.name for c in contenders])
     axes.set_ylim(len(contenders) - 0.4, -0.6)
-    said = "time as a multiple of the best, with its interval; open: predicted, not tried"
+    said = "multiple of the best's time; open: predicted, not tried"
     axes.set_xlabel(said if contenders else "no variant was timed")
     return figure

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -122,3 +123,45 @@ def test_workers_of_a_wheel_share_a_sweep_through_what_happens_to_them(folders, 
     assert tried[named["a"]] and tried[named["b"]] and [tried[a] for a in late] and named["other"] not in tried
     assert any(f"{named['other']} is left out: lhkit 9.9.9, here" in line for line in lines)
     print(f"\n{count} variants: {tried}\n" + "\n".join(lines))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+def test_a_sweep_goes_on_when_its_scheduler_comes_back(folders, tmp_path, monkeypatch):
+    this, _ = folders
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "ours"))
+    monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.2)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    start = ["distributed.cli.dask_scheduler", "--port", str(port), "--host", "127.0.0.1", "--no-dashboard"]
+    begin = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    with contextlib.ExitStack() as stack:
+        scheduler = stack.enter_context(process(this, tmp_path / "first", *start))
+        stack.enter_context(process(this, tmp_path / "a", *begin))
+
+        def watch(event):
+            if event.record is not None and event.done == 5:
+                scheduler.kill()
+                scheduler.wait()
+                stack.enter_context(process(this, tmp_path / "second", *start))
+                stack.enter_context(process(this, tmp_path / "b", *begin))
+
+        with contextlib.suppress(OSError), Client(address, set_as_default=False, timeout=60) as client:
+            client.wait_for_workers(1, timeout=100)
+        found = lhkit.sweep(
+            lhkit.payloads.matmul(64, 64, 64),
+            "matmul_tile_fuse_vectorize.mlir",
+            knobs=KNOBS,
+            store=tmp_path / "records.jsonl",
+            executor=f"dask:{address}",
+            confirm=False,
+            start=False,
+        )
+        found.subscribe(watch)
+        found.start()
+    keys = [r.key for r in found.records]
+    assert found.end == "finished" and len(keys) == len(set(keys)) == len(list(found.space.points()))
+    assert not {r.status for r in found.records} & {"crashed", "timeout"}
+    print("\n" + "\n".join(found.result().machines))
