@@ -1,6 +1,7 @@
 """Sweeps on a Dask cluster: the same records as on this machine, and nothing lost with its workers."""
 
 import asyncio
+import dataclasses
 import os
 import sys
 
@@ -10,7 +11,7 @@ from distributed import LocalCluster
 
 import lhkit
 from lhkit.model.errors import UsageError
-from lhkit.sweeps import dask_host
+from lhkit.sweeps import dask_cluster, dask_host, machine_pool
 from lhkit.sweeps.dask_executor import DaskSweep
 from lhkit.sweeps.dask_host import Answer, try_here
 from lhkit.sweeps.engine import LocalExecutor
@@ -138,6 +139,39 @@ def test_the_cluster_of_this_machine_starts_no_process_and_speaks_to_no_other(ow
 
 def listening(process):
     return {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+
+
+async def two_kinds(setup, dask_worker=None):
+    host = await dask_host.probe_host(setup, dask_worker)
+    if dask_worker.name == 0:
+        return host
+    return dataclasses.replace(host, facts={**host.facts, "cpu": "another"}, boot="another")
+
+
+def test_each_kind_of_machine_has_its_own_records_and_its_own_winner(own, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "probe_host", two_kinds)
+    monkeypatch.setattr(machine_pool, "is_slower", lambda alone, beside: False)
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    knobs = {"way": ["ok", "fails"], "idle": [1]}
+    with LocalCluster(**two) as cluster:
+        found = lhkit.sweep(
+            payload,
+            schedule,
+            knobs=knobs,
+            store=tmp_path / "kinds.jsonl",
+            worker=own,
+            limits=LIMITS,
+            executor=f"dask:{cluster.scheduler_address}",
+            confirm=False,
+        )
+    (other,) = found.result().kinds
+    stored = Store(tmp_path / "kinds.jsonl", read_only=True).records()
+    first = {r.key for r in found.records}
+    assert len(found.records) == other.variants == 2 and len(stored) == 4
+    assert {r.environment for r in stored if r.key not in first} == {other.environment}
+    assert found.best.environment != other.environment == other.best.environment
+    assert "on another, " in found.result()._repr_mimebundle_()["text/plain"]
 
 
 def test_programs_that_others_tried_are_not_tried_again(own):
