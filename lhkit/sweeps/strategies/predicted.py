@@ -153,8 +153,8 @@ class Predicted(Proposer):
             for (p, cost), guess in zip(timed, guessed, strict=True)
         )
         believed = _rank_correlation(guessed, logs)
-        rest = self._fastest_of_rest(self._fitted(rows, logs))
-        return Prediction(pairs, believed, len(self._described), self._spent_ns, rest)
+        untried = self._fastest_of_rest(self._fitted(rows, logs))
+        return Prediction(pairs, believed, len(self._described), self._spent_ns, untried)
 
     def _fastest_of_rest(self, model: Any) -> tuple[tuple[Point, float], ...]:
         left = sorted(self._found.keys() - self._costs.keys())
