@@ -32,6 +32,7 @@ from lhkit.sweeps.live_sweep import Sweep, sweep
 from lhkit.sweeps.space import split_narrowings
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
+from lhkit.sweeps.sweep_page import PageWriter
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
@@ -161,6 +162,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Save one row per variant: .csv, .parquet (needs pyarrow), "
     "or .db for optuna-dashboard (needs optuna).",
 )
+@click.option("--html", "html_file", metavar="FILE", help="Save a page; written anew while it runs.")
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )
@@ -176,6 +178,7 @@ def command(
     fresh: bool,
     best_file: str | None,
     table: str | None,
+    html_file: str | None,
     by_payload: str | None,
     json_file: str | None,
     limits: Limits,
@@ -200,6 +203,8 @@ def command(
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
+        if html_file is not None:
+            found.subscribe(PageWriter(found, functools.partial(write_text, html_file)))
         try:
             run_with_bars(found, "; not with --no-confirm")
         except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -29,8 +29,8 @@ from lhkit.sweeps.confirmation_run import (
     confirm,
     ends_before,
 )
-from lhkit.sweeps.dask_executor import DaskExecutor
-from lhkit.sweeps.engine import LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
+from lhkit.sweeps.dask_executor import DaskSweep
+from lhkit.sweeps.engine import Executor, LocalExecutor, OnEvent, SweepEvent, SweepProgress, SweepRun
 from lhkit.sweeps.paired_executor import LEAST_VARIANTS, PairedExecutor, can_overlap
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import PAYLOAD_AXIS, Narrowing, Space, space_of
@@ -38,8 +38,8 @@ from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.predicted import Predicted, Prediction
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
-from lhkit.sweeps.sweep_summary import SweepResult
-from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
+from lhkit.sweeps.sweep_summary import KindOutcome, SweepResult
+from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_facts, prepare_task, sha256_of
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, best_of
 from lhkit.tuned.best_known import can_be_kept, keep_winner
 from lhkit.tuned.payload_content import Content, content_of
@@ -87,6 +87,10 @@ class Sweep(Showable):
     _is_over: bool = field(default=False, init=False)
     _believed: Prediction | None = field(default=None, init=False)
     _is_of_this_machine: bool = field(default=True, init=False)
+    _elsewhere: DaskSweep | None = field(default=None, init=False)
+    _make_strategy: Callable[[], Strategy] | None = field(default=None, init=False)  # None: it was given
+    _by_kind: dict[str, SweepProgress] = field(default_factory=dict, init=False)  # Of other kinds of machines
+    _kind_failures: dict[str, str] = field(default_factory=dict, init=False)
     _contents: Mapping[str, Content] = field(default_factory=dict, init=False)  # Of payloads that can be kept
 
     def start(self) -> None:
@@ -130,12 +134,22 @@ class Sweep(Showable):
         try:
             if not await ends_before(stop, preparing):
                 return
-            task, elsewhere = preparing.result()
+            task, self._elsewhere = preparing.result()
+            elsewhere = self._elsewhere
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-            executor = elsewhere or await self._overlapping(local, task, stop) or local
+            executor: Executor | None = None if elsewhere is None else elsewhere.executor(task.environment)
+            executor = executor or await self._overlapping(local, task, stop) or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
-            await SweepRun(*what).run(stop, seconds=options.seconds, resume=options.resume)
+            kinds = await self._other_kinds(worker, store)
+            others = [asyncio.ensure_future(self._run_kind(kind, run, stop)) for kind, run in kinds.items()]
+            try:
+                await SweepRun(*what).run(stop, seconds=options.seconds, resume=options.resume)
+            except BaseException:
+                stop.set()
+                raise
+            finally:
+                await asyncio.gather(*others)
         finally:
             preparing.cancel()
             await local.close()
@@ -208,21 +222,39 @@ class Sweep(Showable):
             done = len(self._progress.records)
             self._send(SweepEvent(None, False, done, self.total, self.best, confirming=event))
 
-    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskExecutor | None]:
+    async def _other_kinds(self, worker: Worker, store: Store) -> dict[str, SweepRun]:
+        """Return a run for each other kind of machine: times of different ones do not mix."""
+        elsewhere, make = self._elsewhere, self._make_strategy
+        runs: dict[str, SweepRun] = {}
+        if elsewhere is None or make is None:
+            return runs
+        for kind in elsewhere.kinds[1:]:
+            task = await asyncio.to_thread(self._task_of, worker, kind)
+            self._by_kind[kind] = SweepProgress()
+            what = (task, make(), store, elsewhere.executor(kind), self._by_kind[kind])
+            runs[kind] = SweepRun(*what, self.total)
+        return runs
+
+    async def _run_kind(self, kind: str, run: SweepRun, stop: asyncio.Event) -> None:
+        try:
+            await run.run(stop, seconds=self._options.seconds, resume=self._options.resume)
+        except LhkitError as error:  # the others go on
+            self._kind_failures[kind] = error.failure.message
+
+    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskSweep | None]:
         """Return the task, and what tries it if that is not the worker itself."""
         options, elsewhere = self._options, None
         if options.opt_level == SweepOptions().opt_level and not options.microkernels:
             kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
             self._contents = {name: content_of(each, worker) for name, each in kept.items()}
         target = code_target(options.target, self.schedule)
-        describe = functools.partial(environment_hash, opt_level=options.ranking_level, target=target)
-        environment = describe(worker)
+        describe = functools.partial(environment_facts, opt_level=options.ranking_level, target=target)
+        facts = describe(worker)
+        environment = sha256_of(facts)
         if options.executor != "local":
             address, asked = options.executor.partition(":")[2] or None, worker.preparation
-            elsewhere = DaskExecutor(
-                address, options.limits, preparation=asked, describe=describe, here=environment
-            )
-            environment = elsewhere.environment
+            elsewhere = DaskSweep(address, options.limits, preparation=asked, describe=describe, here=facts)
+            environment = elsewhere.kinds[0]
         try:
             task = self._task_of(worker, environment)
         except BaseException:
@@ -301,8 +333,16 @@ class Sweep(Showable):
             confirmations=tuple(self.confirmations.items()),
             unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
             prediction=self._prediction(),
+            machines=tuple(self._elsewhere.pool.lines()) if self._elsewhere is not None else (),
+            kinds=tuple(self._kind_outcomes()),
             signatures=tuple((n, ", ".join(t.describe() for t in f.arguments)) for n, f in functions.items()),
         )
+
+    def _kind_outcomes(self) -> Iterator[KindOutcome]:
+        for kind, progress in self._by_kind.items():
+            name = self._elsewhere.pool.name_of(kind) if self._elsewhere is not None else kind
+            failure = self._kind_failures.get(kind)
+            yield KindOutcome(name, kind, len(progress.records), best_of(progress.records), failure)
 
     def _prediction(self) -> Prediction | None:
         """Return how far the strategy's cost model can be believed, once, since that takes some fits."""
@@ -466,8 +506,10 @@ def sweep(
     loaded = as_schedule(schedule, how.worker, target=how.target)
     either = payloads if axis else payloads[""]
     space = space_of(loaded, knobs=knobs, constraints=constraints, payload=either, function=how.function)
+    make = None
     if isinstance(strategy, str):
-        strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
+        make = functools.partial(make_strategy, strategy, space, seed=how.seed, budget=budget)
+        strategy = make()
     if isinstance(strategy, Predicted) and how.cut is None:
         how = dataclasses.replace(how, cut=strategy.cut)
     path = Path(store) if store is not None else default_store(payloads, loaded)
@@ -475,6 +517,7 @@ def sweep(
     if count.is_exact:
         budget = int(count) if budget is None else min(budget, int(count))
     found = Sweep(payloads, axis, loaded, space, strategy, how, path, budget)
+    found._make_strategy = make
     if on_event is not None:
         found.subscribe(on_event)
     if start:

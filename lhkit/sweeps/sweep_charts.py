@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
-import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -220,31 +218,46 @@ def _halo() -> list[AbstractPathEffect]:
     return [withStroke(linewidth=5.5, foreground="white")]
 
 
-_MOST_LINES = 1500
 _MOST_LABELS = 12
+_CONTENDERS = 10
+# Of the colour map, from the slowest contender to the best: darker or brighter is not seen on every paper.
+_LINE_MAP, _DARKEST, _BRIGHTEST = "plasma", 0.2, 0.78
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelLine:
-    """One variant; ``level`` is its rank by speed from the slowest (0) to the best (1), None if it failed."""
+    """One contender, its time as a multiple of the least; ``level`` is its place, from the last (0) to 1."""
 
     places: tuple[int, ...]
-    level: float | None
+    ratio: float
+    level: float
     is_best: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelCoordinates:
-    """The plot: axes by importance; lines of failures first, then from the slowest to the best.
+class Segment:
+    """Variants of the rest that have the same values on an axis and the next one; ``share`` of the most."""
 
+    axis: int
+    start: int
+    end: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelCoordinates:
+    """The plot: axes by importance, the contenders from the slowest to the best, and the rest in segments.
+
+    ``least`` has, for each value of each axis, the least time of a variant that has it (None: none was timed);
     ``ahead`` says what a thick line means.
     """
 
     axes: tuple[Axis, ...]
     lines: tuple[ParallelLine, ...]
-    worst: float
-    middle: float
-    left_out: int
+    rest: tuple[Segment, ...]
+    least: tuple[tuple[float | None, ...], ...]
+    variants: int
+    failed: int
     ahead: str
     importance: sweep_summary.KnobImportance
 
@@ -259,76 +272,96 @@ def parallel_coordinates(records: Sequence[SweepRecord], *, ahead: Ahead | None 
     names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
     times = sweep_summary.relative_times(records, hopeless=True)
     ahead = ahead or ahead_of((), (key for key, _ in sweep_summary.best_by_payload(records).values()))
-    ordered = sorted(times.values())
-    worst, middle = max(ordered, default=1.0), statistics.median(ordered) if ordered else 1.0
-    lines = []
-    for record in records:
-        ratio = times.get(record.key)
-        level = None if ratio is None else 1 - bisect.bisect_left(ordered, ratio) / max(len(ordered) - 1, 1)
-        own = record.values
-        places = tuple(list(values[n]).index(own[n]) for n in names)
-        lines.append(ParallelLine(places, level, record.key in ahead.keys))
-    lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
-    kept = _thinned(lines)
-    axes = tuple(Axis(n, values[n]) for n in names)
-    left_out = len(lines) - len(kept)
-    return ParallelCoordinates(axes, tuple(kept), worst, middle, left_out, ahead.words, importance)
+    tried = originals(records)
+    # Of equal programs the one that was timed; those that are ahead in any case, and on top.
+    own = [r for r in records if r.key in times and (r.same_as is None or r.key in ahead.keys)]
+    own.sort(key=lambda r: (r.key not in ahead.keys, times[r.key]))
+    chosen = own[: max(_CONTENDERS, len(ahead.keys & times.keys()))][::-1]
+    places = {r.key: tuple(list(values[n]).index(r.values[n]) for n in names) for r in records}
+    lines = tuple(
+        ParallelLine(places[r.key], times[r.key], (i + 1) / len(chosen), r.key in ahead.keys)
+        for i, r in enumerate(chosen)
+    )
+    least: list[list[float | None]] = [[None] * len(values[n]) for n in names]
+    for key, ratio in times.items():
+        for axis, place in enumerate(places[key]):
+            least[axis][place] = min(ratio, least[axis][place] or math.inf)
+    return ParallelCoordinates(
+        axes=tuple(Axis(n, values[n]) for n in names),
+        lines=lines,
+        rest=_segments([places[r.key] for r in records if r.key in times]),
+        least=tuple(map(tuple, least)),
+        variants=len(records),
+        failed=sum(tried[r.key].status in FAILED for r in records),
+        ahead=ahead.words,
+        importance=importance,
+    )
 
 
-def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
-    """Return the best of too many lines, and of the others every so many."""
-    if len(lines) <= _MOST_LINES:
-        return lines
-    half = _MOST_LINES // 2
-    others = lines[:-half]
-    return others[:: -(-len(others) // half)] + lines[-half:]
+def _segments(paths: Sequence[tuple[int, ...]]) -> tuple[Segment, ...]:
+    counts = Counter((i, *pair) for path in paths for i, pair in enumerate(itertools.pairwise(path)))
+    most = max(counts.values(), default=1)
+    return tuple(Segment(*key, count / most) for key, count in counts.items())
 
 
 def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
-    """Return a figure: one line per variant, bright where it is fast, and bars of importance beside it."""
+    """Return a figure: the contenders in colour over all that was timed, and bars of importance beside it."""
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import ListedColormap, Normalize
     from matplotlib.figure import Figure
 
     count = len(plot.axes)
-    figure = Figure(figsize=(max(7.2, 1.3 * count + 4.2), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(9.0, 1.5 * count + 4.2), 4.6), layout="constrained")
     figure.patch.set_alpha(0)
     left, right = figure.subplots(1, 2, width_ratios=(max(count, 3), 2))
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
-    left_out = f" ({plot.left_out:,} in the middle left out)" if plot.left_out else ""
-    failed = "; dotted: failed" if any(line.level is None for line in plot.lines) else ""
-    left.set_title(f"every variant{left_out}; thick: {plot.ahead}{failed}", fontsize=9)
-    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=left, fraction=0.04, pad=0.01)
-    bar.set_label("time as a multiple of the least; coloured by rank", fontsize=8)
-    bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
-    bar.outline.set_visible(False)
+    failed = f", {plot.failed} of them failed" if plot.failed else ""
+    said = f"the fastest {len(plot.lines)} of {plot.variants:,} variants{failed}; grey: all that were timed"
+    left.set_title(f"{said}\nthick: {plot.ahead}; beside a value: the least time with it", fontsize=9)
+    if len(plot.lines) > 1:
+        shades = ListedColormap([_shade(line.level) for line in plot.lines])
+        bar = figure.colorbar(ScalarMappable(Normalize(0, 1), shades), ax=left, fraction=0.04, pad=0.01)
+        bar.set_label("time as a multiple of the least", fontsize=8)
+        ends = (0.5 / len(plot.lines), 1 - 0.5 / len(plot.lines))
+        bar.set_ticks(ends, labels=[f"{plot.lines[i].ratio:.3g}×" for i in (0, -1)])
+        bar.outline.set_visible(False)
     return figure
 
 
-def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
+def _shade(level: float) -> Any:
     import matplotlib as mpl
 
+    return mpl.colormaps[_LINE_MAP](_DARKEST + (_BRIGHTEST - _DARKEST) * level)
+
+
+def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
     axes.patch.set_alpha(0)
-    colors = mpl.colormaps[_MAP]
     across = range(len(plot.axes))
+    heights_of = [[_height(place, axis) for place in range(len(axis.values))] for axis in plot.axes]
+    net = [
+        ((p.axis, heights_of[p.axis][p.start]), (p.axis + 1, heights_of[p.axis + 1][p.end])) for p in plot.rest
+    ]
+    shades = [to_rgba(GREY, 0.1 + 0.3 * part.share) for part in plot.rest]
+    axes.add_collection(LineCollection(net, colors=shades, linewidths=0.8, zorder=1))
     for number, line in enumerate(plot.lines):
-        heights = [_height(place, axis) for place, axis in zip(line.places, plot.axes, strict=True)]
+        heights = [heights_of[i][place] for i, place in enumerate(line.places)]
         path = curve_through(heights, ((number * 0.618034) % 1.0 - 0.5) * 0.3)
-        if line.is_best:
-            axes.plot(*path, color="black", linewidth=3, zorder=4, path_effects=_halo())
-            axes.plot(across, heights, color="black", linestyle="none", marker="o", zorder=4)
-        elif line.level is None:
-            axes.plot(*path, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
-        else:
-            axes.plot(*path, color=colors(line.level), linewidth=1.1, alpha=0.8, zorder=2)
+        color = _shade(line.level)
+        axes.plot(*path, color=color, linewidth=3.2 if line.is_best else 1.5, zorder=3 + line.is_best)
+        axes.plot(across, heights, color=color, linestyle="none", marker="o", markersize=4, zorder=4)
     for i, axis in enumerate(plot.axes):
-        axes.axvline(i, color="black", linewidth=0.8, zorder=3)
+        axes.axvline(i, color="black", linewidth=0.8, zorder=2)
         every = -(-len(axis.values) // _MOST_LABELS)
         for place, value in enumerate(axis.values[::every]):
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             at = (i + 0.03, _height(place * every, axis))
-            axes.text(*at, str(value), fontsize=8, va="center", zorder=5, bbox=box)
+            least = plot.least[i][place * every]
+            said = f"{value} ({'none timed' if least is None else f'{_number(least)}×'})"
+            axes.text(*at, said, fontsize=8, va="center", zorder=5, bbox=box)
     names = [_lines_of(axis.name) for axis in plot.axes]
     axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)
     axes.set_yticks([])

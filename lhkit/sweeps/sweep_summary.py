@@ -57,6 +57,17 @@ class Stage:
     spent_ns: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class KindOutcome:
+    """What a cluster's machines of another kind found: their variants are ranked apart."""
+
+    name: str
+    environment: str
+    variants: int
+    best: SweepRecord | None
+    failure: str | None
+
+
 def _sums(spent: Mapping[str, int], *parts: str) -> tuple[int]:
     return (sum(spent.get(part, 0) for part in parts),)
 
@@ -115,6 +126,8 @@ class SweepResult(Printable):
         unconfirmed: Why they could not be timed again, or None.
         signatures: What each payload takes, as (payload, types of its arguments).
         prediction: How far the cost model of the strategy can be believed, or None without one.
+        machines: Of a cluster: who took part and who did not, a line each.
+        kinds: Of a cluster: what machines of other kinds than the first found.
     """
 
     payloads: tuple[str, ...]
@@ -130,6 +143,8 @@ class SweepResult(Printable):
     unconfirmed: str | None = None
     signatures: tuple[tuple[str, str], ...] = ()
     prediction: Prediction | None = None
+    machines: tuple[str, ...] = ()
+    kinds: tuple[KindOutcome, ...] = ()
 
     @property
     def stages(self) -> tuple[Stage, ...]:

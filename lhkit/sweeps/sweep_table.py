@@ -120,7 +120,19 @@ def course_lines(result: SweepResult) -> list[str]:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
         lines.append(f"the sweep was not finished ({result.end}); run it again to resume")
-    return [*lines, *_stage_lines(result), *_time_lines(result)]
+    return [*lines, *_machine_lines(result), *_stage_lines(result), *_time_lines(result)]
+
+
+def _machine_lines(result: SweepResult) -> list[str]:
+    """Return who of a cluster took part, and what is best on its other kinds of machines."""
+    lines = [f"cluster: {line}" for line in result.machines]
+    for kind in result.kinds:
+        found = f"{kind.variants} variants" + (f", broke off: {kind.failure}" if kind.failure else "")
+        if kind.best is not None and kind.best.time_ns is not None:
+            knobs = ", ".join(f"{name} = {value}" for name, value in kind.best.knobs)
+            found += f"; the fastest when timed alone {knobs}: {format_ns(kind.best.time_ns.median)}"
+        lines.append(f"on {kind.name}: {found}")
+    return lines
 
 
 def _stage_lines(result: SweepResult) -> list[str]:

@@ -266,13 +266,18 @@ def prepare_task(
 
 
 def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str:
-    """Return the hash of what decides whether times may be compared: machine, toolchain, pipeline, target."""
+    """Return the hash of what decides whether times may be compared; see `environment_facts`."""
+    return sha256_of(environment_facts(worker, opt_level=opt_level, target=target))
+
+
+def environment_facts(worker: Worker, *, opt_level: int, target: str = "") -> dict[str, Any]:
+    """Return what decides whether times may be compared: machine, toolchain, pipeline, target."""
     known = dict(describe_environment(worker))
     pipeline = worker.ask(Describe()).pipeline_sha256
     machine = {name: known[name] for name in _MACHINE}
     facts = {"cores": os.cpu_count(), "machine": platform.machine(), "pipeline": pipeline}
     named = {"target": target} if target else {}
-    return sha256_of({**machine, **facts, "opt_level": opt_level, **named})
+    return {**machine, **facts, "opt_level": opt_level, **named}
 
 
 def _subject(

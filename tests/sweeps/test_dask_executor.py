@@ -1,6 +1,7 @@
 """Sweeps on a Dask cluster: the same records as on this machine, and nothing lost with its workers."""
 
 import asyncio
+import dataclasses
 import os
 import sys
 
@@ -9,17 +10,10 @@ import pytest
 from distributed import LocalCluster
 
 import lhkit
-from lhkit.model.errors import Failure, LhkitError, UsageError
-from lhkit.sweeps import dask_executor
-from lhkit.sweeps.dask_executor import (
-    Answer,
-    DaskExecutor,
-    Setup,
-    choose_machines,
-    leave,
-    probe_hosts,
-    try_here,
-)
+from lhkit.model.errors import UsageError
+from lhkit.sweeps import dask_cluster, dask_host, machine_pool
+from lhkit.sweeps.dask_executor import DaskSweep
+from lhkit.sweeps.dask_host import Answer, try_here
 from lhkit.sweeps.engine import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
@@ -147,6 +141,39 @@ def listening(process):
     return {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
 
 
+async def two_kinds(setup, dask_worker=None):
+    host = await dask_host.probe_host(setup, dask_worker)
+    if dask_worker.name == 0:
+        return host
+    return dataclasses.replace(host, facts={**host.facts, "cpu": "another"}, boot="another")
+
+
+def test_each_kind_of_machine_has_its_own_records_and_its_own_winner(own, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "probe_host", two_kinds)
+    monkeypatch.setattr(machine_pool, "is_slower", lambda alone, beside: False)
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    knobs = {"way": ["ok", "fails"], "idle": [1]}
+    with LocalCluster(**two) as cluster:
+        found = lhkit.sweep(
+            payload,
+            schedule,
+            knobs=knobs,
+            store=tmp_path / "kinds.jsonl",
+            worker=own,
+            limits=LIMITS,
+            executor=f"dask:{cluster.scheduler_address}",
+            confirm=False,
+        )
+    (other,) = found.result().kinds
+    stored = Store(tmp_path / "kinds.jsonl", read_only=True).records()
+    first = {r.key for r in found.records}
+    assert len(found.records) == other.variants == 2 and len(stored) == 4
+    assert {r.environment for r in stored if r.key not in first} == {other.environment}
+    assert found.best.environment != other.environment == other.best.environment
+    assert "on another, " in found.result()._repr_mimebundle_()["text/plain"]
+
+
 def test_programs_that_others_tried_are_not_tried_again(own):
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
     first = {"way": "ok", "idle": 1}
@@ -168,43 +195,26 @@ def test_programs_that_others_tried_are_not_tried_again(own):
 
 
 def describe(_worker):
-    return "mine"
+    return {"cpu": "mine"}
 
 
-def test_a_machine_of_another_kind_tries_nothing():
-    setup = Setup("s", (), describe, LIMITS)
-    try:
-        assert asyncio.run(probe_hosts(setup)) == Answer("mine")
-        assert try_here(setup, "another", None, {}, None, None) == Answer("mine")
-    finally:
-        asyncio.run(leave("s"))
-
-
-def test_machines_of_one_kind_take_part():
-    kinds = {"tcp://10.0.0.1:1": "a", "tcp://10.0.0.1:2": "a", "tcp://10.0.0.2:1": "b", "tcp://10.0.0.3:1": "b"}
-    found = {address: Answer(kind) for address, kind in kinds.items()}
-    assert choose_machines(found, "a") == ("a", ["10.0.0.1"])
-    assert choose_machines(found, "c") == ("b", ["10.0.0.2", "10.0.0.3"])
-    broken = Answer("", failure=Failure("crash", "cannot start"))
-    assert choose_machines({**found, "tcp://10.0.0.2:1": broken}, None) == ("a", ["10.0.0.1"])
-    with pytest.raises(LhkitError, match="cannot start"):
-        choose_machines({"tcp://10.0.0.2:1": broken}, None)
+def test_a_process_that_is_not_ready_says_so():
+    assert asyncio.run(try_here("s", "scope", {}, None, None)) == Answer()
 
 
 def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
     with pytest.raises(UsageError, match=r"no Dask scheduler answers at no://where[^$]*dask scheduler"):
-        DaskExecutor("no://where", LIMITS, describe=describe)
+        DaskSweep("no://where", LIMITS, describe=describe, here={})
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'lhkit\[dask\]'"):
-        DaskExecutor(None, LIMITS, describe=describe)
+        DaskSweep(None, LIMITS, describe=describe, here={})
 
 
 def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
-    setup = Setup("s", (), describe, LIMITS)
-    monkeypatch.setattr(dask_executor, "_WAIT_SECONDS", 0.0)
-    with dask_executor._one_at_a_time():
-        failure = try_here(setup, "mine", None, {}, None, None).failure
+    monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
+    with dask_host._one_at_a_time():
+        failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
 
@@ -212,5 +222,5 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
-    failure = try_here(Setup("s", (), describe, LIMITS), "mine", None, {}, None, None).failure
+    failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
     assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()

@@ -41,6 +41,9 @@ _FOLDS = 5
 _LEAST = 1e-9  # Costs of nothing have no logarithm
 _FAILED = 3.0  # Natural logarithm of how much slower than the slowest a failure counts
 
+# Of those that were not tried, so many are named.
+_REST = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -51,12 +54,14 @@ class Prediction:
         rank_correlation: Spearman's, 1 where predictions order the variants as their times do.
         described: To how many variants the schedule was applied to read their features.
         spent_ns: Time that fitting and predicting took.
+        rest: (point, predicted ns) of the fastest that were not tried, by what it says of them.
     """
 
     pairs: tuple[tuple[Point, float, float], ...]
     rank_correlation: float | None
     described: int
     spent_ns: int
+    rest: tuple[tuple[Point, float], ...] = ()
 
 
 class Predicted(Proposer):
@@ -147,7 +152,16 @@ class Predicted(Proposer):
             (self.space.point_of(p), float(np.exp(guess)), cost)
             for (p, cost), guess in zip(timed, guessed, strict=True)
         )
-        return Prediction(pairs, _rank_correlation(guessed, logs), len(self._described), self._spent_ns)
+        believed = _rank_correlation(guessed, logs)
+        untried = self._fastest_of_rest(self._fitted(rows, logs))
+        return Prediction(pairs, believed, len(self._described), self._spent_ns, untried)
+
+    def _fastest_of_rest(self, model: Any) -> tuple[tuple[Point, float], ...]:
+        left = sorted(self._found.keys() - self._costs.keys())
+        if not left:
+            return ()
+        guessed = np.exp(model.predict(self._rows(left)))
+        return tuple((self.space.point_of(left[i]), float(guessed[i])) for i in np.argsort(guessed)[:_REST])
 
     # Rounds.
 

@@ -1,0 +1,138 @@
+"""The page of a sweep: everything that is known of it, written anew while it runs, readable when it is over."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from lhkit.draw.figures import figure_svg, new_axes
+from lhkit.draw.svg import escaped, html_document, with_theme
+from lhkit.draw.tables import table_html
+from lhkit.draw.theme import BLUE, GREY, VERMILION
+from lhkit.model.knob import KnobValue
+from lhkit.sweeps import sweep_charts
+from lhkit.sweeps.confirmation_run import choose_contenders
+from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.sweep_summary import SweepResult, varied_knobs
+from lhkit.sweeps.sweep_table import (
+    SWEEP_FIGURES,
+    SweepFigure,
+    confirmation_lines,
+    course_lines,
+    draw_knobs,
+    sweep_table,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lhkit.sweeps.live_sweep import Sweep
+
+# Drawing takes a second or so, in the process of the sweep: never more than a tenth of the time.
+_SECONDS_BETWEEN, _SHARE = 2.0, 0.1
+_ERRORS = 3.0
+
+
+def sweep_page(result: SweepResult) -> str:
+    """Return the page of a sweep as HTML; while the sweep runs it asks for itself again every few seconds."""
+    title = f"Sweep of {PurePath(result.schedule.source).name} on {', '.join(result.payloads)}"
+    is_over = result.end is not None
+    refresh = f'<meta http-equiv="refresh" content="{_SECONDS_BETWEEN:.0f}">'
+    verdict = "\n".join(confirmation_lines(result)) if is_over else "still running"
+    sections = [
+        *([] if is_over else [refresh]),
+        f"<h1>{escaped(title)}</h1>",
+        f'<pre class="notes">{escaped(verdict)}</pre>',
+        table_html(sweep_table(result)),
+        _drawn("Contenders", draw_contenders(contenders_of(result))),
+    ]
+    varied = varied_knobs(result.records)
+    if varied:
+        sections.append(_drawn("Knobs", draw_knobs(result)))
+    if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
+        lines = sweep_charts.parallel_coordinates(result.records)
+        drawn = sweep_charts.draw_parallel_coordinates(lines)
+        sections.append(_drawn("Fastest variants, and what each knob explains", drawn))
+    kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
+    for kind in kinds if result.prediction else kinds[:2]:
+        sections.append(_drawn(kind.capitalize(), SWEEP_FIGURES[kind](result)))
+    course = "\n".join(course_lines(result))
+    sections.append(f'<h2>Course</h2>\n<pre class="notes">{escaped(course)}</pre>')
+    return html_document(title, sections)
+
+
+def _drawn(heading: str, figure: Figure) -> str:
+    return f"<h2>{escaped(heading)}</h2>\n<figure>{with_theme(figure_svg(figure))}</figure>"
+
+
+class PageWriter:
+    """Writes the page of a sweep while it runs, and at its end: subscribe it to the sweep's events."""
+
+    def __init__(self, sweep: Sweep, write: Callable[[str], None]) -> None:
+        self._sweep, self._write = sweep, write
+        self._next = 0.0
+
+    def __call__(self, event: SweepEvent) -> None:
+        """Write the page, if the last time is long enough ago."""
+        started = time.monotonic()
+        if event.end is None and started < self._next:
+            return
+        self._write(sweep_page(self._sweep.result()))
+        now = time.monotonic()
+        self._next = now + max(_SECONDS_BETWEEN, (now - started) / _SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A row of the chart: time as a multiple of the best one's, with its interval; None of a predicted one."""
+
+    name: str
+    ratio: float
+    interval: tuple[float, float] | None
+
+
+def contenders_of(result: SweepResult) -> tuple[Contender, ...]:
+    """Return who may be the best: as timed side by side, else alone, and those predicted to be as fast."""
+    swept = [name for name, values in result.axes if len(values) > 1]
+    own = choose_contenders(result.records)
+    best = own[0].time_ns.median if own and own[0].time_ns is not None else 0
+    found = []
+    for record in own if best else ():
+        if (t := record.time_ns) is None:
+            continue
+        error = _ERRORS * t.mad / math.sqrt(t.runs)
+        name = _named({n: record.values[n] for n in swept if n in record.values})
+        found.append(Contender(name, t.median / best, ((t.median - error) / best, (t.median + error) / best)))
+    if (confirmed := result.confirmation) is not None:
+        knobs = {name: _named({n: v for n, v in own if n in swept}) for name, own in confirmed.knobs}
+        found = [
+            Contender(knobs.get(s.name, s.name), s.lead.middle, (s.lead.low, s.lead.high))
+            for s in confirmed.verdict.standings
+        ]
+    rest = result.prediction.rest if result.prediction is not None and best else ()
+    return (*found, *(Contender(_named(dict(point)), ns / best, None) for point, ns in rest))
+
+
+def _named(values: Mapping[str, KnobValue]) -> str:
+    return textwrap.shorten(", ".join(f"{n} = {v}" for n, v in values.items()), 60, placeholder=" …")
+
+
+def draw_contenders(contenders: Sequence[Contender]) -> Figure:
+    """Return a figure: a row each, filled with its interval where it was timed, open where it is predicted."""
+    figure, axes = new_axes(8.6, 0.9 + 0.3 * max(len(contenders), 1))
+    for row, each in enumerate(contenders):
+        if each.interval is None:
+            axes.plot(each.ratio, row, marker="o", color=GREY, fillstyle="none")
+        else:
+            axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+            axes.plot(each.ratio, row, marker="o", color=VERMILION if row == 0 else BLUE)
+    axes.set_yticks(range(len(contenders)), [c.name for c in contenders])
+    axes.set_ylim(len(contenders) - 0.4, -0.6)
+    said = "multiple of the best's time; open: predicted, not tried"
+    axes.set_xlabel(said if contenders else "no variant was timed")
+    return figure

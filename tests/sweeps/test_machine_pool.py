@@ -1,0 +1,121 @@
+"""Machines of a cluster: those that share cores take turns, reserved ones time alone, newcomers are probed."""
+
+import asyncio
+
+import pytest
+
+from lhkit.model.errors import CrashError, Failure
+from lhkit.sweeps.dask_host import Host, keep_busy, take_sample
+from lhkit.sweeps.machine_pool import MachinePool
+from lhkit.sweeps.sweep_task import sha256_of
+
+FACTS = {"cpu": "a", "bindings": "1", "lhkit": "0.1.0", "pipeline": "p"}
+KIND = sha256_of(FACTS)
+
+
+class FakeCluster:
+    """Machines by address: of each its host, and whose cores it runs on."""
+
+    name = "the cluster"
+
+    def __init__(self, **hosts):
+        self.hosts = {address: host for address, (host, _) in hosts.items()}
+        self.owners = {address: owner for address, (_, owner) in hosts.items()}
+        self.loud, self.calls = set(), []
+
+    def workers(self):
+        return set(self.hosts)
+
+    def other_versions(self):
+        return {}, None
+
+    def probe(self, _setup, addresses):
+        return {a: self.hosts[a] for a in addresses}
+
+    async def call_all(self, workers, function, *arguments):
+        self.calls.append(function)
+        if function is keep_busy:
+            self.loud = {self.owners[a] for a in workers} if arguments[0] else set()
+            return dict.fromkeys(workers)
+        assert function is take_sample
+        return {a: 2.0 if self.owners[a] in self.loud else 1.0 for a in workers}
+
+
+def pool_of(**hosts):
+    cluster = FakeCluster(**hosts)
+    return MachinePool(cluster, None, FACTS), cluster
+
+
+async def acquired(pool, count):
+    """Take so many machines at once, as far as they are free within a turn of the loop."""
+    waiting = [asyncio.ensure_future(pool.acquire(KIND)) for _ in range(count)]
+    await asyncio.wait(waiting, timeout=0.05)
+    got = [w.result().address for w in waiting if w.done()]
+    for each in waiting:
+        each.cancel()
+    await pool.close()
+    return got
+
+
+def test_containers_of_one_boot_take_turns_without_a_probe():
+    pool, cluster = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "one"), 1))
+    assert pool.capacity(KIND) == 1 and cluster.calls == []
+    assert len(asyncio.run(acquired(pool, 2))) == 1
+    assert "2 workers on a" in pool.lines()[0] and "share cores and take 1 variants" in pool.lines()[0]
+
+
+def test_guests_of_one_processor_are_found_by_their_interference():
+    hosts = {f"w{i}": (Host(FACTS, f"boot {i}"), owner) for i, owner in enumerate([1, 2, 1, 3])}
+    pool, cluster = pool_of(**hosts)
+    assert pool.capacity(KIND) == 3 and take_sample in cluster.calls
+    assert sorted(asyncio.run(acquired(pool, 4)))[0] in ("w0", "w2") and not cluster.loud
+    assert pool.machines["w0"].cores == pool.machines["w2"].cores
+
+
+def test_a_machine_that_comes_late_is_probed_with_the_others_unless_its_boot_is_known():
+    pool, cluster = pool_of(a=(Host(FACTS, "one"), 1))
+    assert cluster.calls == []
+    cluster.hosts["b"], cluster.owners["b"] = Host(FACTS, "two"), 1
+    asyncio.run(pool.look())
+    assert pool.capacity(KIND) == 1 and cluster.calls
+    del cluster.calls[:]
+    cluster.hosts["c"], cluster.owners["c"] = Host(FACTS, "two"), 1
+    asyncio.run(pool.look())
+    assert len(pool.machines) == 3 and cluster.calls == []
+
+
+def test_where_machines_are_reserved_for_timing_the_others_time_nothing():
+    pool, _ = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "two", is_reserved=True), 2))
+    assert [m.address for m in pool.of_kind(KIND)] == ["b"] and pool.capacity(KIND) == 1
+
+
+def test_machines_of_one_set_of_cores_are_taken_in_turn():
+    pool, _ = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "one"), 1))
+
+    async def main():
+        got = []
+        for _ in range(4):
+            machine = await pool.acquire(KIND)
+            got.append(machine.address)
+            await pool.release(machine)
+        await pool.close()
+        return got
+
+    assert asyncio.run(main()) in (["a", "b"] * 2, ["b", "a"] * 2)
+
+
+def test_a_machine_that_can_try_nothing_is_left_out_and_the_last_one_ends_the_sweep():
+    pool, _ = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "two"), 2))
+    failure = Failure("crash", "its disk is full")
+    pool.refuse(pool.machines["a"], failure)
+    assert "a is left out: its disk is full" in pool.lines()
+    with pytest.raises(CrashError, match="its disk is full"):
+        pool.refuse(pool.machines["b"], failure)
+
+
+def test_this_machines_kind_comes_first_then_the_most_frequent():
+    other = {**FACTS, "cpu": "b"}
+    hosts = {"a": (Host(FACTS, "1"), 1), "b": (Host(other, "2"), 2), "c": (Host(other, "3"), 3)}
+    assert pool_of(**hosts)[0].kinds() == [KIND, sha256_of(other)]
+    del hosts["a"]
+    assert pool_of(**hosts)[0].kinds() == [sha256_of(other)]
