@@ -39,7 +39,9 @@ def test_a_table_of_versions_has_those_that_differ():
 
 @pytest.fixture
 def cluster():
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as one:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    ) as one:
         yield one
 
 

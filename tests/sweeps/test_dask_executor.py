@@ -107,7 +107,7 @@ def is_ours(process):
 
 
 def test_a_stopped_sweep_goes_on_with_another_executor(own, tmp_path):
-    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
 
     async def main(address):
         points = points_of(way=["ok", "hangs"], idle=[1])
@@ -151,7 +151,7 @@ async def two_kinds(setup, dask_worker=None):
 def test_each_kind_of_machine_has_its_own_records_and_its_own_winner(own, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_cluster, "probe_host", two_kinds)
     monkeypatch.setattr(machine_pool, "is_slower", lambda alone, beside: False)
-    two = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
     knobs = {"way": ["ok", "fails"], "idle": [1]}
     with LocalCluster(**two) as cluster:
