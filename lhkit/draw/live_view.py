@@ -211,7 +211,7 @@ def in_frames() -> bool:
         return False
     from IPython.core.getipython import get_ipython
 
-    return "google.colab" in sys.modules or "__vsc_ipynb_file__" in get_ipython().user_ns
+    return "google.colab" in sys.modules or "__vsc_ipynb_file__" in getattr(get_ipython(), "user_ns", ())
 
 
 def widget_bundle(widget: anywidget.AnyWidget) -> dict[str, Any]:

@@ -95,7 +95,9 @@ def heights(page, least, most):
 
 
 def test_drawings_step_and_select_in_frames_of_their_own(framed, trace):
-    page = framed(*(output_of(each) for each in (trace, lhkit.show.timeline(trace), lhkit.show.tiles(trace))))
+    page = framed(
+        *(output_of(each) for each in (trace, lhkit.show.timeline(trace), lhkit.show.tiles(trace))), height=4000
+    )
     view, timeline, tiles = page.frames[1:]
     view.locator(".lh-live .lh-frame").first.wait_for()
     said = view.locator(".lh-steps .lh-said")
