@@ -142,15 +142,3 @@ def test_a_pane_that_is_opened_while_python_is_busy_stays_open(tab, page):
     assert page.get_by_role("tab", name="Text").get_attribute("aria-selected") == "true"
     undo.click()
     page.get_by_role("tab", name="Steps").click()
-
-
-def test_the_name_of_a_pane_is_not_covered_while_the_text_is_beside_it(page):
-    page.set_viewport_size({"width": 828, "height": 608})
-    page.get_by_role("tab", name="Text").click()
-    page.locator(".cm-content").wait_for()
-    title = page.get_by_role("tab", name="Payload", exact=True)
-    assert title.evaluate(
-        "node => { const { right, top, height } = node.getBoundingClientRect();"
-        " return node.contains(document.elementFromPoint(right - 2, top + height / 2)); }"
-    )
-    page.get_by_role("tab", name="Steps").click()
