@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,17 @@ import traitlets
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.svg import drawing_id, element, escaped, svg_png
-from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_content, view_html, view_id, view_style
+from lhkit.draw.viewer import (
+    DRAWING_FILES,
+    Pane,
+    View,
+    framed_html,
+    script,
+    view_content,
+    view_html,
+    view_id,
+    view_style,
+)
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
 from lhkit.model.knob import Knob, KnobValue
@@ -26,7 +37,8 @@ from lhkit.model.printable import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Environment variable; 0 turns widgets off, for notebooks that are only executed.
+# Environment variable: 0 turns widgets off, for notebooks that are only executed; ``frame`` says that each
+# output is a document of its own, so that its HTML brings the script along.
 LIVE = "LHKIT_LIVE"
 # The PNG of an SVG up to this many characters is rendered at twice the size.
 _SMALL = 24_000
@@ -55,15 +67,18 @@ class Drawing:
     live: Callable[[], ViewWidget] | None = None
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        picture = self.svg()
-        bundle = {
-            "text/html": view_html(self.view),
+        picture, is_framed = self.svg(), in_frames()
+        bundle: dict[str, Any] = {
+            "text/html": framed_html(self.view) if is_framed else view_html(self.view),
             "image/svg+xml": picture,
             "image/png": base64.b64encode(self._png(picture)).decode(),
             "text/plain": repr(self),
         }
         if os.environ.get(LIVE) != "0" and is_live():
-            make_live(self.view, self.live)
+            if not is_framed:
+                make_live(self.view, self.live)
+            elif self.live:  # its knobs need the kernel, which only the host's own widgets reach
+                bundle |= widget_bundle(make_live(self.view, self.live))
         return bundle
 
     def __repr__(self) -> str:
@@ -186,6 +201,23 @@ def is_live() -> bool:
     from IPython.core.getipython import get_ipython
 
     return getattr(get_ipython(), "kernel", None) is not None
+
+
+def in_frames() -> bool:
+    """Return whether outputs are documents of their own, which widgets elsewhere cannot take over."""
+    if LIVE in os.environ:
+        return os.environ[LIVE] == "frame"
+    if not is_live():
+        return False
+    from IPython.core.getipython import get_ipython
+
+    return "google.colab" in sys.modules or "__vsc_ipynb_file__" in getattr(get_ipython(), "user_ns", ())
+
+
+def widget_bundle(widget: anywidget.AnyWidget) -> dict[str, Any]:
+    """Return the MIME type by which a host shows a widget where the output is."""
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view}
 
 
 def make_live(view: View, make: Callable[[], ViewWidget] | None = None) -> ViewWidget:

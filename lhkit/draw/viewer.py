@@ -174,13 +174,28 @@ def compiler_html(said: str) -> str:
     return element("details", element("summary", "what MLIR said"), element("pre", escaped(said)))
 
 
-# A stand-in for the widget model on a page without a kernel.
+# A stand-in for the widget model where there is no kernel, or none that the document can reach.
 _STAND_IN = """
-const data = JSON.parse(document.getElementById("lh-data").textContent);
 const model = { get: (name) => data[name], set: (name, value) => { data[name] = value; },
   save_changes() {}, on() {}, off() {} };
-render({ model, el: document.querySelector("[data-lh-view]") });
 """
+_PAGE = f"""
+const data = JSON.parse(document.getElementById("lh-data").textContent);{_STAND_IN}
+render({{ model, el: document.querySelector("[data-lh-view]") }});
+"""
+
+
+def script_json(data: object) -> str:
+    """Return JSON for inside of a script element, which ends at "</script" whatever that is a part of."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def framed_html(view: View) -> str:
+    """Return a view as HTML with its data and script, for an output that lives in a document of its own."""
+    data = script_json({"content": view_content(view), "view_id": view_id(view)})
+    act = f"{script('lhkit.js', shared=DRAWING_FILES)}\nconst data = {data};{_STAND_IN}initialize({{ model }});"
+    return view_html(view) + element("script", act, type="module")
+
 
 _STYLE = """
 body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
@@ -190,8 +205,7 @@ body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
 
 def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]]) -> str:
     """Return a view as a page."""
-    # A script element ends at "</script", whatever it holds; JSON may write "<" in another way.
-    data = json.dumps({"content": view_content(view)}, separators=(",", ":")).replace("<", "\\u003c")
+    data = script_json({"content": view_content(view)})
     made = element("div", table_html(Table(("", ""), tuple(facts))), class_="facts")
     parts = (
         element("h1", escaped(title)),
@@ -200,6 +214,6 @@ def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str
         element("h2", "How this was made"),
         made,
         element("script", data, type="application/json", id="lh-data"),
-        element("script", script("lhkit.js", shared=DRAWING_FILES) + _STAND_IN, type="module"),
+        element("script", script("lhkit.js", shared=DRAWING_FILES) + _PAGE, type="module"),
     )
     return html_document(title, parts, style=_STYLE)

@@ -14,7 +14,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from lhkit.draw.live_view import is_live
+from lhkit.draw.live_view import is_live, widget_bundle
 from lhkit.draw.tables import format_ns
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
@@ -108,5 +108,4 @@ def sweep_bundle(sweep: Sweep) -> dict[str, Any]:
     board = _BOARDS.get(sweep)
     if board is None:
         board = _BOARDS[sweep] = SweepBoard(sweep)
-    view = {"version_major": 2, "version_minor": 0, "model_id": board.model_id}
-    return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(sweep)}
+    return {**widget_bundle(board), "text/plain": repr(sweep)}

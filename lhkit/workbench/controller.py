@@ -226,7 +226,7 @@ class Workbench(WorkbenchCore):
             self._viewed_trace = trace
             if trace is not None:
                 start = dataclasses.replace(self.screen, step=first_step(trace), kind="", ids="", by="")
-                self.screen = carried(self.screen, before, trace) if before is not None else start
+                self.screen = carried(self.screen, before, trace) if before and before.step_records else start
                 failed = trace.outcome.failed_step
                 if failed is not None and (before is None or before.outcome.failed_step is None):
                     self.look(step=failed)

@@ -117,7 +117,9 @@ def _what(trace: Trace, index: int) -> tuple[object, ...]:
 
 def _carried_id(kind: str, id_: str, old: Trace, new: Trace) -> str | None:
     if kind == "step":
-        return str(carried_step(old, new, int(id_)))
+        step, before = carried_step(old, new, int(id_)), int(id_)
+        is_same = step == before == -1 or (-1 not in (step, before) and _what(new, step) == _what(old, before))
+        return str(step) if is_same else None
     if kind == "handle":
         name = display_names(old).get(id_)
         return next((h for h, n in display_names(new).items() if n == name), None)

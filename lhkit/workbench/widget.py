@@ -15,7 +15,7 @@ import anywidget
 import traitlets
 
 from lhkit.compose.session import Session, open_session
-from lhkit.draw.live_view import is_live
+from lhkit.draw.live_view import in_frames, is_live, widget_bundle
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.theme import static_text
 from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_html, view_style
@@ -225,6 +225,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
             words += f"\n{left.sentence()} Its method recover() goes on from there."
         if not is_live():
             return {"text/plain": words}, {}
+        if in_frames():
+            return {**widget_bundle(self), "text/plain": words}, {}
         # The output is a static picture that the widget replaces.
         still = View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
         if trace is not None:

@@ -122,3 +122,23 @@ def test_a_signal_ends_it_and_its_worker(number, watched):
         lost = found.page.locator(".lhw-lost-line")
         lost.wait_for(state="visible")
         assert "lhkit explore has ended" in lost.inner_text()
+
+
+def test_a_pane_that_is_opened_while_python_is_busy_stays_open(tab, page):
+    page.get_by_role("tab", name="Steps").click()
+    page.locator(".lhw-main", has_text="unroll").click()
+    remove = page.locator(".lhw-row.lh-now", has_text="unroll").get_by_role("button", name="remove")
+    remove.wait_for()
+    page.wait_for_function("() => !document.querySelector('.lhw-ghost')")  # Python has caught up
+    tab.process.send_signal(signal.SIGSTOP)
+    try:
+        remove.click()
+        page.get_by_role("tab", name="Text").click()
+    finally:
+        tab.process.send_signal(signal.SIGCONT)
+    undo = page.locator("button[title^='undo: remove']")
+    undo.wait_for()
+    page.locator(".cm-content").wait_for()
+    assert page.get_by_role("tab", name="Text").get_attribute("aria-selected") == "true"
+    undo.click()
+    page.get_by_role("tab", name="Steps").click()

@@ -1,11 +1,13 @@
 """Widgets by their traits, without a browser: one selection for all views of a trace."""
 
+import sys
+
 import pytest
 import traitlets
 
 import lhkit
 from lhkit.draw import live_view as drawing_module
-from lhkit.draw.live_view import Drawing, Selection, ViewWidget, make_live, selection_of
+from lhkit.draw.live_view import LIVE, Drawing, Selection, ViewWidget, in_frames, make_live, selection_of
 from lhkit.draw.viewer import Pane, View, ViewStep
 
 STEPS = (ViewStep(-1, "before"), ViewStep(0, "step 0"))
@@ -53,3 +55,14 @@ def test_a_drawing_is_live_only_with_a_kernel(monkeypatch):
     monkeypatch.setenv(drawing_module.LIVE, "0")
     picture._repr_mimebundle_()
     assert len(made) == 1 and repr(picture) == "text"
+
+
+def test_outputs_are_framed_where_the_host_says_so(monkeypatch):
+    monkeypatch.delenv(LIVE, raising=False)
+    assert not in_frames()
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    assert not in_frames(), "no kernel"
+    monkeypatch.setattr("lhkit.draw.live_view.is_live", lambda: True)
+    assert in_frames()
+    monkeypatch.setenv(LIVE, "0")
+    assert not in_frames()

@@ -9,12 +9,19 @@ from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 from lhkit.model.errors import UsageError
 from lhkit.show.trace_view import trace_key
 from lhkit.workbench.controller import COMMANDS, PANES, Workbench
+from lhkit.workbench.pane_pictures import payload_frame
 
 CRASH = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     %n = transform.param.constant -2 : i64 -> !transform.param<i64>
     %x, %y = transform.structured.tile_using_forall %op num_threads [%n] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+EMPTY = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
     transform.yield
   }
 }
@@ -354,3 +361,25 @@ def test_panes_that_ask_the_worker_come_after_the_others(bench):
     bench.workbench.do({"do": "redo"})
     (names,) = rounds
     assert {"payload", "steps", "timeline", "tiles"} <= names
+
+
+def test_a_selected_step_that_is_undone_is_not_selected_any_more(bench):
+    bench.do("add_text", text=GENERALIZE, after=RELU)
+    added = next(s.index for s in bench.workbench.trace.step_records if s.op.endswith("generalize"))
+    bench.do("select", step=added, kind="step", ids=str(added))
+    bench.do("undo")
+    selected = bench.part("screen")["selection"]
+    assert selected is None, "another step has its number now"
+
+
+def test_the_payload_as_given_is_shown_whatever_the_schedule_does_later(bench):
+    shown = payload_frame(bench.workbench.trace, -1, whole=False)
+    assert "linalg.matmul" in shown and "unchanged lines" not in shown
+
+
+def test_a_schedule_that_was_empty_shows_what_its_first_change_did(open_bench):
+    bench = open_bench(EMPTY)
+    assert bench.part("screen")["step"] == -1
+    bench.do("set_text", text=FUSED)
+    shown = bench.part("screen")["step"]
+    assert bench.workbench.trace.step_records[shown].op.endswith("tile_using_forall")

@@ -55,7 +55,9 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     Selecting and copying gives the new payload's lines alone, without numbers, signs and labels. Lines after
     the first ``most_lines`` outside of folds are counted.
     """
-    parts = fold_lines(diff.lines) if folded else diff.lines
+    parts: Sequence[IrLine | Fold] = fold_lines(diff.lines) if folded else diff.lines
+    if len(parts) == 1 and isinstance(parts[0], Fold) and len(diff.lines) <= _MOST_IN_FOLD:
+        parts = diff.lines  # one fold and nothing else says nothing
     body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]
     if len(parts) > most_lines:
         left = sum(len(p.lines) if isinstance(p, Fold) else 1 for p in parts[most_lines:])

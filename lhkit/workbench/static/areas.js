@@ -113,7 +113,7 @@ class Areas {
 
   // Take what is in front, and the layout, as Python says it.
   show(front, layout) {
-    this.front = { ...front };
+    if (!this.telling) this.front = { ...front }; // what was opened here since Python spoke is newer
     if (layout === this.layoutText) return this.markFront();
     this.layoutText = layout;
     this.layout.take(layout);
@@ -141,7 +141,8 @@ class Areas {
     this.front = { [name]: key, ...others };
     this.markFront();
     this.bench.updateFront();
-    this.bench.do({ do: "open", area: name, pane: key, by: this.bench.id });
+    this.telling = (this.telling ?? 0) + 1;
+    this.bench.do({ do: "open", area: name, pane: key, by: this.bench.id }).finally(() => (this.telling -= 1));
   }
 
   // Python renders some panes only while they are in front: it has to know of those that came there by themselves.
