@@ -117,7 +117,6 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @collapse_multiplier(%op: !transform.any_op {transform.consumed}) {
     // lhkit: allow suppressed-failure
     %single = "lhkit.collapse_multiplier"(%op) : (!transform.any_op) -> !transform.any_op
-    transform.annotate %single "of_multiplier" : !transform.any_op
     transform.yield
   }
   transform.named_sequence @unroll_windows_of_multipliers(%root: !transform.any_op {transform.readonly}) {

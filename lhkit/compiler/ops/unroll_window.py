@@ -91,8 +91,6 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
         // becomes, as a linalg.generic, where %x2[n, x, c * 2 + m] is %x[n, x, c]
         linalg.depthwise_conv_1d_nwc_wc ins(%x2, %w2 : tensor<1x9x8xf32>, tensor<3x8xf32>) ...
 
-    Vectors are then made of all channels of the result, and not of the few filters of one channel.
-
     Args:
         target: Convolutions of linalg on tensors as ``linalg.generic``, whose filter and result end with a
             channel of the image, which ends with it too, and a dimension that the image does not have, of fewer
@@ -100,7 +98,7 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
         rewriter: How the payload is changed.
 
     Returns:
-        The convolutions of single channels.
+        The convolutions of single channels, with the attribute ``of_multiplier``.
 
     Raises:
         SilenceableError: Another op; buffers; other dimensions; one filter; filters that fill a vector; an
@@ -113,6 +111,7 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
     for op, window in zip(target, windows, strict=True):
         with rewriter.before(op.operation):
             results.append(window.collapsed())
+            results[-1].attributes["of_multiplier"] = ir.UnitAttr.get()
             start, total = op.operation.operands[-1], results[-1].results[0]
             sizes = [n for n in sizes_of(start) if not isinstance(n, int)]
             groups = _last_together(len(start.type.shape))
