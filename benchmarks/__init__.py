@@ -24,6 +24,7 @@
 - ``call_costs``: ``python -m benchmarks.call_costs``: a call of a kernel through its worker's wall beside
   NumPy, as a table.
 - ``sweep_grids``: Stored grids of sweeps: every variant tried once, with what it cost; data in ``grids``.
+- ``cluster_simulation``: ``python -m benchmarks.cluster_simulation``: 200 simulated machines beside one.
 - ``sweep_speed``: ``python -m benchmarks.sweep_speed``: searches beside trying everything.
 - ``pass_logs``: ``python -m benchmarks.pass_logs``: how long logs of 18 MB take to read, show, walk.
 - ``intents``: ``python -m benchmarks.intents``: how far repairs and warnings can be trusted; a folder.
