@@ -69,7 +69,8 @@ def test_guests_of_one_processor_are_found_by_their_interference():
     hosts = {f"w{i}": (Host(FACTS, f"boot {i}"), owner) for i, owner in enumerate([1, 2, 1, 3])}
     pool, cluster = pool_of(**hosts)
     assert pool.capacity(KIND) == 3 and take_sample in cluster.calls
-    assert sorted(asyncio.run(acquired(pool, 4)))[0] in ("w0", "w2") and not cluster.loud
+    taken = sorted(asyncio.run(acquired(pool, 4)))
+    assert taken in (["w0", "w1", "w3"], ["w1", "w2", "w3"]) and not cluster.loud
     assert pool.machines["w0"].cores == pool.machines["w2"].cores
 
 
