@@ -25,6 +25,19 @@ ROOT = Path(__file__).parents[2]
 KNOBS = {"tile_m": [1, 2, 4, 8, 16], "tile_n": [8, 16, 32, 64]}
 
 
+def waiting_sweep(extent, folder, address):
+    """Return a sweep of a product on a cluster, which has not begun."""
+    return lhkit.sweep(
+        lhkit.payloads.matmul(extent, extent, extent),
+        "matmul_tile_fuse_vectorize.mlir",
+        knobs=KNOBS,
+        store=folder / "records.jsonl",
+        executor=f"dask:{address}",
+        confirm=False,
+        start=False,
+    )
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """The folder that a wheel of this tree was installed into, and one of another version."""
@@ -99,15 +112,7 @@ def test_workers_of_a_wheel_share_a_sweep_through_what_happens_to_them(folders, 
 
         monkeypatch.setattr(DaskCluster, "call", killing)
         monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.1)
-        found = lhkit.sweep(
-            lhkit.payloads.matmul(256, 256, 256),
-            "matmul_tile_fuse_vectorize.mlir",
-            knobs=KNOBS,
-            store=tmp_path / "records.jsonl",
-            executor=f"dask:{address}",
-            confirm=False,
-            start=False,
-        )
+        found = waiting_sweep(256, tmp_path, address)
         found.subscribe(watch)
         found.start()
         lines = found.result().machines
@@ -150,15 +155,7 @@ def test_a_sweep_goes_on_when_its_scheduler_comes_back(folders, tmp_path, monkey
 
         with contextlib.suppress(OSError), Client(address, set_as_default=False, timeout=60) as client:
             client.wait_for_workers(1, timeout=100)
-        found = lhkit.sweep(
-            lhkit.payloads.matmul(64, 64, 64),
-            "matmul_tile_fuse_vectorize.mlir",
-            knobs=KNOBS,
-            store=tmp_path / "records.jsonl",
-            executor=f"dask:{address}",
-            confirm=False,
-            start=False,
-        )
+        found = waiting_sweep(64, tmp_path, address)
         found.subscribe(watch)
         found.start()
     keys = [r.key for r in found.records]
