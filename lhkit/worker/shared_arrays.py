@@ -207,7 +207,7 @@ class SharedFiles:
         """Return a new folder that the worker may make files in.
 
         Raises:
-            UsageError: The files are closed, or somebody has deleted them.
+            UsageError: The files are closed, or were deleted by another program.
         """
         try:
             return tempfile.TemporaryDirectory(prefix="trace-", dir=self.journals)
