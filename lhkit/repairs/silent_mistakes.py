@@ -281,6 +281,7 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
     "tiles-crossed": propose_sizes,
+    "other-loop-named": propose_sizes,
     "outer-unrolled": propose_inner_loop,
     "other-op-named": propose_other_ops,
     "tile-size-unused": partial(propose_sizes, fewer_loops=True),

@@ -49,6 +49,13 @@ func.func @f(%a: {WIDE}, %b: {WIDE}, %c: {WIDE}) -> {WIDE} {{
   return %product : {WIDE}
 }}
 """
+BROAD = "tensor<32x64xf32>"
+ROUGH = f"""
+func.func @f(%a: {BROAD}, %c: {BROAD}) -> {BROAD} {{
+  %power = linalg.exp ins(%a : {BROAD}) outs(%c : {BROAD}) -> {BROAD}
+  return %power : {BROAD}
+}}
+"""
 SPARSE = f"""
 func.func @f(%a: tensor<?x16xf32>, %c: tensor<?x16xf32>, %d: {C}) -> (tensor<?x16xf32>, {C}) {{
   %unknown = linalg.exp ins(%a : tensor<?x16xf32>) outs(%c : tensor<?x16xf32>) -> tensor<?x16xf32>
@@ -285,6 +292,18 @@ CASES = {
         [ADD, tile("add", "4, 8", loops=2), UNROLL.replace("%inner", "%l#1"), UNROLL.replace("%inner", "%l#0")],
         PAYLOAD,
     ),
+    "other-loop-named": (
+        [MATMUL, tile("m", "4").replace("%l ", "%reduction ")],
+        "%reduction is no loop over a reduction: it makes tiles of 4x16 of the linalg.matmul of p.mlir:3:14, whose result is 8x16",
+        [MATMUL, tile("m", "0, 0, 4").replace("%l ", "%reduction ")],
+        PAYLOAD,
+    ),
+    "whole-op-vectorized": (
+        [match("s", "linalg.exp"), vectorize("s")],
+        "makes one vector of 8192 bytes of a whole op, outside of all loops; all registers of the widest CPU hold 2048",
+        [match("s", "linalg.exp"), tile("s", "4"), vectorize("t")],
+        ROUGH,
+    ),
     "other-op-named": (
         [match("product", "linalg.fill"), tile("product", "4")],
         "%product holds the linalg.fill of p.mlir:3:11, and the linalg.matmul of p.mlir:4:14, which is called so",
@@ -317,6 +336,15 @@ CASES = {
     ),
 }
 SECOND = {
+    "an op that only its function's vectorization changed": (
+        "other-op-named",
+        [
+            match("sum", "linalg.sub"),
+            tile("sum", "4"),
+            match("f", "func.func"),
+            f"%v = transform.structured.vectorize_children_and_apply_patterns %f : {TO_ANY}",
+        ],
+    ),
     "two kinds of sizes": ("tile-size-too-large", [knob("n", [64, 4]), MATMUL, tile("m", "%n", types=PARAM)]),
     "sizes of a forall": (
         "tile-size-too-large",

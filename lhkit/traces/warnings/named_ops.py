@@ -11,6 +11,7 @@ from lhkit.traces.record.op_names import held_ops, is_called, is_target, words_o
 from lhkit.traces.record.placed_ops import op_in_words
 
 _MATCH = "transform.structured.match"
+VECTORIZE_CHILDREN = "transform.structured.vectorize_children_and_apply_patterns"
 
 
 def find_other_named(history: PayloadHistory) -> Iterator[tuple[int, str]]:
@@ -40,5 +41,7 @@ def find_other_named(history: PayloadHistory) -> Iterator[tuple[int, str]]:
 
 
 def _stays(history: PayloadHistory, op: PayloadOp) -> bool:
-    """Return whether nothing became of an op to the end."""
-    return op.died is None and len(history.descendants([op.id])) == 0
+    """Return whether no step changed an op to the end, but for one that vectorizes all of a function."""
+    if op.died is not None:
+        return history.trace.step_records[op.died].op == VECTORIZE_CHILDREN
+    return len(history.descendants([op.id])) == 0

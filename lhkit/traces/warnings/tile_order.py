@@ -1,4 +1,4 @@
-"""Warnings about tiled dimensions: an op tiled across the tiles of what it reads, a reduction shared out."""
+"""Warnings about tiled dimensions: tiles across those of what an op reads, shared and misnamed reductions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from lhkit.model.trace_record import TraceStep
-from lhkit.traces.record.handle_history import PayloadHistory
+from lhkit.traces.record.handle_history import PayloadHistory, display_names
+from lhkit.traces.record.op_names import is_product
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp, op_in_words, place_ops
 
 _TILES = ("transform.structured.tile_using_for", "transform.structured.tile_using_forall")
@@ -97,3 +98,34 @@ def find_shared_reductions(history: PayloadHistory) -> Iterator[tuple[int, str]]
                 f"dimension {axes[0]} is a reduction: iterations of the scf.forall write to the same tile,"
                 " and the result is wrong when they run in parallel; tile that dimension by tile_using_for",
             )
+
+
+_REDUCTION_NAMES = re.compile(r"%(?:reductions?|reduce|red|k+|ks|k_?loops?|loops?_?k)\d*$", re.IGNORECASE)
+
+
+def find_misnamed_loops(history: PayloadHistory) -> Iterator[tuple[int, str]]:
+    """Yield the steps whose one loop is called a reduction, ``%k`` for products, and is over another dimension.
+
+    The result of an op is as large before as after its reduction was tiled.
+    """
+    trace = history.trace
+    names = display_names(trace)
+    for step in trace.step_records:
+        if step.op != _TILES[0] or step.status != "ok" or len(step.results) != 2:
+            continue
+        name, given = names[step.results[1]], history.ops_given(step, 0)
+        before = place_ops(trace, step.index - 1) if _REDUCTION_NAMES.match(name) and len(given) == 1 else None
+        if before is None or given[0] not in before.ids or not _may_reduce(trace.op(given[0]).name, name):
+            continue
+        whole, tile = _shape(before, given[0]), _tile_shape(history, step, given[0])
+        if whole and tile and whole != tile:
+            yield (
+                step.index,
+                f"{name} is no loop over a reduction: it makes tiles of {_written(tile)} of the"
+                f" {op_in_words(trace, given[0])}, whose result is {_written(whole)}",
+            )
+
+
+def _may_reduce(op: str, name: str) -> bool:
+    """Return whether a name means a reduction for an op: a bare k is the third dimension of products alone."""
+    return not name.startswith("%k") or is_product(op)

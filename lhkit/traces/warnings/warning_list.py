@@ -23,7 +23,7 @@ from lhkit.model.trace_record import PayloadDelta, PayloadOp, Trace, TraceStep, 
 from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.record.handle_history import PayloadHistory, display_names, states_at_end
 from lhkit.traces.record.placed_ops import op_in_words, place_ops
-from lhkit.traces.record.placed_values import live_ops
+from lhkit.traces.record.placed_values import live_ops, loops_around
 from lhkit.traces.warnings.lost_work import (
     find_computed_twice,
     find_empty_sequences,
@@ -32,14 +32,13 @@ from lhkit.traces.warnings.lost_work import (
     find_recomputed,
     find_suppressed_failures,
 )
-from lhkit.traces.warnings.named_ops import find_other_named
+from lhkit.traces.warnings.named_ops import VECTORIZE_CHILDREN, find_other_named
 from lhkit.traces.warnings.strided_fusion import STRIDED, find_strided_fusions
-from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_shared_reductions
+from lhkit.traces.warnings.tile_order import find_crossed_tiles, find_misnamed_loops, find_shared_reductions
 from lhkit.traces.warnings.unrolled_loops import find_outer_unrolled
 from lhkit.traces.warnings.zero_match import with_near_misses
 
 VECTORIZE = "transform.structured.vectorize"
-VECTORIZE_CHILDREN = "transform.structured.vectorize_children_and_apply_patterns"
 
 # The index of a step and the message of a warning about it.
 Messages = Iterator[tuple[int, str]]
@@ -209,6 +208,38 @@ def _largest_vector(text: str) -> tuple[int, str] | None:
     return max(((n, shape) for shape, n in shapes.items() if n > MOST_VECTOR_ELEMENTS), default=None)
 
 
+# What 32 registers of 512 bits hold, the most that a CPU has; twice that still runs well.
+_REGISTER_BYTES = 2048
+_MOST_WHOLE_BYTES = 2 * _REGISTER_BYTES
+
+
+def _find_whole_vectors(history: PayloadHistory) -> Messages:
+    trace = history.trace
+    for step in vectorizing_steps(trace):
+        if step.op != VECTORIZE or (placed := place_ops(trace, step.index)) is None:
+            continue
+        made = set(step.payload_delta.created)
+        if all(trace.op(o).name == "linalg.fill" for o in history.ops_given(step, 0)):
+            continue  # no value of it stays in a register
+        for number, id_ in enumerate(placed.ids):
+            op = placed.ir.ops[number]
+            if id_ not in made or op.name != "vector.transfer_write" or loops_around(placed, number):
+                continue
+            if (size := _vector_bytes(op.shapes[-1])) > _MOST_WHOLE_BYTES:
+                yield (
+                    step.index,
+                    f"makes one vector of {size} bytes of a whole op, outside of all loops; all registers of"
+                    f" the widest CPU hold {_REGISTER_BYTES}: tile the op before",
+                )
+                break
+
+
+def _vector_bytes(types: str) -> int:
+    """Return the size of the first vector in printed types, 0 without one."""
+    found = re.search(r"vector<((?:\d+x)+)[a-z]+(\d+)>", types)
+    return math.prod(map(int, found[1].rstrip("x").split("x"))) * int(found[2]) // 8 if found else 0
+
+
 KNOB_KIND = "knob-without-effect"
 _KNOB_DESCRIPTION = "Every option of a knob gives the same payload (looked for on request)."
 
@@ -321,6 +352,16 @@ _KINDS: tuple[WarningKind, ...] = (
         "reduction-shared",
         "A reduction is tiled by scf.forall: iterations that may run in parallel write to the same tile.",
         find_shared_reductions,
+    ),
+    WarningKind(
+        "other-loop-named",
+        "The handle of a loop is called a reduction, and the loop is over another dimension.",
+        find_misnamed_loops,
+    ),
+    WarningKind(
+        "whole-op-vectorized",
+        "An op outside of all loops became one vector of more than twice the bytes of all registers.",
+        _find_whole_vectors,
     ),
     WarningKind(
         "leftover-matched",
