@@ -1,12 +1,14 @@
-"""The cause that a handle has lost its op before a step fuses: folded into a pack, or a loop that ran once."""
+"""Causes in what the handle of a step that fuses holds: nothing any more, or also ops of other functions."""
 
 from __future__ import annotations
 
 from lhkit.fusion.fusion_case import FusionCase
-from lhkit.fusion.fusion_queries import Finding, way_between
+from lhkit.fusion.fusion_queries import Finding, attempts, way_between
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.traces.record.placed_values import LOOPS
+from lhkit.traces.record.placed_ops import op_in_words
+from lhkit.traces.record.placed_values import LOOPS, around, users_of
 
+MATCH = "transform.structured.match"
 _PACKS = ("linalg.pack", "linalg.unpack", "tensor.pack", "tensor.unpack")
 
 
@@ -57,3 +59,38 @@ def _emptied(trace: Trace, step: TraceStep, handle: str) -> tuple[TraceStep, lis
             return None
         handle = trace.step_records[made].operands[0].handle
     return None
+
+
+def find_crowded(case: FusionCase) -> Finding | None:
+    """Return that a step failed which was given other ops beside the producer, that its loop does not read."""
+    for step in attempts(case):
+        given = case.history.ops_given(step, 0)
+        if step.status == "ok" or len(given) < 2:
+            continue
+        placed = case.before(step.index)
+        numbers = [placed.ids.index(op) for op in given if op in placed.ids]
+        loops = {placed.ids.index(op) for op in case.history.ops_given(step, 1) if op in placed.ids}
+        unread = [
+            n for n in numbers if not any(loops.intersection(around(placed, u)) for u in users_of(placed, n))
+        ]
+        others = [i for n in unread if (i := placed.ids[n]) not in case.kin[case.producer] and i is not None]
+        if not others:
+            continue
+        found = _match_of(case, given)
+        by = f" that step {found.index} ({found.op}) finds" if found else ""
+        sentence = (
+            f"Step {step.index} ({step.op}) is given the {len(given)} ops{by}, and its loop does not read"
+        )
+        where = f"{sentence} the {op_in_words(case.trace, others[0])}"
+        return Finding("outside-the-loop", where, (found or step).index, "finds more than the loop reads")
+    return None
+
+
+def _match_of(case: FusionCase, ops: list[str]) -> TraceStep | None:
+    """Return the last step that found just these ops."""
+    found = [
+        s
+        for s in case.trace.step_records
+        if s.op == MATCH and any(list(c.payload) == ops for c in s.changes if c.handle in s.results)
+    ]
+    return found[-1] if found else None

@@ -10,9 +10,10 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from lhkit.fusion.emptied_handles import find_emptied
+from lhkit.fusion.emptied_handles import find_crowded, find_emptied
 from lhkit.fusion.fusion_case import FusionCase, copies_outside, fused_loop, indexing_maps, result_type
 from lhkit.fusion.fusion_queries import (
+    MAKES_LOOP,
     SIBLING,
     TILED,
     Finding,
@@ -411,9 +412,7 @@ def _several(case: FusionCase) -> Finding | None:
     for copy, users in copies_outside(case, case.last) if found else ():
         computed = f"The {case.last.ir.ops[copy].name} is computed in the loop and once more outside of it"
         sentence = f"{computed}, for {listed_ops(case, case.last, users)}"
-        return Finding(
-            "several-uses", sentence, case.born(case.last, found[0] if found else 0), "makes the loop"
-        )
+        return Finding("several-uses", sentence, case.born(case.last, found[0] if found else 0), MAKES_LOOP)
     return None
 
 
@@ -544,7 +543,7 @@ def _not_asked(case: FusionCase) -> Finding | None:
 
 
 _CHECKS: tuple[Callable[[FusionCase], Finding | None], ...] = (
-    _swallowed, _fused, find_unrelated, find_map, _dead, _taken, _empty, _hoisted, _misdirected,
+    _swallowed, _fused, find_unrelated, find_map, _dead, _taken, _empty, find_crowded, _hoisted, _misdirected,
     _split_unevenly, _order, _sizes, _peeled, _several, _elementwise, _lost, _not_asked,
     find_reading_map,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from lhkit.fusion.fusion_case import FusionCase, find_op
 from lhkit.fusion.fusion_causes import facts_of, find_cause, places_of
-from lhkit.fusion.fusion_queries import Finding, way_between
+from lhkit.fusion.fusion_queries import MAKES_LOOP, Finding, way_between
 from lhkit.fusion.fusion_repairs import LAST_RESORT, changes_for
 from lhkit.load.loader import as_payload, load_schedule, parse_text
 from lhkit.load.verified_edits import read_script
@@ -143,9 +143,13 @@ class _Trials:
         yield from weak
 
     def _found(self, start: _Applied) -> Iterator[tuple[Repair, bool]]:
-        """Yield single changes that fuse, else pairs, else removals, each with whether it keeps the read."""
+        """Yield single changes that fuse, else pairs, else removals, each with whether it keeps the read.
+
+        Last come those after which the producer is in the loop, and once more outside for its other users.
+        """
         changes = self._changes(start)
         source = start.schedule.source
+        twice: list[_Applied] = []
         for is_last in (False, True):
             partly: list[_Applied] = []
             found = False
@@ -155,6 +159,7 @@ class _Trials:
                     yield repair_of(applied.change, source, applied.trace), self._is_read(applied.trace)
                 elif applied.finding != start.finding:
                     partly.append(applied)
+                    twice += [applied] if applied.finding.does == MAKES_LOOP != start.finding.does else []
             for first in partly if not found else ():
                 seconds = self._apply(first, self._changes(first)[:_MOST_SECOND])
                 second = next((s for s in seconds if s.finding.cause == "fused"), None)
@@ -164,6 +169,13 @@ class _Trials:
                     yield repair, self._is_read(second.trace)
             if found:
                 return
+        for applied in twice:
+            if applied.change is not None and applied.trace.outcome.status == "ok":
+                title = (
+                    f"{applied.change.title}; for its other users the producer is computed once more outside"
+                )
+                repair = repair_of(applied.change, source, applied.trace)
+                yield dataclasses.replace(repair, title=title), True
 
     def _is_read(self, trace: Trace) -> bool:
         """Return whether the consumer still reads the producer in the last payload, or one op is both."""

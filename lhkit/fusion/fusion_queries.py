@@ -14,6 +14,8 @@ from lhkit.traces.warnings.lost_work import FUSE, GREEDY
 
 SIBLING = "transform.loop.fuse_sibling"
 TILED = ("linalg.", "tensor.pad")
+# What a step does after which the producer is in the loop, and computed once more outside of it.
+MAKES_LOOP = "makes the loop"
 _MOST_NAMED = 3
 
 

@@ -84,6 +84,7 @@ def changes_for(case: FusionCase, finding: Finding, script: Script) -> Iterator[
             if step.op in (_FOR, _FORALL, _GREEDY) and case.holds(step, each):
                 tiles[each] = step, op
     if case.consumer in tiles and tiles[case.consumer][0].op == _FOR:
+        yield from _with_greedy(script, tiles[case.consumer][1])
         yield from _with_forall(case, script, tiles[case.consumer][1], written)
     fusions = [op for s, op in written if s.op == FUSE]
     passes = [op for s, op in written if s.op == _PASS and _ELEMENTWISE in script.text[op.start : op.end]]
@@ -368,6 +369,14 @@ def _others_first(case: FusionCase, context: RepairContext) -> Iterator[Candidat
         title += ": as linalg.generic they can be results of the loop" if generalizes else ""
         edits.append(context.inserted("\n".join(steps.lines)))
         yield candidate("fusion", title, context.script, edits, 1 + generalizes)
+
+
+def _with_greedy(script: Script, op: OpSyntax) -> Iterator[Candidate]:
+    """Yield the change that tiles by `structured.fuse`, which takes producers along, with the same loops."""
+    if not any(a.name == "interchange" for a in arguments_of(op)):
+        edit = Replacement(op.name_start, op.name_start + len(_FOR), _GREEDY)
+        title = f"Tile by structured.fuse in {script.describe(op)}: it takes producers along"
+        yield candidate("fusion", title, script, [edit], 1)
 
 
 def _with_forall(

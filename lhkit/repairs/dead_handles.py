@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
-from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
+from lhkit.repairs.other_handles import Wanted, other_handles, unused_handles, wanted_by
 from lhkit.repairs.repair_context import (
     Candidate,
     Located,
@@ -182,6 +182,7 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
     yield from _read_only(context, dead, killer)
     yield from _results(context, dead, killer, wanted)
     yield from unused_handles(context, dead, position)
+    yield from other_handles(context, dead, position)
     if context.op.name == _MATCH:
         yield from other_roots(context)
     if wanted(dead.payload):

@@ -53,7 +53,13 @@ from lhkit.repairs.wrong_arguments import (
     propose_operand_numbers,
     propose_split_factors,
 )
-from lhkit.repairs.wrong_kinds import propose_counts, propose_for_empty_match, propose_kinds
+from lhkit.repairs.wrong_kinds import (
+    propose_counts,
+    propose_for_empty_match,
+    propose_kinds,
+    propose_narrower_match,
+    propose_other_loops,
+)
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.record.trace_run import trace_schedule
@@ -81,6 +87,8 @@ _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_split_factors,
     propose_counts,
     propose_kinds,
+    propose_narrower_match,
+    propose_other_loops,
     propose_fusion_order,
     propose_missing_match,
     propose_sizes_before,

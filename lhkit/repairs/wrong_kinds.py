@@ -235,7 +235,7 @@ def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
             yield candidate("split-count", title, script, [context.inserted(line), *replaced], 1)
 
 
-_PARENT, _CAST = "transform.get_parent_op", "transform.cast"
+_PARENT, _CAST, _PEEL = "transform.get_parent_op", "transform.cast", "transform.loop.peel"
 _MATCH = "transform.structured.match"
 _TYPED = re.compile(r'!transform\.op<"([^"]*)">')
 _HOLDERS = ("scf.", "func.", "builtin.", "affine.")
@@ -254,6 +254,40 @@ def propose_kinds(context: RepairContext) -> Iterator[Candidate]:
         if given is not None and given.record.kind == "op":
             yield from other_handles(context, given, position)
             yield from _inside(context, given)
+
+
+def propose_narrower_match(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for a step that fails for one of several ops: they are looked for elsewhere."""
+    given = [c for c in map(context.before.get, (o.handle for o in context.step.operands[:1])) if c is not None]
+    if not given or len(given[0].payload) < 2:
+        return
+    for step in reversed(context.trace.step_records[: context.step.index]):
+        if step.op == _MATCH and any(c.payload == given[0].payload for c in step.changes):
+            op = op_at(context.script, step)
+            if op is not None:
+                yield from other_roots(RepairContext(context.trace, context.script, step, op))
+            return
+
+
+def propose_other_loops(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that peel another loop of the same step, for one that cannot be peeled."""
+    if context.op.name != _PEEL or not context.step.operands:
+        return
+    at, given = context, context.locate(context.step.operands[0].handle)
+    while given is not None and not given.definition.is_argument and given.definition.op.name == _CAST:
+        step = context.trace.step_records[given.record.defined_by]
+        at = RepairContext(context.trace, context.script, step, given.definition.op)
+        given = at.locate(step.operands[0].handle)
+    for other in at.live_in_sight() if given is not None else ():
+        is_loop = bool(other.ops) and set(other.payload) == {"scf.for"}
+        if given is None or not is_loop or other.record.defined_by != given.record.defined_by:
+            continue
+        if other.value == given.value:
+            continue
+        edits = at.replaced_uses(at.uses_in_step(given), other.value, given.type, other.type)
+        if edits:
+            title = f"Use {other.value}, another loop of step {other.record.defined_by}, not {given.value}"
+            yield candidate("other-handle", title, context.script, edits)
 
 
 def _other_parent(context: RepairContext) -> Iterator[Candidate]:

@@ -1,5 +1,7 @@
 """Repairs of wrong operand numbers, sizes, names and kinds: what was meant is the first that is offered."""
 
+import re
+
 import pytest
 
 import lhkit
@@ -82,6 +84,13 @@ FILLED = (
     LAYER[-4:-1][2].replace("%zeros into", "%product into"),
 )
 PARAM = "!transform.param<i64>"
+READ = [
+    MATMUL,
+    f"%t, %k = transform.structured.tile_using_for %m tile_sizes [0, 0, 8] : ({ANY}) -> ({ANY}, {ANY})",
+    f"transform.structured.vectorize %t : {ANY}",
+    f"transform.apply_licm to %k : {ANY}",
+    f"transform.loop.unroll %k {{factor = 2}} : {ANY}",
+]
 MULTIPLES = [
     MATMUL,
     f"%rows, %rest, %at = transform.structured.multitile_sizes %m {{dimension = 0, target_size = 12, divisor = 8}} : ({ANY}) -> {PARAM}",
@@ -129,6 +138,8 @@ MISTAKES = {
         '"linalg.fill"',
     ),
     "a divisor of an extent that it does not divide": (MULTIPLES, "divisor = 8", "divisor = 12"),
+    "a loop that peeling leaves no rest of": (PEELED, "%k#1 :", "%k#0 :"),
+    "an op that is gone in place of a loop that others read": (READ, "unroll %k ", "unroll %t "),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 
@@ -161,6 +172,23 @@ def test_the_first_repair_is_what_was_meant(name, worker):
     repaired = traced(repairs[0].text)
     assert repaired.outcome.status == "ok", repairs[0]
     assert repaired.last_snapshot_text() == meant.last_snapshot_text(), repairs[0]
+
+
+def test_a_match_of_the_ops_of_several_functions_looks_in_one(worker):
+    one = PAYLOAD.replace("module {", "").rstrip().rstrip("}") if "module {" in PAYLOAD else PAYLOAD
+    name = re.search(r"func.func @(\w+)", one)[1]
+    payload = lhkit.load_payload(one + one.replace(f"@{name}(", "@other("), worker=worker)
+    each = [
+        f'%functions = transform.structured.match ops{{["func.func"]}} in %root : {ONE}',
+        f"transform.foreach %functions : {ANY} {{",
+        f"^bb0(%function: {ANY}):",
+        *(line.replace("%root", "%function") for line in FUSED[:5]),
+        "}",
+    ]
+    text = module(each)
+    broken = text.replace(each[4], f'%sum = transform.structured.match ops{{["linalg.add"]}} in %root : {ONE}')
+    repairs = lhkit.trace(payload, lhkit.load_schedule(broken, worker=worker), worker=worker).repairs()
+    assert repairs[0].title == "Look in %function instead of %root"
 
 
 def test_a_step_that_is_written_too_early_is_moved(worker):
