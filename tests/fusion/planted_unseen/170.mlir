@@ -1,5 +1,5 @@
-// producer: 7
-// consumer: 8
+// producer: 11
+// consumer: 12
 // cause: outside-the-loop
 // repair: yes
 // Two entry points of one layer: a prompt in one go, and one token at a time.
