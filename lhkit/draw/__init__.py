@@ -10,5 +10,6 @@
 - ``viewer``: Views: panes with shared steps and one selection, as JSON for the script and as static HTML.
 - ``figures``: matplotlib figures as SVG, PNG and PDF, reproducible byte by byte.
 - ``tables``: Tables as text, HTML and CSV; units of times and sizes.
-- ``live_view``: Drawings and knob controls for notebook cells; live widgets where there is a kernel.
+- ``live_view``: Drawings and knob controls for notebook cells, live where there is a kernel.
+- ``view_widgets``: The widgets of live drawings: a shared selection, a slider over steps, knobs that redraw.
 """

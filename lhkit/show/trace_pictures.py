@@ -20,7 +20,7 @@ from lhkit.bench.speed_charts import (
 from lhkit.bench.speed_charts import roofline as roofline_record
 from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
-from lhkit.draw.live_view import Drawing, KnobView, figure_drawing, knob_control
+from lhkit.draw.live_view import Drawing, figure_drawing, knob_control
 from lhkit.draw.svg import drawing_id
 from lhkit.draw.tables import comparison_table, table_text
 from lhkit.draw.viewer import Pane, View
@@ -68,6 +68,7 @@ from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
+    from lhkit.draw.view_widgets import KnobView
     from lhkit.kernels.kernel import Kernel
     from lhkit.sweeps.live_sweep import Sweep
 
@@ -409,7 +410,11 @@ def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePictur
             return None, f"not drawn: {error.failure.message}"
         return _knob_view(key, moved, values), "" if (failed := failure_of(trace)) is None else failed.message
 
-    live = functools.partial(KnobView, view, controls, schedule.values, redraw)
+    def live() -> KnobView:
+        from lhkit.draw.view_widgets import KnobView
+
+        return KnobView(view, controls, schedule.values, redraw)
+
     return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False), live=live)
 
 

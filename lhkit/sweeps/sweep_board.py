@@ -14,8 +14,9 @@ from typing import Any
 import anywidget
 import traitlets
 
-from lhkit.draw.live_view import is_live, widget_bundle
+from lhkit.draw.live_view import is_live
 from lhkit.draw.tables import format_ns
+from lhkit.draw.view_widgets import widget_bundle
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map

@@ -15,9 +15,10 @@ import anywidget
 import traitlets
 
 from lhkit.compose.session import Session, open_session
-from lhkit.draw.live_view import in_frames, is_live, widget_bundle
+from lhkit.draw.live_view import in_frames, is_live
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.theme import static_text
+from lhkit.draw.view_widgets import widget_bundle
 from lhkit.draw.viewer import DRAWING_FILES, Pane, View, script, view_html, view_style
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import as_payload

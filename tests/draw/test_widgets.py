@@ -7,7 +7,8 @@ import traitlets
 
 import lhkit
 from lhkit.draw import live_view as drawing_module
-from lhkit.draw.live_view import LIVE, Drawing, Selection, ViewWidget, in_frames, make_live, selection_of
+from lhkit.draw.live_view import LIVE, Drawing, in_frames
+from lhkit.draw.view_widgets import Selection, ViewWidget, make_live, selection_of
 from lhkit.draw.viewer import Pane, View, ViewStep
 
 STEPS = (ViewStep(-1, "before"), ViewStep(0, "step 0"))
@@ -47,7 +48,7 @@ def test_equal_pictures_have_one_widget():
 def test_a_drawing_is_live_only_with_a_kernel(monkeypatch):
     made = []
     picture = Drawing(view("k"), "text", lambda: lhkit.draw.svg.svg(9, 9, label="d", themed=False))
-    monkeypatch.setattr("lhkit.draw.live_view.make_live", lambda view, _: made.append(view))
+    monkeypatch.setattr("lhkit.draw.view_widgets.make_live", lambda view, _: made.append(view))
     static = picture._repr_mimebundle_()
     assert made == [] and set(static) == {"text/html", "text/plain", "image/svg+xml", "image/png"}
     monkeypatch.setattr("lhkit.draw.live_view.is_live", lambda: True)

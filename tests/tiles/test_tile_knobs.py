@@ -5,7 +5,7 @@ import re
 import pytest
 
 import lhkit
-from lhkit.draw.live_view import KnobView
+from lhkit.draw.view_widgets import KnobView
 from lhkit.draw.viewer import Pane, View
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 
