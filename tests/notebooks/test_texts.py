@@ -15,6 +15,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.ops import PAYLOAD_OPS
+from lhkit.traces.warnings.warning_list import WARNING_KINDS
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 TICKED = re.compile(r"`([^`\n]+)`")
@@ -27,7 +28,7 @@ PYTHON = re.compile(r"([a-z_]\w*)((?:\.[a-z_]\w*)+)")
 HANDLE = re.compile(r"%([A-Za-z_]\w*)")
 RECEIVERS = {"trace": Trace, "kernel": Kernel, "payload": Payload, "schedule": Schedule}
 BUILDERS = ("s", "mine", "wrong", "tried")
-# Where ops are looked for that nobody has words about.
+# Where ops are looked for that have no description in lhkit.ops.PAYLOAD_OPS.
 SHIPPED = "\n".join(
     p.read_text(encoding="utf-8") for k in ("data", "schedules") for p in shipped_folder(k).rglob("*.mlir")
 )
@@ -143,3 +144,8 @@ def test_handles_that_are_named_are_in_the_notebook(path):
     for ticked in ticked_in(path):
         for name in HANDLE.findall(ticked):
             assert name.isdigit() or name in words, name
+
+
+def test_every_warning_is_named_where_reading_them_is_taught():
+    (lesson,) = (path for path in NOTEBOOKS if path.stem == "04_tile_and_fuse")
+    assert sorted(WARNING_KINDS.keys() - ticked_in(lesson)) == []
