@@ -323,6 +323,7 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
         shades = ListedColormap([_shade(line.level) for line in plot.lines])
         bar = figure.colorbar(ScalarMappable(Normalize(0, 1), shades), ax=left, fraction=0.04, pad=0.01)
         bar.set_label("time as a multiple of the least", fontsize=8)
+        bar.ax.yaxis.set_label_position("left")  # beside its colours, not beside the bars at the right
         ends = (0.5 / len(plot.lines), 1 - 0.5 / len(plot.lines))
         bar.set_ticks(ends, labels=[f"{plot.lines[i].ratio:.3g}×" for i in (0, -1)])
         bar.outline.set_visible(False)
@@ -527,7 +528,8 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     for row, bar in enumerate(bars):
         edge, color, hatch = (VERMILION, "none", "//") if bar.status in FAILED else (BLUE, BLUE, None)
         axes.barh(row, bar.count, height=0.5, color=color, edgecolor=edge, hatch=hatch)
-        axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center")
+        said = f"{bar.count}   {bar.text}"
+        axes.annotate(said, (0, row - 0.36), (4, 0), textcoords="offset points", fontsize=8, va="center")
     axes.set_yticks(range(len(bars)), [f"{b.status} {MARKS.get(b.status, '')}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)

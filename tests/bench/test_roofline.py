@@ -104,7 +104,7 @@ def test_an_entry_looks_the_same_in_all_payloads_and_markers_in_the_axes_are_mea
     right = axes.get_xlim()[1]
     points = [line for line in axes.lines if line.get_marker() not in (None, "None", "", "_", "|")]
     inside = [line for line in points if line.get_xdata()[0] <= right]
-    assert [line.get_xdata()[0] for line in inside] == [20, 20, 2]
+    assert [line.get_xdata()[0] for line in inside] == [20, 2, 20]
     assert all(line.get_xdata()[0] > right for line in points if line not in inside)
     looks = [(line.get_color(), line.get_marker()) for line in inside]
     assert looks[1] == looks[2] != looks[0]
