@@ -80,6 +80,28 @@ def test_no_drawing_is_wider_than_paper(watched, pages):
     assert too_wide(page, pages) == {}
 
 
+# The lines whose words begin left of the end of their number.
+HIDDEN = """() => [...document.querySelectorAll(".lh-ir .l[data-n]")].filter((line) => {
+  const words = document.createRange();
+  words.selectNodeContents(line);
+  const [first] = [...words.getClientRects()].filter((box) => box.width);
+  const { display, paddingLeft, textIndent } = getComputedStyle(line);
+  const start = parseFloat(paddingLeft) + (display === "flex" ? 0 : parseFloat(textIndent));
+  const number = start + parseFloat(getComputedStyle(line, "::before").width);
+  return first && first.left < line.getBoundingClientRect().left + number - 1;
+}).map((line) => line.innerText)"""
+
+
+@pytest.mark.parametrize(("width", "media"), [(400, "screen"), (718, "print"), (1280, "screen")])
+def test_no_words_lie_under_the_numbers_of_lines(watched, pages, width, media):
+    page = watched(width=width, height=1000).page
+    page.emulate_media(media=media)
+    for name in ("code", "diff", "value schedule"):
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-ir .l").first.wait_for()
+        assert page.evaluate(HIDDEN) == [], name
+
+
 def test_a_button_has_a_drawing_in_its_own_size(watched, pages):
     page = watched(width=400, height=800).page
     page.goto(pages["roofline of runs"].as_uri())
