@@ -12,7 +12,7 @@ from pathlib import Path
 import lhkit
 from benchmarks.kernelbench_page import kernelbench_page
 from benchmarks.suite import SuiteFamily
-from benchmarks.suite_bars import ratio_svg, rivals_in_order
+from benchmarks.suite_bars import dots_svg, family_groups, ratio_svg, rivals_in_order
 from benchmarks.suite_collection import collection_groups, collection_page, load_collection
 from benchmarks.suite_table import FOLDER as BENCHMARKS
 from benchmarks.suite_table import load_table
@@ -125,6 +125,16 @@ def suite() -> str:
     return ratio_svg(collection_groups(results, families), rivals_in_order(joined), label)
 
 
+def suite_summary() -> str:
+    """Return the results of the run with the most shapes, a row per family and a mark per rival."""
+    result, families = max(load_collection(), key=lambda r: len(r.rows)), _families()
+    label = (
+        "Speed of lhkit's schedules as a multiple of each program's, geometric means by family,"
+        f" {result.target}."
+    )
+    return dots_svg(family_groups(result, families), rivals_in_order(result), label)
+
+
 def suite_results() -> str:
     """Return the page with these results side by side."""
     return collection_page(load_collection(), _families())
@@ -154,6 +164,7 @@ PICTURES: Mapping[str, Callable[[], str]] = {
     "consumed": consumed,
     "rooms": rooms,
     "suite": suite,
+    "suite_summary": suite_summary,
 }
 
 if __name__ == "__main__":
