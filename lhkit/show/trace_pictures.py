@@ -72,7 +72,7 @@ from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.traces.graph.payload_graph import Quantity, outline_after, payload_flow, payload_outline
+from lhkit.traces.graph.payload_graph import Quantity, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
@@ -274,7 +274,8 @@ def graph(
 
     Args:
         shown: A trace, for its schedule; or a payload.
-        step: With a trace: the payload after this step instead, with what the step created, changed and moved.
+        step: With a trace: the payload after this step instead, with what the step created, erased, changed
+            and moved.
         unfolded: Ids of payload ops that are not folded, however large.
         quantity: A number per payload op, shown as text and as colour depth.
 
@@ -288,22 +289,17 @@ def graph(
             f"a graph is drawn of a trace or a payload, not of a {what}", "Try lhkit.trace first."
         )
     if isinstance(shown, Payload):
-        flow = payload_flow(payload_outline(shown), title=shown.source, unfolded=unfolded, quantity=quantity)
+        flow = payload_flow_of(shown, unfolded=unfolded, quantity=quantity)
         key = drawing_id("graph", shown.sha256, *unfolded)
         view = View(key, (graph_pane("payload-graph", "Payload", flow),))
     elif step is None:
         flow = schedule_flow(shown)
         view = trace_view(shown, (graph_pane("schedule-graph", "Schedule", flow),))
     else:
-        outline, title = outline_after(shown, step), f"the payload after step {step}"
-        delta = shown.step_records[step].payload_delta if step >= 0 else None
-        flow = payload_flow(outline, title=title, delta=delta, unfolded=unfolded, quantity=quantity)
+        flow = payload_flow_of(shown, step, unfolded=unfolded, quantity=quantity)
         view = trace_view(shown, (graph_pane("payload-graph", f"Payload after step {step}", flow),), step)
-    title = (
-        f"Values between the ops of {flow.title}"
-        if view.panes[0].name == "payload-graph"
-        else "Handles between steps"
-    )
+    shown_as = view.panes[0].title
+    title = f"{shown_as}: steps and handles" if shown_as == "Schedule" else f"{shown_as}: ops and values"
     return Drawing(
         view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False), title=title, about=_about(shown)
     )

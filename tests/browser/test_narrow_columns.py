@@ -29,6 +29,7 @@ def drawings():
     found = {call.partition("(")[0]: draw() for call, draw in gallery.DRAWINGS.items()}
     found |= {
         "timeline": show.timeline(trace),
+        "long timeline": show.timeline(vectorized),
         "schedule": show.graph(trace),
         "graph": show.graph(vectorized, step=vectorized.step_records[-1].index),
         "tiles": show.tiles(trace),
@@ -100,6 +101,22 @@ def test_no_words_lie_under_the_numbers_of_lines(watched, pages, width, media):
         page.goto(pages[name].as_uri())
         page.locator(".lh-ir .l").first.wait_for()
         assert page.evaluate(HIDDEN) == [], name
+
+
+def test_a_timeline_is_whole_on_paper_and_as_it_was_after(watched, pages):
+    page = watched(width=718, height=1000).page
+    page.goto(pages["long timeline"].as_uri())
+    rows, columns = page.locator(".lh-names [data-handle]"), page.locator(".lh-heads .lh-step")
+    rows.first.wait_for()
+    shown = rows.count(), columns.count()
+    page.emulate_media(media="print")
+    page.wait_for_function("document.querySelector('.lh-tl-scroller').scrollWidth <= innerWidth")
+    page.wait_for_function(f"document.querySelectorAll('.lh-names [data-handle]').length > {shown[0]}")
+    last = page.locator(".lh-names [data-handle]").last.bounding_box()
+    box = page.locator(".lh-tl-stage").bounding_box()
+    assert last["y"] + last["height"] <= box["y"] + box["height"] and columns.count() > shown[1]
+    page.emulate_media(media="screen")
+    page.wait_for_function(f"document.querySelectorAll('.lh-names [data-handle]').length == {shown[0]}")
 
 
 def test_a_button_has_a_drawing_in_its_own_size(watched, pages):

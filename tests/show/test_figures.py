@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -110,6 +111,22 @@ def test_every_picture_says_what_it_is_of(fc_relu_trace, fc_relu_kernel, drawing
         assert "unscheduled" in " ".join(texts(drawing.picture()))
     run = " ".join(texts(drawings["speed"].picture()))
     assert "p.mlir · float32 · 0.001 GFLOP, 48.8 KiB a call · 3 rounds" in run and "x, no fixed core" in run
+
+
+def test_a_graph_of_a_step_shows_what_it_erased_and_names_no_folder():
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
+    assert Path(trace.payload.source).is_absolute()
+    step = next(s for s in trace.step_records if s.op.endswith("tile_using_forall"))
+    drawing = lhkit.show.graph(trace, step=step.index)
+    assert (
+        len(step.payload_delta.erased) >= 1
+        and "− linalg.max" in drawing.picture()
+        and "erased" in drawing.picture()
+    )
+    for shown in (drawing, lhkit.show.graph(trace), lhkit.show.graph(trace.provenance.payload)):
+        assert str(Path(trace.payload.source).parent) not in shown.picture() + shown.view.panes[0].html + str(
+            shown
+        )
 
 
 def test_a_png_of_a_figure_is_on_white_paper(drawings, tmp_path):

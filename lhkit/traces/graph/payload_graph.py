@@ -7,6 +7,7 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
@@ -395,10 +396,15 @@ def payload_flow_of(
     """
     before = None
     if isinstance(shown, Payload):
-        outline, title, delta = payload_outline(shown, worker=worker), shown.source, PayloadDelta()
+        outline, title, delta = (
+            payload_outline(shown, worker=worker),
+            PurePath(shown.source).name,
+            PayloadDelta(),
+        )
     else:
         step = _last_step(shown) if step is None else step
-        outline, title = outline_after(shown, step, worker=worker), f"{shown.payload.source} after step {step}"
+        title = f"{PurePath(shown.payload.source).name} after step {step}"
+        outline = outline_after(shown, step, worker=worker)
         delta, earlier = work_of_step(shown, step)
         if delta.erased and earlier is not None:
             before = outline_after(shown, earlier, worker=worker)
