@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import new_axes, spaced
+from lhkit.draw.figures import cut, new_axes, spaced
 from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.draw.theme import FAINT, GREY
 from lhkit.model.errors import usage_error
@@ -93,7 +93,7 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
-    anchor = textwrap.shorten(comparison.anchor, _LONGEST_LABEL, placeholder="…")  # a long name leaves no room
+    anchor = cut(comparison.anchor, _LONGEST_LABEL)  # a long name leaves no room
     notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntimes: its median by that ratio"]
     if any(b.rank.endswith("=") for b in bars):
         notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
@@ -134,6 +134,7 @@ def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
 
 
+_IN_LEGEND = 26
 # Labels of sizes are at least such a share of the axis apart.
 _LABELS_APART = 0.08
 
@@ -207,7 +208,15 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     for label, points in plot.lines.items():
         sizes, rates = [p.size for p in points], [p.gflops for p in points]
         spread = [[p.gflops - p.low for p in points], [p.high - p.gflops for p in points]]
-        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **looks[label].style)
+        axes.errorbar(
+            sizes,
+            rates,
+            yerr=spread,
+            label=cut(label, _IN_LEGEND),
+            capsize=3,
+            linewidth=1.6,
+            **looks[label].style,
+        )
     if plot.peak:
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)
@@ -390,7 +399,12 @@ def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
 
     plot = roofline(comparisons)
     inner = _inner_height(plot)
-    whole = _BOTTOM + inner + _TOP + _LETTER * max((len(_short(name)) for name in plot.runs), default=0)
+    whole = (
+        _BOTTOM
+        + inner
+        + _TOP
+        + _LETTER * max((len(cut(name, _LONGEST_LABEL)) for name in plot.runs), default=0)
+    )
     figure = Figure(figsize=(_WIDTH, whole))
     figure.patch.set_alpha(0)
     place = (_LEFT / _WIDTH, _BOTTOM / whole, 1 - (_LEFT + _RIGHT) / _WIDTH, inner / whole)
@@ -441,13 +455,9 @@ def _draw_points(axes: Axes, plot: Roofline) -> None:
         lead = [*(p.intensity for p in points), right, beyond], [*(p.gflops for p in points), height, height]
         axes.plot(*lead, color=look.color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
         beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "annotation_clip": False}
-        said = f"{_short(entry)}\n{_reached(points)}"
+        said = f"{cut(entry, _LONGEST_LABEL)}\n{_reached(points)}"
         axes.annotate(said, (beyond, height), va="center", fontsize=8, linespacing=1.15, **beside)
         axes.plot([beyond], [height], markersize=5, clip_on=False, **look.style)
-
-
-def _short(name: str) -> str:
-    return textwrap.shorten(name, _LONGEST_LABEL, placeholder="…")
 
 
 def _reached(points: Sequence[RooflinePoint]) -> str:
@@ -467,4 +477,6 @@ def _name_runs(axes: Axes, plot: Roofline) -> None:
         axes.axvline(x, color=GREY, linewidth=0.5, linestyle=":", zorder=1)
         lead = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5}
         turned: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "annotation_clip": False}
-        axes.annotate(_short(name), (x, top), (place, top * 1.25), fontsize=8, arrowprops=lead, **turned)
+        axes.annotate(
+            cut(name, _LONGEST_LABEL), (x, top), (place, top * 1.25), fontsize=8, arrowprops=lead, **turned
+        )

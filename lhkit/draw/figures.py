@@ -43,7 +43,11 @@ def entitle(figure: Figure, title: str, about: str = "") -> float:
     """
     width, height = figure.get_size_inches()
     lines = []
-    for text, size, look in ((title, _TITLE, {"weight": "bold"}), (about, _ABOUT, {"color": FAINT})):
+    texts: tuple[tuple[str, float, dict[str, Any]], ...] = (
+        (title, _TITLE, {"weight": "bold"}),
+        (about, _ABOUT, {"color": FAINT}),
+    )
+    for text, size, look in texts:
         columns = int((72 * width - 2 * _EDGE) / (size * 0.6))
         lines += [(line, size, look) for line in textwrap.wrap(text, columns)]
     room = y = (sum(1.35 * size for _, size, _ in lines) + _EDGE) / 72
@@ -115,6 +119,12 @@ def _take_texts_literally(figure: Figure) -> None:
 
 def _literal(text: str) -> str:
     return _FORMULA.sub(r"\\$", printable(text))
+
+
+def cut(name: str, most: int) -> str:
+    """Return a name in one line of at most so many letters, with an ellipsis."""
+    line = " ".join(name.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def spaced(places: Sequence[float], least: float, bounds: tuple[float, float]) -> tuple[float, ...]:

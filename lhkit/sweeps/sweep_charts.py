@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import new_axes
+from lhkit.draw.figures import cut, new_axes
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
@@ -478,7 +478,7 @@ def draw_history(history: History) -> Figure:
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
         looks = entry_looks(history.best)
         for payload, line in history.best.items():
-            named = textwrap.shorten(payload, 24, placeholder="…")
+            named = cut(payload, 24)
             words = f"best so far, {named}" if payload else "best so far"
             axes.step(
                 *zip(*line, strict=True), where="post", color=looks[payload].color, linewidth=2, label=words

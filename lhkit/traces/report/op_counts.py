@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from lhkit.draw.figures import cut
 from lhkit.draw.tables import Table
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.model.errors import usage_error
@@ -27,7 +28,7 @@ _LOOKS = (
     (SKY, "v", "-"),
     (PURPLE, "P", "--"),
 )
-_FEW_STEPS = 24
+_FEW_STEPS, _IN_LEGEND = 24, 30
 _LINEAR_UNTIL = 100
 
 
@@ -109,7 +110,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
         wider = len(plot.lines) - 1 - row
         look |= {"markersize": 4 + 0.9 * wider, "linewidth": 1.4 + 0.4 * wider}
         look |= {"markevery": max(1, len(places) // _FEW_STEPS)}
-        label = f"{kind}: {counts[-1]:,}" if counts else kind
+        label = f"{cut(kind, _IN_LEGEND)}: {counts[-1]:,}" if counts else kind
         axes.plot(places, counts, label=label, drawstyle="steps-mid", **look)
     if plot.failed_step in plot.steps:
         at = plot.steps.index(plot.failed_step)
