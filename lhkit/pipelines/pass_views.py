@@ -20,6 +20,8 @@ from lhkit.traces.record.placed_ops import place_ops, source_place
 WIDTH, HEIGHT, LEFT, RIGHT = 1200, 126, 44, 150
 _FOOT, _ROOMY = 26, 24
 _LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
+# Each its own: told apart by more than colour.
+_DASHES = (None, "7 3", "2 2", "9 3 2 3", "14 4", "1 5")
 _MOST_ROWS = 200
 _MOST_DIALECTS = 12
 _MOST_NAMES = 3
@@ -49,7 +51,7 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
         points = " ".join(
             f"{LEFT + scale * i:.1f},{bottom - unit * math.log1p(n):.1f}" for i, n in enumerate(line)
         )
-        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": (None, "6 3", "2 2")[number % 3]}
+        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": _DASHES[number]}
         drawn.append(element("polyline", points=points, fill="none", **look))
         y, x = 14 + 14 * number, WIDTH - RIGHT + 12
         drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
