@@ -126,17 +126,56 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
     return svg(_WIDTH, height, *drawn, label=label)
 
 
+# Of the drawing of dots in pixels: a row, the titles at the left, and a name in the key.
+_ROW, _TITLES, _KEY = 19, 330, 205
+
+
+def dots_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> str:
+    """Return groups as one row each, with a mark per rival at its multiple and a key above."""
+    shown = [rival for rival in rivals if any(bar.rival == rival for group in groups for bar in group.bars)]
+    looks, across = entry_looks(rivals), max(1, _WIDTH // _KEY)
+    values = [bar.value for group in groups for bar in group.bars]
+    low, high = max(min([0.5, *values]), _LEAST), min(max([2.0, *values]), _MOST)
+    axis = _Axis(_TITLES, math.floor(math.log2(low)), math.ceil(math.log2(high)), margin=40)
+    key = -(-len(shown) // across) * _ROW + 8.0
+    height = 2 * _EDGE + _ROW * len(groups)
+    drawn, body = [], [axis.grid(height)]
+    for i, rival in enumerate(shown):
+        x, y = 10.0 + i % across * _KEY, 12.0 + i // across * _ROW
+        drawn += [_mark(x, y, looks[rival]), _words(x + 12, y + 4, rival, font_size=11)]
+    for row, group in enumerate(groups):
+        y = _EDGE + _ROW * (row + 0.5)
+        body.append(_words(0, y + 4, fitted(group.title, _TITLES - 12, 11, mono=False), font_size=11))
+        for bar in group.bars:
+            said = element("title", escaped(f"{bar.rival}: {bar.text}"))
+            body.append(element("g", said, _mark(axis.at(bar.value), y, looks[bar.rival])))
+            body.append(_break(axis, bar.value, y))
+    lower = element("g", *body, transform=f"translate(0 {key:g})")
+    return svg(_WIDTH, height + key, *drawn, lower, label=label)
+
+
+def _mark(x: float, y: float, look: EntryLook) -> str:
+    points = " ".join(
+        f"{x + 3.6 * dx:.2f},{y + 3.6 * dy:.2f}" for dx, dy in _MARKS.get(look.marker, _MARKS["o"])
+    )
+    paint = figure_paint(look.color)
+    if look.is_hollow:
+        return element("polygon", points=points, fill="paper", style=f"stroke: {paint}", stroke_width=1.8)
+    return element("polygon", points=points, style=f"fill: {paint}", stroke="ink", stroke_width=0.8)
+
+
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """From one power of two to another, beginning so many pixels from the left."""
+    """From one power of two to another, beginning so many pixels from the left and ending before a margin."""
 
     left: float
     first: int
     last: int
+    margin: float = _TEXT + 14
 
     def at(self, ratio: float) -> float:
         """Return where a ratio lies, in pixels from the left; what is beyond an end lies there."""
-        right = _WIDTH - _TEXT - 14
+        right = _WIDTH - self.margin
         place = (math.log2(ratio) - self.first) / (self.last - self.first)
         return self.left + (right - self.left) * min(max(place, 0.0), 1.0)
 

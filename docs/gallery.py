@@ -95,7 +95,7 @@ def picture_path(call: str) -> str | None:
 
 def pictures() -> dict[str, str]:
     """Return the pictures of the gallery by the names of their files."""
-    drawn = {picture_name(call): with_theme(draw().svg()) for call, draw in DRAWINGS.items()}
+    drawn = {picture_name(call): with_theme(draw().picture()) for call, draw in DRAWINGS.items()}
     return {name: picture.replace(f"{ROOT}/", "") + "\n" for name, picture in drawn.items()}
 
 
@@ -104,7 +104,7 @@ def gallery_page() -> str:
     parts = [
         "# Which picture answers which question",
         "The functions of `lhkit.show`. At the end of a cell each is a picture that answers to clicks and keys;"
-        " `save` writes it as a file.",
+        " `save` writes it as .svg, .png, .pdf or .html, with what it is of.",
     ]
     for question, call, function in questions():
         parts.append(f"## {question}")

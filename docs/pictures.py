@@ -12,17 +12,17 @@ from pathlib import Path
 import lhkit
 from benchmarks.kernelbench_page import kernelbench_page
 from benchmarks.suite import SuiteFamily
-from benchmarks.suite_bars import ratio_svg, rivals_in_order
+from benchmarks.suite_bars import dots_svg, family_groups, ratio_svg, rivals_in_order
 from benchmarks.suite_collection import collection_groups, collection_page, load_collection
 from benchmarks.suite_table import FOLDER as BENCHMARKS
 from benchmarks.suite_table import load_table
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
+from lhkit.draw.svg import titled, with_theme
 from lhkit.model.target import CacheLevel
+from lhkit.show.value_views import trace_words
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
-from lhkit.traces.graph.payload_graph import payload_flow_of
-from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
 from lhkit.traces.timeline.timeline_svg import TimelineLayout
 
@@ -42,25 +42,26 @@ CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3"
 
 def timeline() -> str:
     """Return the timeline of the handles of a short schedule."""
-    return timeline_svg(timeline_drawing(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")))
+    return with_theme(lhkit.show.timeline(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")).picture())
 
 
 def tiles() -> str:
     """Return what an iteration of a tiled product touches."""
     trace = lhkit.trace("matmul.mlir", "matmul_tile.mlir", {"tile_m": 64})
-    return tiles_svg(tile_picture_of(trace, caches=CACHES, iteration=139))
+    drawn = tiles_svg(tile_picture_of(trace, caches=CACHES, iteration=139), themed=False)
+    return with_theme(titled(drawn, "Tiles of linalg.matmul", trace_words(trace)))
 
 
 def graph() -> str:
     """Return the payload of the short schedule after its tiling, with what the step changed."""
     trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
     tiling = next(s.index for s in trace.step_records if s.op == "transform.structured.tile_using_forall")
-    return graph_svg(layout(payload_flow_of(trace, tiling)))
+    return with_theme(lhkit.show.graph(trace, step=tiling).picture())
 
 
 def consumed() -> str:
     """Return what flows between the steps of the short schedule, what is invalidated struck through."""
-    return graph_svg(layout(schedule_flow(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))))
+    return with_theme(lhkit.show.graph(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")).picture())
 
 
 _UNROLLED = """
@@ -125,6 +126,16 @@ def suite() -> str:
     return ratio_svg(collection_groups(results, families), rivals_in_order(joined), label)
 
 
+def suite_summary() -> str:
+    """Return the results of the run with the most shapes, a row per family and a mark per rival."""
+    result, families = max(load_collection(), key=lambda r: len(r.rows)), _families()
+    label = (
+        "Speed of lhkit's schedules as a multiple of each program's, geometric means by family,"
+        f" {result.target}."
+    )
+    return dots_svg(family_groups(result, families), rivals_in_order(result), label)
+
+
 def suite_results() -> str:
     """Return the page with these results side by side."""
     return collection_page(load_collection(), _families())
@@ -154,6 +165,7 @@ PICTURES: Mapping[str, Callable[[], str]] = {
     "consumed": consumed,
     "rooms": rooms,
     "suite": suite,
+    "suite_summary": suite_summary,
 }
 
 if __name__ == "__main__":

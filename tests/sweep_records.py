@@ -1,6 +1,7 @@
 """Records of made-up sweeps, for tests of what is made of them."""
 
 import itertools
+from types import SimpleNamespace
 
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.sweeps.sweep_summary import SweepResult
@@ -53,7 +54,7 @@ def result_of(records, *, schedule=None, confirmations=(), **axes):
     """What a sweep with these records found."""
     return SweepResult(
         payloads=("p",),
-        schedule=schedule,
+        schedule=schedule or SimpleNamespace(source="s.mlir"),
         axes=tuple(axes.items()),
         records=tuple(records),
         best=min((r for r in records if r.time_ns), key=lambda r: r.time_ns.median, default=None),

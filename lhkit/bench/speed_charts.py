@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import new_axes, spaced
+from lhkit.draw.figures import cut, new_axes, spaced
 from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.draw.theme import FAINT, GREY
 from lhkit.model.errors import usage_error
@@ -93,8 +93,8 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
-    anchor = textwrap.shorten(comparison.anchor, _LONGEST_LABEL, placeholder="…")  # a long name leaves no room
-    notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval"]
+    anchor = cut(comparison.anchor, _LONGEST_LABEL)  # a long name leaves no room
+    notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntimes: its median by that ratio"]
     if any(b.rank.endswith("=") for b in bars):
         notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
     if any(b.is_disturbed for b in bars):
@@ -134,6 +134,7 @@ def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
 
 
+_IN_LEGEND = 26
 # Labels of sizes are at least such a share of the axis apart.
 _LABELS_APART = 0.08
 
@@ -207,7 +208,15 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     for label, points in plot.lines.items():
         sizes, rates = [p.size for p in points], [p.gflops for p in points]
         spread = [[p.gflops - p.low for p in points], [p.high - p.gflops for p in points]]
-        axes.errorbar(sizes, rates, yerr=spread, label=label, capsize=3, linewidth=1.6, **looks[label].style)
+        axes.errorbar(
+            sizes,
+            rates,
+            yerr=spread,
+            label=cut(label, _IN_LEGEND),
+            capsize=3,
+            linewidth=1.6,
+            **looks[label].style,
+        )
     if plot.peak:
         axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
     axes.set_ylim(bottom=0)
@@ -220,7 +229,8 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     axes.set_xlabel(size_label)
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.
-    figure.legend(loc="outside upper left", ncols=min(len(plot.lines) + bool(plot.peak), 4), frameon=False)
+    columns = min(len(plot.lines) + bool(plot.peak), 3)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.02), borderaxespad=0, ncols=columns, frameon=False)
     return figure
 
 
@@ -229,16 +239,19 @@ _WIDTH, _HEIGHT = 7.6, 4.7
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.8, 2.9, 0.95, 0.15
 _LABEL_HEIGHT = 0.29
 _LONGEST_LABEL = 34
+# In inches: how far the names of runs are apart, and a letter of them.
+_NAME_APART, _LETTER = 0.15, 0.08
 
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
     """An entry: operations for each byte of compulsory traffic, speed, and its share of the roof of its run.
 
-    ``label`` says payload and entry where there are several payloads; an ``entry`` looks the same in all.
+    ``label`` says run and entry where there are several runs; an ``entry`` looks the same in all.
     """
 
     label: str
+    run: str
     entry: str
     intensity: float
     gflops: float
@@ -259,6 +272,19 @@ class Roofline:
     copy_gbytes: float
     element_type: str
     note: str
+
+    @property
+    def entries(self) -> Mapping[str, Sequence[RooflinePoint]]:
+        """The points of each entry, from the least intensity to the greatest: they share a label."""
+        found: dict[str, list[RooflinePoint]] = {p.entry: [] for p in self.points}
+        for point in sorted(self.points, key=lambda p: p.intensity):
+            found[point.entry].append(point)
+        return found
+
+    @property
+    def runs(self) -> Mapping[str, float]:
+        """The intensity of each named run; empty for a single one without a name."""
+        return {p.run: p.intensity for p in self.points if p.run}
 
     @property
     def ridge(self) -> float:
@@ -320,7 +346,7 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
         rate = median_interval([comparison.flops / value for value in values_ns(m)])
         label = f"{name}: {m.name}" if name else m.name
         found.append(
-            RooflinePoint(label, m.name, intensity, rate.middle, rate.low, rate.high, rate.middle / roof)
+            RooflinePoint(label, name, m.name, intensity, rate.middle, rate.low, rate.high, rate.middle / roof)
         )
     return found
 
@@ -332,12 +358,26 @@ def roofline_table(plot: Roofline) -> Table:
 
 
 def label_places(plot: Roofline) -> tuple[float, ...]:
-    """Return the height of each point's label in GFLOP/s: beside the point, moved apart where they crowd."""
+    """Return the height of each entry's label in GFLOP/s: beside its last point, apart from the others."""
     low, high = (math.log10(end) for end in speed_range(plot))
-    least = _LABEL_HEIGHT * (high - low) / (_HEIGHT - _BOTTOM - _TOP)
+    wanted = [math.log10(points[-1].gflops) for points in plot.entries.values()]
+    least = _LABEL_HEIGHT * (high - low) / _inner_height(plot)
     margin = least / 2
-    places = spaced([math.log10(p.gflops) for p in plot.points], least, (low + margin, high - margin))
+    places = spaced(wanted, least, (low + margin, high - margin))
     return tuple(10**y for y in places)
+
+
+def _inner_height(plot: Roofline) -> float:
+    """Return the height of the axes in inches: all labels have room beside them."""
+    return max(_HEIGHT - _BOTTOM - _TOP, _LABEL_HEIGHT * len(plot.entries))
+
+
+def run_places(plot: Roofline) -> dict[str, float]:
+    """Return the intensity above which each run is named: its own, moved apart where they crowd."""
+    low, high = (math.log10(end) for end in intensity_range(plot))
+    least = _NAME_APART * (high - low) / (_WIDTH - _LEFT - _RIGHT)
+    places = spaced([math.log10(x) for x in plot.runs.values()], least, (low, high))
+    return {name: 10**x for name, x in zip(plot.runs, places, strict=True)}
 
 
 def speed_range(plot: Roofline) -> tuple[float, float]:
@@ -354,13 +394,20 @@ def intensity_range(plot: Roofline) -> tuple[float, float]:
 
 
 def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
-    """Return a figure: the roofs, a point an entry with its 95 % interval, and its share of the roof."""
+    """Return a figure: the roofs, a point per entry and run with its 95 % interval, and shares of the roof."""
     from matplotlib.figure import Figure
 
     plot = roofline(comparisons)
-    figure = Figure(figsize=(_WIDTH, _HEIGHT))
+    inner = _inner_height(plot)
+    whole = (
+        _BOTTOM
+        + inner
+        + _TOP
+        + _LETTER * max((len(cut(name, _LONGEST_LABEL)) for name in plot.runs), default=0)
+    )
+    figure = Figure(figsize=(_WIDTH, whole))
     figure.patch.set_alpha(0)
-    place = (_LEFT / _WIDTH, _BOTTOM / _HEIGHT, 1 - (_LEFT + _RIGHT) / _WIDTH, 1 - (_BOTTOM + _TOP) / _HEIGHT)
+    place = (_LEFT / _WIDTH, _BOTTOM / whole, 1 - (_LEFT + _RIGHT) / _WIDTH, inner / whole)
     axes = figure.add_axes(place)
     axes.patch.set_alpha(0)
     axes.set_xscale("log")
@@ -369,10 +416,11 @@ def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
     axes.set_ylim(*speed_range(plot))
     _draw_roofs(axes, plot)
     _draw_points(axes, plot)
+    _name_runs(axes, plot)
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.text(0.1 / _WIDTH, 0.1 / _HEIGHT, plot.note, fontsize=7.5, color=FAINT)
+    figure.text(0.1 / _WIDTH, 0.1 / whole, plot.note, fontsize=7.5, color=FAINT)
     return figure
 
 
@@ -388,7 +436,7 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     # In the middle of what is seen of the slope, above it and as steep.
     start = max(left, low / plot.copy_gbytes)
     middle = math.sqrt(start * ridge)
-    steep = (_HEIGHT - _BOTTOM - _TOP) / math.log10(high / low) * math.log10(right / left)
+    steep = _inner_height(plot) / math.log10(high / low) * math.log10(right / left)
     turn = math.degrees(math.atan2(steep, _WIDTH - _LEFT - _RIGHT))
     turned: dict[str, Any] = {"rotation": turn, "rotation_mode": "anchor", "ha": "center"}
     place = (middle, middle * plot.copy_gbytes)
@@ -399,14 +447,36 @@ def _draw_points(axes: Axes, plot: Roofline) -> None:
     left, right = intensity_range(plot)
     looks = entry_looks(p.entry for p in plot.points)
     beyond = right * (right / left) ** 0.025  # right of the axes: in them a marker is a measurement
-    for point, height in zip(plot.points, label_places(plot), strict=True):
-        look, x, y = looks[point.entry], point.intensity, point.gflops
-        spread = [[y - point.low], [point.high - y]]
-        axes.errorbar(x, y, yerr=spread, markersize=7, capsize=4, zorder=3, **look.style)
-        lead = [x * 1.1, right, beyond], [y, height, height]
+    for (entry, points), height in zip(plot.entries.items(), label_places(plot), strict=True):
+        look = looks[entry]
+        for p in points:
+            spread = [[p.gflops - p.low], [p.high - p.gflops]]
+            axes.errorbar(p.intensity, p.gflops, yerr=spread, markersize=7, capsize=4, zorder=3, **look.style)
+        lead = [*(p.intensity for p in points), right, beyond], [*(p.gflops for p in points), height, height]
         axes.plot(*lead, color=look.color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
-        name = textwrap.shorten(point.label, _LONGEST_LABEL, placeholder="…")
-        said = f"{name}\n{y:.3g} GFLOP/s, {format_share(point.of_roof)} of the roof"
         beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "annotation_clip": False}
+        said = f"{cut(entry, _LONGEST_LABEL)}\n{_reached(points)}"
         axes.annotate(said, (beyond, height), va="center", fontsize=8, linespacing=1.15, **beside)
         axes.plot([beyond], [height], markersize=5, clip_on=False, **look.style)
+
+
+def _reached(points: Sequence[RooflinePoint]) -> str:
+    """Return the speed and the share of the roof of an entry, from the least to the most of its runs."""
+    rates, shares = sorted(p.gflops for p in points), sorted(p.of_roof for p in points)
+    if len(points) == 1:
+        return f"{rates[0]:.3g} GFLOP/s, {format_share(shares[0])} of the roof"
+    ends = " – ".join(format_share(share).removesuffix(" %") for share in (shares[0], shares[-1]))
+    return f"{rates[0]:.3g} – {rates[-1]:.3g} GFLOP/s, {ends} % of the roof"
+
+
+def _name_runs(axes: Axes, plot: Roofline) -> None:
+    """Write the names of several runs above the axes, each with a line down to its points."""
+    top = axes.get_ylim()[1]
+    for name, place in run_places(plot).items():
+        x = plot.runs[name]
+        axes.axvline(x, color=GREY, linewidth=0.5, linestyle=":", zorder=1)
+        lead = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5}
+        turned: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "annotation_clip": False}
+        axes.annotate(
+            cut(name, _LONGEST_LABEL), (x, top), (place, top * 1.25), fontsize=8, arrowprops=lead, **turned
+        )

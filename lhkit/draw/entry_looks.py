@@ -18,6 +18,8 @@ _KNOWN = {
     "torch.compile": (PURPLE, "^"),
     "IREE": (SKY, "v"),
 }
+# A second kind of variant of the same rival.
+_VARIANTS = {"frozen": "P"}
 _OTHERS = ((BLUE, "o"), (GREEN, "P"), (BLUE, "X"), (GREEN, "h"), (BLUE, "<"), (GREEN, ">"))
 
 
@@ -50,5 +52,7 @@ def entry_looks(names: Iterable[str]) -> dict[str, EntryLook]:
             looks[name] = EntryLook(*_OTHERS[others % len(_OTHERS)], is_hollow=others >= len(_OTHERS))
             others += 1
         else:
-            looks[name] = EntryLook(*known, is_hollow="," in name)
+            color, marker = known
+            variant = name.partition(",")[2].strip()
+            looks[name] = EntryLook(color, _VARIANTS.get(variant, marker), is_hollow=bool(variant))
     return looks

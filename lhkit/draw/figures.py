@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.theme import DARK_FIGURES, figure_paint
+from lhkit.draw.theme import DARK_FIGURES, FAINT, figure_paint
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
@@ -31,12 +32,40 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def figure_svg(figure: Figure) -> str:
-    """Return a figure as an SVG element: text in the page's colour, the palette in that of the theme around."""
+_TITLE, _ABOUT, _EDGE = 11.0, 8.0, 6.0  # in points
+
+
+def entitle(figure: Figure, title: str, about: str = "") -> float:
+    """Write a title, and a line on what a figure is of, above its upper edge; nothing in it moves.
+
+    Returns:
+        The room that they need there in inches, which the functions below are to be given.
+    """
+    width, height = figure.get_size_inches()
+    lines = []
+    texts: tuple[tuple[str, float, dict[str, Any]], ...] = (
+        (title, _TITLE, {"weight": "bold"}),
+        (about, _ABOUT, {"color": FAINT}),
+    )
+    for text, size, look in texts:
+        columns = int((72 * width - 2 * _EDGE) / (size * 0.6))
+        lines += [(line, size, look) for line in textwrap.wrap(text, columns)]
+    room = y = (sum(1.35 * size for _, size, _ in lines) + _EDGE) / 72
+    for line, size, look in lines:
+        y -= 1.35 * size / 72
+        figure.text(_EDGE / 72 / width, 1 + y / height, line, fontsize=size, **look)
+    return float(room)
+
+
+def figure_svg(figure: Figure, room: float = 0.0) -> str:
+    """Return a figure as an SVG element: text in the page's colour, the palette in that of the theme around.
+
+    ``room`` is what `entitle` returned, here and below.
+    """
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
-        svg = _written(figure, format="svg", metadata={"Date": None, "Creator": None}).decode()
+        svg = _written(figure, room, format="svg", metadata={"Date": None, "Creator": None}).decode()
     svg = svg[svg.index("<svg") :]
     # matplotlib draws black by default; a dark page needs the ink of the theme.
     svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
@@ -45,20 +74,29 @@ def figure_svg(figure: Figure) -> str:
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
 
 
-def figure_png(figure: Figure) -> bytes:
+def figure_png(figure: Figure, room: float = 0.0) -> bytes:
     """Return a figure as PNG on white."""
-    return _written(figure, format="png", dpi=150, facecolor="white")
+    figure.patch.set_alpha(1.0)  # or the colour of the face is a transparent one
+    try:
+        return _written(figure, room, format="png", dpi=150, facecolor="white")
+    finally:
+        figure.patch.set_alpha(0.0)
 
 
-def figure_pdf(figure: Figure) -> bytes:
+def figure_pdf(figure: Figure, room: float = 0.0) -> bytes:
     """Return a figure as PDF."""
-    return _written(figure, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    return _written(
+        figure, room, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+    )
 
 
-def _written(figure: Figure, **how: Any) -> bytes:
+def _written(figure: Figure, room: float, **how: Any) -> bytes:
+    from matplotlib.transforms import Bbox
+
     out = io.BytesIO()
     _take_texts_literally(figure)
-    figure.savefig(out, **how)
+    width, height = figure.get_size_inches()
+    figure.savefig(out, bbox_inches=Bbox.from_bounds(0, 0, width, height + room) if room else None, **how)
     return out.getvalue()
 
 
@@ -81,6 +119,12 @@ def _take_texts_literally(figure: Figure) -> None:
 
 def _literal(text: str) -> str:
     return _FORMULA.sub(r"\\$", printable(text))
+
+
+def cut(name: str, most: int) -> str:
+    """Return a name in one line of at most so many letters, with an ellipsis."""
+    line = " ".join(name.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def spaced(places: Sequence[float], least: float, bounds: tuple[float, float]) -> tuple[float, ...]:

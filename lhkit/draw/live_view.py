@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
-from lhkit.draw.svg import drawing_id, element, escaped, svg_png
+from lhkit.draw.figures import entitle, figure_pdf, figure_png, figure_svg
+from lhkit.draw.svg import drawing_id, element, escaped, html_document, png_pdf, svg_png, titled
 from lhkit.draw.viewer import (
     Pane,
     View,
@@ -46,8 +46,10 @@ class Drawing:
         svg: The picture alone with light colours, made when it is asked for.
         is_text: Whether the picture is of lines of text, of which a plain PNG is large enough.
         png: Makes the PNG where it is not made of the SVG.
-        pdf: Makes the PDF, where there is one.
+        pdf: Makes the PDF where it is not made of the PNG.
         live: Makes the widget that takes the picture over, where that is not a plain `ViewWidget`.
+        title: What it shows; files have it above the picture.
+        about: The payload, the schedule, the run and the machine that it is of, in a line below the title.
     """
 
     view: View
@@ -57,9 +59,15 @@ class Drawing:
     png: Callable[[], bytes] | None = None
     pdf: Callable[[], bytes] | None = None
     live: Callable[[], ViewWidget] | None = None
+    title: str = ""
+    about: str = ""
+
+    def picture(self) -> str:
+        """Return the picture with its title as SVG with light colours."""
+        return self.svg() if self.png is not None else titled(self.svg(), self.title, self.about)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        picture, is_framed = self.svg(), in_frames()
+        picture, is_framed = self.picture(), in_frames()
         bundle: dict[str, Any] = {
             "text/html": framed_html(self.view) if is_framed else view_html(self.view),
             "image/svg+xml": picture,
@@ -82,7 +90,8 @@ class Drawing:
         """Write the picture as a file: the same bytes for the same value.
 
         Args:
-            path: The file; its suffix selects the format: ``.svg``, ``.png``, or ``.pdf`` for plots.
+            path: The file; its suffix selects the format: ``.svg``, ``.png``, ``.pdf`` (plots as lines, others
+                as pixels), or ``.html``, a page that answers to clicks and keys.
 
         Returns:
             Its path.
@@ -92,17 +101,22 @@ class Drawing:
         """
         file = Path(path)
         formats: dict[str, Callable[[], bytes]] = {
-            ".svg": lambda: self.svg().encode(),
-            ".png": lambda: self._png(self.svg()),
+            ".svg": lambda: self.picture().encode(),
+            ".png": lambda: self._png(self.picture()),
+            ".pdf": self.pdf or (lambda: png_pdf(self._png(self.picture()))),
+            ".html": lambda: self._page().encode(errors="replace"),
         }
-        if self.pdf is not None:
-            formats[".pdf"] = self.pdf
         make = formats.get(file.suffix.lower())
         if make is None:
             message = f"{file} does not end like a picture"
             raise usage_error(message, f"This drawing is written as {', '.join(formats)}.")
         write_file(file, make())
         return file
+
+    def _page(self) -> str:
+        """Return a page with the drawing, its data and its script."""
+        about = element("p", escaped(self.about), class_="faint") if self.about else ""
+        return html_document(self.title or self.view.panes[0].title, (framed_html(self.view), about))
 
     def _png(self, picture: str) -> bytes:
         if self.png is not None:
@@ -142,11 +156,21 @@ def in_frames() -> bool:
     return "google.colab" in sys.modules or "__vsc_ipynb_file__" in getattr(get_ipython(), "user_ns", ())
 
 
-def figure_drawing(name: str, title: str, figure: Figure, text: str) -> Drawing:
-    """Return a matplotlib figure as a drawing."""
-    svg = figure_svg(figure)
-    view = View(drawing_id(name, svg), (Pane(name, title, svg, picture=svg),))
-    return Drawing(view, text, lambda: svg, png=lambda: figure_png(figure), pdf=lambda: figure_pdf(figure))
+def figure_drawing(name: str, title: str, figure: Figure, text: str, about: str = "") -> Drawing:
+    """Return a matplotlib figure as a drawing; it gets its title where it is a file, or an image of its own."""
+    bare = figure_svg(figure)
+    said = element("p", escaped(about), class_="lh-note") if about else ""
+    view = View(drawing_id(name, bare, about), (Pane(name, title, bare + said, picture=bare),))
+    room = entitle(figure, title, about)
+    return Drawing(
+        view,
+        text,
+        lambda: figure_svg(figure, room),
+        png=lambda: figure_png(figure, room),
+        pdf=lambda: figure_pdf(figure, room),
+        title=title,
+        about=about,
+    )
 
 
 def knob_attributes(knob: Knob) -> dict[str, object]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import html
+import io
 import re
+import textwrap
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -100,6 +103,29 @@ def with_theme(drawing: str) -> str:
     return f"{start}><style>{theme_style()}</style>{rest}"
 
 
+_TITLE_SIZE, _ABOUT_SIZE, _TITLE_EDGE = 14.0, 11.0, 10.0
+
+
+def titled(drawing: str, title: str, about: str = "") -> str:
+    """Return a drawing made by `svg` below a title and a line on what it is of, both wrapped to its width."""
+    found = re.search(r'viewBox="0 0 (\S+) (\S+)"', drawing)
+    if found is None or not title:
+        return drawing
+    width, height = max(float(found[1]), 320.0), float(found[2])
+    words, y = [], 0.0
+    for text, size, look in (
+        (title, _TITLE_SIZE, {"fill": "ink", "font_weight": "bold"}),
+        (about, _ABOUT_SIZE, {"fill": "faint"}),
+    ):
+        columns = int((width - 2 * _TITLE_EDGE) / (size * _SANS_WIDTH))
+        for line in textwrap.wrap(text, columns):
+            y += size * 1.4
+            words.append(element("text", escaped(line), x=_TITLE_EDGE, y=y, font_size=size, **look))
+    below = y + _TITLE_EDGE
+    inner = drawing.replace("<svg", f'<svg y="{_number(below)}"', 1)
+    return svg(width, height + below, *words, inner, label=title, themed=False)
+
+
 # No side of a PNG has more pixels: a viewer has to hold all of them.
 MOST_PIXELS = 8192
 
@@ -129,6 +155,16 @@ def svg_png(drawing: str, *, zoom: float = 2.0) -> bytes:
             monospace_family="DejaVu Sans Mono",
         )
     )
+
+
+def png_pdf(image: bytes) -> bytes:
+    """Return a PNG as a PDF of one page; the same bytes for the same image."""
+    from PIL import Image
+
+    out, never = io.BytesIO(), time.gmtime(0)
+    picture = Image.open(io.BytesIO(image)).convert("RGB")
+    picture.save(out, "PDF", resolution=192.0, creationDate=never, modDate=never)
+    return out.getvalue()
 
 
 def drawing_id(*parts: str) -> str:

@@ -143,9 +143,11 @@ def _width(text: str) -> int:
 
 
 def table_html(table: Table) -> str:
-    """Return a table as HTML, its text escaped."""
+    """Return a table as HTML, its text escaped; cells carry their heads for where rows are stacked."""
     head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in table.header)
-    body = "".join("<tr>" + "".join(f"<td>{escaped(c)}</td>" for c in row) + "</tr>" for row in table.rows)
+    heads = [f' data-head="{escaped(c)}"' if c else "" for c in table.header]
+    rows = ("".join(f"<td{h}>{escaped(c)}</td>" for h, c in zip(heads, row, strict=True)) for row in table.rows)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     table_tag = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table_tag}</div>'
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from lhkit.draw.svg import element, escaped, fitted, svg
 from lhkit.draw.tables import Table, format_ns
@@ -16,8 +17,11 @@ from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff, text_diff
 from lhkit.traces.record.placed_ops import place_ops, source_place
 
-WIDTH, HEIGHT, LEFT, RIGHT = 1200, 96, 8, 150
+WIDTH, HEIGHT, LEFT, RIGHT = 1200, 126, 44, 150
+_FOOT, _ROOMY = 26, 24
 _LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
+# Each its own: told apart by more than colour.
+_DASHES = (None, "7 3", "2 2", "9 3 2 3", "14 4", "1 5")
 _MOST_ROWS = 200
 _MOST_DIALECTS = 12
 _MOST_NAMES = 3
@@ -41,21 +45,49 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
     if len(names) > len(shown):
         lines["others"] = [sum(r.values()) - sum(r.get(n, 0) for n in shown) for r in rows]
     most, scale = max((n for line in lines.values() for n in line), default=0), scale_of(trace)
-    bottom, unit = HEIGHT - 6, (HEIGHT - 16) / math.log1p(most or 1)
-    drawn = [element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=bottom, y2=bottom, stroke="line")]
+    bottom, unit = HEIGHT - _FOOT, (HEIGHT - _FOOT - 10) / math.log1p(most or 1)
+    drawn = _axes(trace, most, bottom, unit)
     for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
         points = " ".join(
             f"{LEFT + scale * i:.1f},{bottom - unit * math.log1p(n):.1f}" for i, n in enumerate(line)
         )
-        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": (None, "6 3", "2 2")[number % 3]}
+        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": _DASHES[number]}
         drawn.append(element("polyline", points=points, fill="none", **look))
         y, x = 14 + 14 * number, WIDTH - RIGHT + 12
         drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
         label = fitted(f"{name}, up to {max(line):,}", RIGHT - 40, 11, mono=False)
         drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
-    cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": HEIGHT - 4, "stroke": "selected"}
+    cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": bottom, "stroke": "selected"}
     label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
     return svg(WIDTH, HEIGHT, *drawn, element("line", **cursor), label=label, themed=themed)
+
+
+def _axes(trace: PassTrace, most: int, bottom: float, unit: float) -> list[str]:
+    """Return the counts at the left, and the passes below: with their names where there is room."""
+    small: dict[str, object] = {"font_size": 10.5, "fill": "faint"}
+    drawn, scale = [], scale_of(trace)
+    tops = [
+        n for n in (0, 1, 3, 10, 30, 100, 1000, 10_000) if math.log1p(n) * unit <= math.log1p(most) * unit - 12
+    ]
+    for count in (*tops, most) if most else (0,):
+        y = bottom - unit * math.log1p(count)
+        drawn.append(element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, stroke="line"))
+        drawn.append(element("text", f"{count:,}", x=LEFT - 6, y=y + 4, text_anchor="end", **small))
+    every = max(1, math.ceil(_ROOMY / scale))
+    for i, step in enumerate(trace.steps):
+        name = (
+            fitted(f"{step.index} {step.name}", scale, 10.5, mono=False)
+            if scale > 3 * _ROOMY
+            else str(step.index)
+        )
+        anchor = "start" if i == 0 else "end" if i == len(trace.steps) - 1 else "middle"
+        if i % every == 0:
+            drawn.append(
+                element("text", escaped(name), x=LEFT + scale * i, y=bottom + 16, text_anchor=anchor, **small)
+            )
+    said = "ops, logarithmic"
+    drawn.append(element("text", said, x=WIDTH - RIGHT + 12, y=bottom + 16, **small))
+    return drawn
 
 
 def counts_table(trace: PassTrace) -> Table:
@@ -104,7 +136,8 @@ def line_origins(trace: PassTrace, text: str) -> tuple[Span | None, ...]:
 
 def summary(trace: PassTrace) -> str:
     """Return in a line what ran on what, and how much of it had an effect."""
-    what = f"{one_line(trace.pipeline, 100)} on {trace.source}" if trace.pipeline else trace.source
+    source = PurePath(trace.source).name
+    what = f"{one_line(trace.pipeline, 100)} on {source}" if trace.pipeline else source
     took = sum(s.time_ns or 0 for s in trace.steps)
     time = f", {format_ns(took)}" if took else ""
     ran = f"{counted(len(trace.steps), 'run')} of a pass"

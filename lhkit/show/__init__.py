@@ -2,7 +2,7 @@
 
 Each returns a `Drawing`. At the end of a notebook's cell it is a picture that answers to clicks and keys, and
 all drawings of one trace share what is selected; without a kernel it is the same picture.
-``drawing.save(path)`` writes it as a file.
+``drawing.save(path)`` writes it as .svg, .png, .pdf or .html, with a title and what it is of.
 
 Which picture answers which question:
 

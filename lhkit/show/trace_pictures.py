@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from lhkit.bench.speed_charts import (
@@ -38,6 +38,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
 from lhkit.pipelines.pass_views import counts_svg, counts_table, step_diff
+from lhkit.pipelines.pass_views import summary as passes_summary
 from lhkit.repairs.repair_trials import find_repairs
 from lhkit.show.trace_view import (
     against_view,
@@ -50,7 +51,16 @@ from lhkit.show.trace_view import (
     trace_page,
     trace_view,
 )
-from lhkit.show.value_views import counts_pane, graph_pane, text_picture, tiles_pane
+from lhkit.show.value_views import (
+    counts_pane,
+    graph_pane,
+    kernel_words,
+    run_words,
+    sweep_words,
+    text_picture,
+    tiles_pane,
+    trace_words,
+)
 from lhkit.sweeps.sweep_summary import SweepResult
 from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
 from lhkit.tiles.loops_picture import loops_svg, loops_text
@@ -59,9 +69,10 @@ from lhkit.tiles.tile_layout import tiles_text
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.diff.ir_html import ir_html, ir_text
+from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.traces.graph.payload_graph import Quantity, outline_after, payload_flow, payload_outline
+from lhkit.traces.graph.payload_graph import Quantity, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
@@ -80,9 +91,9 @@ def speed(comparison: Comparison) -> Drawing:
     Args:
         comparison: The comparison.
     """
-    return figure_drawing(
-        "speed", "Speed", draw_speed_bars(comparison), table_text(comparison_table(comparison))
-    )
+    text = table_text(comparison_table(comparison))
+    title = f"Speed beside {comparison.anchor}"
+    return figure_drawing("speed", title, draw_speed_bars(comparison), text, run_words(comparison))
 
 
 @public
@@ -95,10 +106,9 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
     Raises:
         UsageError: They differ in type or machine, or operations, bytes or limits are not known.
     """
-    figure = draw_roofline(comparisons)
-    return figure_drawing(
-        "roofline", "Roofline", figure, table_text(roofline_table(roofline_record(comparisons)))
-    )
+    figure, text = draw_roofline(comparisons), table_text(roofline_table(roofline_record(comparisons)))
+    runs = (comparisons,) if isinstance(comparisons, Comparison) else tuple(comparisons.values())
+    return figure_drawing("roofline", "Roofline", figure, text, run_words(*runs))
 
 
 @public
@@ -114,7 +124,8 @@ def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "si
     """
     figure = draw_throughput(comparisons, size_label=size_label)
     text = table_text(throughput_table(throughput_plot(comparisons), size_label))
-    return figure_drawing("throughput", f"GFLOP/s against {size_label}", figure, text)
+    title = f"GFLOP/s against {size_label}"
+    return figure_drawing("throughput", title, figure, text, run_words(*comparisons.values()))
 
 
 @public
@@ -131,10 +142,18 @@ def op_counts(trace: Trace | PassTrace, *, by: By = "dialect", most: int = 6) ->
     """
     if isinstance(trace, PassTrace):
         view = View(drawing_id("passes", trace.source, repr(trace.steps)), (counts_pane(trace),))
-        return Drawing(view, table_text(counts_table(trace)), lambda: counts_svg(trace, themed=False))
+        return Drawing(
+            view,
+            table_text(counts_table(trace)),
+            lambda: counts_svg(trace, themed=False),
+            title="Payload ops by dialect, after each pass",
+            about=passes_summary(trace),
+        )
     figure = draw_op_counts(trace, by=by, most=most)
     text = table_text(op_counts_table(trace, by=by, most=most))
-    return figure_drawing("op-counts", f"Payload ops by {by}, after each step", figure, text)
+    return figure_drawing(
+        "op-counts", f"Payload ops by {by}, after each step", figure, text, trace_words(trace)
+    )
 
 
 @public
@@ -150,12 +169,16 @@ def live_buffers(kernel: Kernel) -> Drawing:
         WorkerError: It cannot be compiled to buffers.
     """
     footprint = kernel.footprint(count=False)
-    return figure_drawing(
-        "live-buffers", "Live buffers", draw_live_buffers(footprint), footprint_text(footprint)
-    )
+    figure, text = draw_live_buffers(footprint), footprint_text(footprint)
+    return figure_drawing("live-buffers", "Live buffers", figure, text, kernel_words(kernel))
 
 
-_TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes", "prediction": "Predictions"}
+_TITLES: Mapping[SweepFigure, str] = {
+    "knobs": "Time by the values of the knobs",
+    "history": "Best so far",
+    "outcomes": "Outcomes of the variants",
+    "prediction": "Measured and predicted times",
+}
 
 
 @public
@@ -175,7 +198,8 @@ def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawin
     if kind not in SWEEP_FIGURES:
         raise usage_error(f"there is no figure {kind!r} of a sweep", f"There are: {', '.join(SWEEP_FIGURES)}.")
     found = result if isinstance(result, SweepResult) else result.result()
-    return figure_drawing(f"sweep-{kind}", _TITLES[kind], SWEEP_FIGURES[kind](found), sweep_text(found))
+    figure, text = SWEEP_FIGURES[kind](found), sweep_text(found)
+    return figure_drawing(f"sweep-{kind}", _TITLES[kind], figure, text, sweep_words(found))
 
 
 @public
@@ -187,7 +211,13 @@ def timeline(trace: Trace) -> Drawing:
     """
     drawing = timeline_drawing(trace)
     view = trace_view(trace, (timeline_pane(trace),))
-    return Drawing(view, timeline_text(drawing), lambda: timeline_svg(drawing, themed=False))
+    return Drawing(
+        view,
+        timeline_text(drawing),
+        lambda: timeline_svg(drawing, themed=False),
+        title="The handles of the schedule, step by step",
+        about=trace_words(trace),
+    )
 
 
 # Backgrounds of lines by their sign, as in the live drawings.
@@ -201,8 +231,13 @@ _CODE_PAPERS = {
 _MOST_LINES = 600
 
 
-def _diff_picture(title: str, text: str) -> str:
-    return text_picture(title, text, _DIFF_PAPERS, most=_MOST_LINES)
+def _diff_drawing(view: View, shown: IrDiff, about: str) -> Drawing:
+    text, title = ir_text(shown), f"The payload {shown.title}" if shown.title else "The payload"
+
+    def picture() -> str:
+        return text_picture(title, text, _DIFF_PAPERS, most=_MOST_LINES)
+
+    return Drawing(view, text, picture, is_text=True, title=title, about=about)
 
 
 @public
@@ -221,13 +256,11 @@ def diff(trace: Trace | PassTrace, step: int | None = None, *, against: int | No
         changed = [s.index for s in trace.effective_steps] or [len(trace.steps) - 1]
         shown = step_diff(trace, changed[-1] if step is None else step, against)
         view = View(drawing_id("pass", trace.source, shown.title), (Pane("payload", "", ir_html(shown)),))
-        text = ir_text(shown)
-        return Drawing(view, text, lambda: _diff_picture(shown.title, text), is_text=True)
+        return _diff_drawing(view, shown, passes_summary(trace))
     at = start_step(trace) if step is None else step
     shown = ir_diff(trace, at, against)
     view = against_view(trace, shown) if against is not None else trace_view(trace, (payload_pane(trace),), at)
-    text = ir_text(shown)
-    return Drawing(view, text, lambda: _diff_picture(shown.title or "payload", text), is_text=True)
+    return _diff_drawing(view, shown, trace_words(trace))
 
 
 @public
@@ -242,7 +275,8 @@ def graph(
 
     Args:
         shown: A trace, for its schedule; or a payload.
-        step: With a trace: the payload after this step instead, with what the step created, changed and moved.
+        step: With a trace: the payload after this step instead, with what the step created, erased, changed
+            and moved.
         unfolded: Ids of payload ops that are not folded, however large.
         quantity: A number per payload op, shown as text and as colour depth.
 
@@ -256,18 +290,26 @@ def graph(
             f"a graph is drawn of a trace or a payload, not of a {what}", "Try lhkit.trace first."
         )
     if isinstance(shown, Payload):
-        flow = payload_flow(payload_outline(shown), title=shown.source, unfolded=unfolded, quantity=quantity)
+        flow = payload_flow_of(shown, unfolded=unfolded, quantity=quantity)
         key = drawing_id("graph", shown.sha256, *unfolded)
         view = View(key, (graph_pane("payload-graph", "Payload", flow),))
     elif step is None:
         flow = schedule_flow(shown)
         view = trace_view(shown, (graph_pane("schedule-graph", "Schedule", flow),))
     else:
-        outline, title = outline_after(shown, step), f"the payload after step {step}"
-        delta = shown.step_records[step].payload_delta if step >= 0 else None
-        flow = payload_flow(outline, title=title, delta=delta, unfolded=unfolded, quantity=quantity)
+        flow = payload_flow_of(shown, step, unfolded=unfolded, quantity=quantity)
         view = trace_view(shown, (graph_pane("payload-graph", f"Payload after step {step}", flow),), step)
-    return Drawing(view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False))
+    shown_as = view.panes[0].title
+    title = f"{shown_as}: steps and handles" if shown_as == "Schedule" else f"{shown_as}: ops and values"
+    return Drawing(
+        view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False), title=title, about=_about(shown)
+    )
+
+
+def _about(shown: Trace | Payload) -> str:
+    if isinstance(shown, Trace):
+        return trace_words(shown)
+    return f"{PurePath(shown.source).name} · sha256 {shown.sha256[:12]}"
 
 
 @public
@@ -283,7 +325,12 @@ def code(kernel: Kernel, target: str | None = None) -> Drawing:
     pane = Pane("code", f"Hot loops of @{listing.function}, {listing.architecture}", code_html(listing))
     view = View(drawing_id("code", text), (pane,))
     return Drawing(
-        view, text, lambda: text_picture("machine code", text, _CODE_PAPERS, most=_MOST_LINES), is_text=True
+        view,
+        text,
+        lambda: text_picture("machine code", text, _CODE_PAPERS, most=_MOST_LINES),
+        is_text=True,
+        title=pane.title,
+        about=kernel_words(kernel),
     )
 
 
@@ -366,7 +413,13 @@ def tiles(
     picture = picture_of(shown)
     key = trace_key(shown) if isinstance(shown, Trace) else drawing_id("payload", shown.sha256)
     view = View(key, (tiles_pane(picture),))
-    return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False))
+    return Drawing(
+        view,
+        tiles_text(picture),
+        lambda: tiles_svg(picture, themed=False),
+        title=view.panes[0].title,
+        about=_about(shown),
+    )
 
 
 @public
@@ -382,8 +435,15 @@ def loops(trace: Trace, op: str | int | None = None) -> Drawing:
     """
     found = loops_of(trace, op)
     picture = loops_svg(found)
-    pane = Pane("loops", "", picture, picture=loops_svg(found, themed=False))
-    return Drawing(View(trace_key(trace), (pane,)), loops_text(found), lambda: loops_svg(found, themed=False))
+    title = f"Loops around {found.op}, each variable with its step"
+    pane = Pane("loops", title, picture, picture=loops_svg(found, themed=False))
+    return Drawing(
+        View(trace_key(trace), (pane,)),
+        loops_text(found),
+        lambda: loops_svg(found, themed=False),
+        title=title,
+        about=trace_words(trace),
+    )
 
 
 def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePicture]) -> Drawing:
@@ -415,7 +475,14 @@ def _with_knobs(shown: Trace | Payload, picture_of: Callable[[Trace], TilePictur
 
         return KnobView(view, controls, schedule.values, redraw)
 
-    return Drawing(view, tiles_text(picture), lambda: tiles_svg(picture, themed=False), live=live)
+    return Drawing(
+        view,
+        tiles_text(picture),
+        lambda: tiles_svg(picture, themed=False),
+        live=live,
+        title=view.panes[0].title,
+        about=_about(shown),
+    )
 
 
 def _knob_view(key: str, picture: TilePicture, values: Mapping[str, KnobValue]) -> View:

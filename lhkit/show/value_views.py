@@ -14,7 +14,14 @@ from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg, text_width
-from lhkit.draw.tables import comparison_lines, comparison_table, format_ns, table_html, table_text
+from lhkit.draw.tables import (
+    comparison_lines,
+    comparison_table,
+    format_bytes,
+    format_ns,
+    table_html,
+    table_text,
+)
 from lhkit.draw.theme import MONO
 from lhkit.draw.viewer import Frame, Pane, View, failure_html
 from lhkit.kernels.code_listing import hot_loops_table, hot_loops_text
@@ -25,9 +32,11 @@ from lhkit.model.instructions import HotLoops
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.pass_trace import PassTrace
 from lhkit.model.payload import Payload
-from lhkit.model.sample_statistics import median_interval, values_ns
+from lhkit.model.printable import counted
+from lhkit.model.sample_statistics import judge_run, median_interval, values_ns
 from lhkit.model.schedule import Schedule
 from lhkit.model.tile_picture import TilePicture
+from lhkit.model.trace_record import Trace
 from lhkit.pipelines.pass_views import counts_svg, passes_table, passes_text, summary
 from lhkit.tiles.tile_facts import MOST_ITERATIONS, first_shown
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
@@ -36,6 +45,7 @@ from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
 
 if TYPE_CHECKING:
     from lhkit.kernels.kernel import Kernel
+    from lhkit.sweeps.sweep_summary import SweepResult
 
 _MOST_LINES = 60
 _LINE_HEIGHT, _TEXT_WIDTH, _WIDEST, _EDGE = 16.0, 860.0, 1800.0, 10.0
@@ -62,7 +72,7 @@ def text_picture(
         if paper := papers.get(line[:1]):
             size = {"width": whole, "height": _LINE_HEIGHT}
             drawn.append(element("rect", x=0, y=_EDGE + _LINE_HEIGHT * number, **size, fill=paper))
-        words = escaped(fitted(line, width, 12).replace(" ", "\N{NO-BREAK SPACE}"))
+        words = escaped(fitted(line, width + 1, 12).replace(" ", "\N{NO-BREAK SPACE}"))
         drawn.append(element("text", words, x=_EDGE, y=_EDGE + 12 + _LINE_HEIGHT * number, fill="ink"))
     height = 2 * _EDGE + _LINE_HEIGHT * len(shown)
     group = element("g", *drawn, font_family=MONO, font_size=12)
@@ -73,6 +83,63 @@ def schedule_words(schedule: Schedule) -> str:
     """Return source, entry and knobs of a schedule in one line."""
     knobs = ", ".join(f"{name}={value}" for name, value in schedule.values.items())
     return f"{PurePath(schedule.source).name}: @{schedule.entry}{f' with {knobs}' if knobs else ''}"
+
+
+_VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "sse4_2": "SSE4.2", "neon": "NEON"}
+
+
+def _names(*sources: str) -> str:
+    return ", ".join(dict.fromkeys(PurePath(source).name for source in sources))
+
+
+def run_words(*comparisons: Comparison) -> str:
+    """Return what comparisons are of, in a line: payloads, sizes, runs and the machine."""
+    first, environment = comparisons[0], dict(comparisons[0].environment)
+    features = environment.get("vector extensions", "").split()
+    vectors = next((name for key, name in _VECTORS.items() if key in features), "")
+    cpu = environment.get("cpu", "unknown CPU") + (f" ({vectors})" if vectors else "")
+    rounds = " + ".join(str(c.rounds) for c in comparisons)
+    noisy = "" if all(judge_run(c).is_quiet for c in comparisons) else ", noisy"
+    parts = [_names(*(c.payload for c in comparisons)), first.element_type or ""]
+    if len(comparisons) == 1 and first.flops:
+        size = f", {format_bytes(first.bytes)}" if first.bytes else ""
+        parts.append(f"{first.flops / 1e9:.3g} GFLOP{size} a call")
+    where = f"core {first.core}" if first.core is not None else "no fixed core"
+    version = environment.get("lhkit")
+    parts += [f"{rounds} rounds{noisy}", f"{cpu}, {where}", f"lhkit {version}" if version else ""]
+    return " · ".join(part for part in parts if part)
+
+
+def trace_words(trace: Trace) -> str:
+    """Return what a trace is of, in a line: payload, schedule, knobs and bindings."""
+    schedule, tools = trace.schedule, trace.toolchain
+    knobs = ", ".join(f"{name}={value}" for name, value in schedule.knobs)
+    parts = (
+        _names(trace.payload.source),
+        f"{_names(schedule.source)} @{schedule.entry.removeprefix('@')}",
+        knobs,
+        f"{tools.bindings} {tools.version}",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def kernel_words(kernel: Kernel) -> str:
+    """Return what a kernel is of, in a line: payload, function, schedule and target."""
+    what = schedule_words(kernel.schedule) if kernel.schedule else "unscheduled"
+    target = kernel.target or "this CPU"
+    return f"{_names(kernel.payload.source)} · {kernel.function.describe()} · {what} · for {target}"
+
+
+def sweep_words(result: SweepResult) -> str:
+    """Return what a sweep is of, in a line: payloads, schedule, variants, store."""
+    machines = len({record.environment for record in result.records})
+    parts = (
+        _names(*result.payloads),
+        _names(result.schedule.source),
+        f"{len(result.records):,} variants on {counted(machines, 'kind')} of machine",
+        _names(str(result.store)),
+    )
+    return " · ".join(part for part in parts if part)
 
 
 def _hot_loops_html(hot: HotLoops) -> str:

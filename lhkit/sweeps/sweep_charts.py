@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import new_axes
+from lhkit.draw.figures import cut, new_axes
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
@@ -323,6 +323,7 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
         shades = ListedColormap([_shade(line.level) for line in plot.lines])
         bar = figure.colorbar(ScalarMappable(Normalize(0, 1), shades), ax=left, fraction=0.04, pad=0.01)
         bar.set_label("time as a multiple of the least", fontsize=8)
+        bar.ax.yaxis.set_label_position("left")  # beside its colours, not beside the bars at the right
         ends = (0.5 / len(plot.lines), 1 - 0.5 / len(plot.lines))
         bar.set_ticks(ends, labels=[f"{plot.lines[i].ratio:.3g}×" for i in (0, -1)])
         bar.outline.set_visible(False)
@@ -477,7 +478,7 @@ def draw_history(history: History) -> Figure:
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
         looks = entry_looks(history.best)
         for payload, line in history.best.items():
-            named = textwrap.shorten(payload, 24, placeholder="…")
+            named = cut(payload, 24)
             words = f"best so far, {named}" if payload else "best so far"
             axes.step(
                 *zip(*line, strict=True), where="post", color=looks[payload].color, linewidth=2, label=words
@@ -527,7 +528,8 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     for row, bar in enumerate(bars):
         edge, color, hatch = (VERMILION, "none", "//") if bar.status in FAILED else (BLUE, BLUE, None)
         axes.barh(row, bar.count, height=0.5, color=color, edgecolor=edge, hatch=hatch)
-        axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center")
+        said = f"{bar.count}   {bar.text}"
+        axes.annotate(said, (0, row - 0.36), (4, 0), textcoords="offset points", fontsize=8, va="center")
     axes.set_yticks(range(len(bars)), [f"{b.status} {MARKS.get(b.status, '')}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)

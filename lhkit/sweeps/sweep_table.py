@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.svg import escaped, with_theme
+from lhkit.draw.svg import drawing_id, escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
+from lhkit.draw.viewer import Pane, View, view_html
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation import Ahead, ahead_of, describe_confirmation
@@ -186,21 +187,24 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     bundle = {"text/plain": sweep_text(result)}
     shown = table_html(table) if table.rows else ""
     verdict = "\n".join([*_marked_lines(result), *confirmation_lines(result)])
-    shown += f"<pre>{escaped(verdict)}</pre>" if verdict else ""
+    shown += f'<pre class="lh-note">{escaped(verdict)}</pre>' if verdict else ""
+    panes = [Pane("variants", "", shown)] if shown else []
     if varied_knobs(result.records):
         figure = draw_knobs(result)
-        shown += with_theme(figure_svg(figure))
+        drawn = figure_svg(figure)
+        panes.append(Pane("knobs", "", drawn, picture=drawn))
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
-    more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
+    more = '<pre class="lh-note">' + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
         kinds: tuple[SweepFigure, ...] = (
             "history",
             "outcomes",
             *(("prediction",) if result.prediction else ()),
         )
-        more += "".join(with_theme(figure_svg(SWEEP_FIGURES[kind](result))) for kind in kinds)
-    course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
-    return {"text/html": f"<div>{shown}{course}</div>", **bundle}
+        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in kinds)
+    panes.append(Pane("course", "course and outcomes of the sweep", more, folded=True))
+    view = View(drawing_id("sweep", *(pane.html for pane in panes)), tuple(panes))
+    return {"text/html": view_html(view), **bundle}
 
 
 def sweep_text(result: SweepResult) -> str:

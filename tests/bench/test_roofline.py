@@ -104,7 +104,7 @@ def test_an_entry_looks_the_same_in_all_payloads_and_markers_in_the_axes_are_mea
     right = axes.get_xlim()[1]
     points = [line for line in axes.lines if line.get_marker() not in (None, "None", "", "_", "|")]
     inside = [line for line in points if line.get_xdata()[0] <= right]
-    assert [line.get_xdata()[0] for line in inside] == [20, 20, 2]
+    assert [line.get_xdata()[0] for line in inside] == [20, 2, 20]
     assert all(line.get_xdata()[0] > right for line in points if line not in inside)
     looks = [(line.get_color(), line.get_marker()) for line in inside]
     assert looks[1] == looks[2] != looks[0]
@@ -118,3 +118,35 @@ def test_roofs_of_several_runs_are_said_to_be_and_shares_are_of_the_own_one():
     assert [p.of_roof for p in plot.points] == [0.5, 0.625]
     assert "highest of 2 runs (80 – 100 GFLOP/s, 9 – 10 GB/s)" in plot.note and "same run" not in plot.note
     assert "in the same run" in roofline(one).note
+
+
+def test_several_runs_have_one_label_per_entry_and_their_names_above_the_axes():
+    runs = {
+        f"product of {n}": dataclasses.replace(
+            comparison(numpy=20_000.0 + n, mine=30_000.0 - n), bytes=100_000 - n
+        )
+        for n in range(4)
+    }
+    figure = draw_roofline(runs)
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    said = [text for text in axes.texts if "of the roof" in text.get_text()]
+    assert [text.get_text().partition("\n")[0] for text in said] == ["numpy", "mine"]
+    assert "50 – 50 GFLOP/s" not in said[1].get_text() and "33.3 – 33.3" in said[1].get_text()
+    names = [text for text in axes.texts if text.get_text() in runs]
+    inside = axes.get_window_extent()
+    places = sorted(tuple(axes.transData.transform(name.get_position())) for name in names)
+    letters = 8 / 72 * figure.dpi  # turned names are as wide as their letters are high
+    assert len(places) == 4 and all(b[0] - a[0] > letters for a, b in itertools.pairwise(places))
+    assert all(y > inside.y1 and inside.x0 <= x <= inside.x1 for x, y in places)
+
+
+def test_a_figure_grows_until_all_labels_have_room():
+    plot = roofline(comparison(**{f"entry {n}": 20_000.0 for n in range(30)}))
+    figure = draw_roofline(comparison(**{f"entry {n}": 20_000.0 for n in range(30)}))
+    figure.canvas.draw()
+    boxes = sorted(
+        (t.get_window_extent() for t in figure.axes[0].texts if "of the roof" in t.get_text()),
+        key=lambda b: b.y0,
+    )
+    assert len(boxes) == len(plot.points) == 30 and all(a.y1 <= b.y0 for a, b in itertools.pairwise(boxes))

@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 from lhkit.bench.speed_charts import (
+    draw_roofline,
     draw_speed_bars,
     draw_throughput,
     ratio_ticks,
@@ -118,6 +119,18 @@ def test_speeds_are_dots_on_a_logarithmic_axis_and_ties_are_seen():
 def test_ticks_of_ratios_are_few_round_and_within(low, high):
     ticks = ratio_ticks(low, high)
     assert 1 <= len(ticks) <= 5 and all(low <= t <= high for t in ticks) and 1.0 in ticks
+
+
+def test_a_long_name_of_one_word_keeps_its_beginning():
+    long = dataclasses.replace(comparison().measurements[1], name="k" * 300)
+    named = dataclasses.replace(comparison(), measurements=(comparison().measurements[0], long))
+    for figure in (draw_throughput({8: named, 16: named}), draw_roofline(named)):
+        figure.canvas.draw()  # a warning of the layout is an error
+        texts = [
+            *figure.axes[0].texts,
+            *(legend.get_texts()[-1] for legend in [figure.axes[0].get_legend()] if legend),
+        ]
+        assert any(text.get_text().startswith("kkkk") and "…" in text.get_text() for text in texts)
 
 
 def test_sizes_are_on_a_logarithmic_axis_with_ticks_where_something_was_measured():

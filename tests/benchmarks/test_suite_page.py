@@ -6,7 +6,15 @@ import xml.etree.ElementTree as ET
 
 from suite_samples import FAMILIES, RESULT, row
 
-from benchmarks.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
+from benchmarks.suite_bars import (
+    BarGroup,
+    RatioBar,
+    dots_svg,
+    family_groups,
+    ratio_svg,
+    rivals_in_order,
+    row_group,
+)
 from benchmarks.suite_page import suite_page
 from benchmarks.suite_tables import family_table, result_lines, row_line
 
@@ -70,6 +78,21 @@ def test_a_bar_that_is_longer_than_the_axis_is_broken_and_others_are_not():
     assert drawing.count('class="break"') == 1 and "longer than the axis" in drawing
     small = ratio_svg([BarGroup("", (bar("NumPy", 1 / 20), bar("torch", 0.5)))], RIVALS, "speeds")
     assert small.count('class="break"') == 1
+
+
+def test_a_summary_has_a_row_per_family_with_a_mark_per_rival_and_a_key():
+    groups = [
+        BarGroup("first", (bar("NumPy", 2.0), bar("torch", 0.5))),
+        BarGroup("second", (bar("torch", 75.0),)),
+    ]
+    drawing = dots_svg(groups, RIVALS, "speeds")
+    firsts = [p["points"].split()[0] for p in parts(drawing, "polygon")]
+    marks = [[float(n) for n in first.split(",")] for first in firsts]
+    key, (fast, slow, beyond) = marks[:2], marks[2:]
+    assert len(key) == 2 and slow[0] < fast[0] < beyond[0] <= 880 and beyond[1] > fast[1]
+    looks = [colour(p) for p in parts(drawing, "polygon")]
+    assert looks[2:] == [looks[0], looks[1], looks[1]]
+    assert drawing.count('class="break"') == 1 and "torch: 75.0×" in drawing and ">second<" in drawing
 
 
 def test_a_quick_run_does_not_keep_the_titles_of_large_shapes():

@@ -37,4 +37,7 @@ def test_the_readme_shows_pictures_that_are_there():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"^!\[.*\]\((\S+)\)$|(?:src|srcset)=\"(\S+)\"", readme, re.MULTILINE)
     shown = [first or second for first, second in shown]
+    drawn = [(ROOT / path).read_text(encoding="utf-8") for path in shown if path.endswith(".svg")]
+    heights = [float(re.search(r'viewBox="0 0 \S+ (\S+)"', picture)[1]) for picture in drawn]
+    assert len(heights) >= 2 and max(heights) < 700  # what follows is not screens away
     assert len(shown) >= 4 and all((ROOT / path).is_file() for path in shown)

@@ -65,6 +65,8 @@ def test_a_rival_looks_the_same_whoever_is_beside_it_and_its_variants_differ_fro
     )
     assert few["torch"] == many["torch"] and few["mine"] == many["mine"]
     assert many["torch, Linear"].color == many["torch"].color and many["torch, Linear"] != many["torch"]
+    variants = entry_looks(["torch.compile", "torch.compile, Linear", "torch.compile, frozen"])
+    assert len(set(variants.values())) == 3
     own = entry_looks(f"schedule {n}" for n in range(12))
     assert len(set(own.values())) == 12
 
@@ -77,7 +79,7 @@ def test_a_figure_alone_brings_the_theme_along():
     assert with_theme(svg(1, 1, label="x", themed=False)).count('class="lh"') == 1
 
 
-@pytest.mark.parametrize("picture", ["front", "suite"])
+@pytest.mark.parametrize("picture", ["front", "suite", "suite_summary"])
 def test_pictures_of_the_readme_have_the_colours_of_the_theme_alone(picture):
     drawn = (Path(__file__).parents[2] / "docs" / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
     shapes = re.sub("<style>.*?</style>", "", drawn, flags=re.DOTALL)

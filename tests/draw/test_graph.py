@@ -162,9 +162,52 @@ def test_many_values_between_two_ops_are_one_edge():
 
 
 def test_a_payload_is_folded_to_sixty_ops():
-    inside = [op("arith.negf", 2, (1,), (i,), id=f"o{i}") for i in range(3, 73)]
+    inside = [op(f"math.f{i}", 2, (1,), (i,), id=f"o{i}") for i in range(3, 73)]
     outline = PayloadOutline(values(73), (*LOOP.ops[:3], *inside))
     assert len(payload_flow(outline).nodes) == 4 < len(payload_flow(outline, most_ops=100).nodes)
+
+
+def unrolled(count):
+    """A loop with so many reads of an argument, each beside a sum that goes on from the one before."""
+    ops, sums = [], 1
+    for i in range(count):
+        read, total = 3 + 2 * i, 4 + 2 * i
+        ops.append(op("vector.load", 2, (0, 100 + i), (read,), id=f"r{i}"))
+        ops.append(op("vector.fma", 2, (read, sums), (total,), id=f"s{i}"))
+        sums = total
+    constants = [op("arith.constant", 0, (), (100 + i,), id=f"c{i}") for i in range(count)]
+    return PayloadOutline(values(200), (*LOOP.ops[:3], *ops, *constants))
+
+
+def test_ops_that_are_alike_share_a_node_where_a_box_would_not_open_otherwise():
+    outline = unrolled(10)
+    graph = payload_flow(outline, most_ops=20, delta=PayloadDelta(created=("r9",)))
+    (loads,) = [n for n in graph.nodes if n.title == "vector.load ×9"]
+    assert loads.ops == tuple(f"r{i}" for i in range(9)) and loads.is_folded and loads.parent == "o2"
+    # One that the step made, and sums that each go on from another one, are unlike.
+    assert [n.title for n in graph.nodes if n.title.startswith("vector")] == [
+        "vector.load ×9", *["vector.fma"] * 9, "vector.load", "vector.fma"
+    ]  # fmt: skip
+    whole = payload_flow(outline, most_ops=20, unfolded=["o2"])
+    assert sum(n.title == "vector.load" for n in whole.nodes) == 10
+
+
+def test_values_from_ops_that_share_a_node_are_one_edge():
+    pairs = [op("vector.load", 2, (0,), (3 + i,), id=f"r{i}") for i in range(40)]
+    pairs += [op("vector.store", 2, (3 + i,), id=f"w{i}") for i in range(40)]
+    graph = payload_flow(PayloadOutline(values(50), (*LOOP.ops[:3], *pairs)))
+    ends = [(e.source, e.target, e.label) for e in graph.edges if e.target == "w0"]
+    assert ends == [("r0", "w0", "40 values")]
+    assert {n.title for n in graph.nodes} >= {"vector.load ×40", "vector.store ×40"}
+
+
+def test_constants_are_drawn_only_where_the_step_touched_them_and_the_legend_says_so():
+    graph = payload_flow(unrolled(3), delta=PayloadDelta(created=("c1",)))
+    assert [n.id for n in graph.nodes if n.title == "arith.constant"] == ["c1"]
+    assert [entry.text for entry in graph.legend] == [
+        "created", "not drawn: constants and tensor.empty that the step left alone"
+    ]  # fmt: skip
+    assert payload_flow(LOOP).legend == ()
 
 
 def test_what_a_step_did_has_signs():

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -279,3 +281,17 @@ def test_a_payload_that_cannot_be_lowered():
     assert made.failure.kind == "lowering" and made.failure.exit_code == 1
     assert "2:8: error: spirv.IAdd: no lowering for this op" in made.failure.describe()
     assert "spirv.IAdd" in made.failure.last_good_ir and made.steps[-1].status == "ok"
+
+
+def test_the_drawing_of_op_counts_has_its_scale_and_its_passes_and_no_folder():
+    passes = lhkit.passes("fc_relu.mlir", "builtin.module(canonicalize,linalg-generalize-named-ops)")
+    drawing = lhkit.show.op_counts(passes)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawing.picture())
+    most = max(count for step in passes.steps for _, count in step.ops)
+    assert {"0", f"{most}", "ops, logarithmic", "0 canonicalize"} <= set(texts)
+    assert "1 linalg-generalize-named-ops" in texts
+    lines = re.findall(r"<polyline[^>]*>", drawing.picture())
+    dashes = [re.search(r'stroke-dasharray="([^"]*)"|$', line)[1] for line in lines]
+    assert len(set(dashes)) == len(lines) >= 4
+    assert str(Path(passes.source).parent) not in drawing.picture() + drawing.view.panes[0].title
+    assert "fc_relu.mlir" in drawing.view.panes[0].title

@@ -38,6 +38,11 @@ def test_a_long_text_is_cut_where_it_is_asked_to_be():
     assert "more lines" not in whole and len(backgrounds(whole)) == 100
 
 
+def test_no_line_of_a_diff_is_cut_by_a_letter(trace):
+    drawing = lhkit.show.diff(trace, step=5)
+    assert "…" not in drawing.svg() and "%relu_tile" in drawing.svg()
+
+
 def test_long_lines_make_the_picture_wide():
     width = [
         float(re.search(r'viewBox="0 0 (\S+)', text_picture("t", f"+ {'x' * n}", {"+": "created-paper"}))[1])

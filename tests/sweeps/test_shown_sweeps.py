@@ -1,5 +1,8 @@
 """Pictures of sweeps as drawings, and as files in each format."""
 
+import itertools
+import re
+
 import pytest
 from sweep_records import grid, result_of
 
@@ -37,6 +40,19 @@ def test_what_is_drawn_fits_the_number_of_knobs():
     two, three, four = (lhkit.show.sweep(found(n)).svg() for n in (2, 3, 4))
     assert ">c = 4<" in three and ">c = 4<" not in two
     assert "variance" in four and "variance" not in three
+
+
+def test_the_title_of_a_heat_map_is_above_what_the_map_says():
+    picture = lhkit.show.sweep(found(2)).picture()
+    heights = {w: float(y) for y, w in re.findall(r'<text[^>]*y="([\d.]+)"[^>]*>([^<]*)</text>', picture)}
+    heights |= {
+        w: float(y) for y, w in re.findall(r"translate\([\d.]+ ([\d.]+)\)[^>]*>([^<]*)</text>", picture)
+    }
+    lines = [next(y for w, y in heights.items() if w.startswith(each)) for each in _LINES]
+    assert all(a + 8 < b for a, b in itertools.pairwise(lines)), heights
+
+
+_LINES = ("Time by the values", "p · s.mlir · 9 variants", "time as a multiple", "framed: ")
 
 
 def test_what_cannot_be_drawn_is_said():

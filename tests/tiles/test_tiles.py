@@ -1,6 +1,7 @@
 """Tile pictures as drawn: records, text, SVG; nothing overlaps, whatever the extents."""
 
 import itertools
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -202,3 +203,13 @@ def test_the_effect_of_tiling_in_figures(worker):
     assert (effect.loops, effect.footprint_bytes, effect.moved_bytes) == ((), 49152, 49152)
     assert effect.flops == 2 * 64**3 and effect.flops_per_byte == pytest.approx(32 / 3)
     assert effect_words(effect, effect) == "" and "loops none" in effect_words(effect)
+
+
+def test_bytes_are_dots_the_first_picture_has_something_visited_and_temporaries_have_no_op_as_name():
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
+    picture = lhkit.show.tiles(trace).svg()
+    bytes_part = picture[picture.index("bytes touched") :]
+    # On a logarithmic axis nothing has a length; the three boxes are those of the legend.
+    assert bytes_part.count("<circle") == 4 and bytes_part.count("<rect") == 3 and "logarithmic" in bytes_part
+    assert re.search(r'<rect[^>]*fill="url\(#', picture[: picture.index("bytes touched")])
+    assert "tensor.empty" not in picture and "C result" in re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", picture))

@@ -1,6 +1,7 @@
 """Op counts a step: what is counted when, in one figure."""
 
 import dataclasses
+import itertools
 import re
 
 import pytest
@@ -77,6 +78,13 @@ def test_lines_differ_by_mark_and_dash_and_files_repeat():
     assert [t.get_text().strip() for t in failed.axes[0].texts] == ["step 5 failed"]
     assert figure_svg(draw_op_counts(COUNTED)) == figure_svg(draw_op_counts(COUNTED))
     assert figure_pdf(draw_op_counts(COUNTED)).startswith(b"%PDF")
+
+
+def test_a_line_that_others_lie_on_is_seen_around_them_and_the_legend_has_the_counts():
+    axes = draw_op_counts(COUNTED, by="name").axes[0]
+    widths = [line.get_linewidth() for line in axes.lines]
+    assert all(a > b + 0.3 for a, b in itertools.pairwise(widths))
+    assert [t.get_text() for t in axes.get_legend().get_texts()][:1] == ["linalg.add: 0"]
 
 
 def test_an_empty_trace_and_a_long_one_are_drawn():

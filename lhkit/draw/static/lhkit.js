@@ -20,6 +20,7 @@ class Pane {
     this.body.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     if (data.timeline) this.timeline = this.newTimeline();
     const inside = [this.body];
+    if (!data.timeline) inside.unshift(this.fitting());
     if (data.frames && data.axis !== "step") inside.unshift(this.player());
     if (data.folded) {
       this.heading = make("summary", {}, data.title);
@@ -54,6 +55,15 @@ class Pane {
     this.timeline.setStep(at);
   }
 
+  // In a narrow column drawings fit it; this has them in their own size, to be scrolled.
+  fitting() {
+    this.fit = make("button", { type: "button", class: "lh-fit", "aria-pressed": "false", hidden: true, onclick: () => {
+      const whole = this.node.toggleAttribute("data-whole");
+      this.fit.setAttribute("aria-pressed", whole);
+    } }, "full size");
+    return this.fit;
+  }
+
   // Frames that are not steps (iterations of loops) have a slider of their own, and play.
   player() {
     const said = make("output", { class: "lh-said" });
@@ -76,7 +86,8 @@ class Pane {
       timer = setInterval(() => (this.node.isConnected ? go((this.slider.at + 1) % this.data.frames.length) : stop()), PLAY_MS);
     } }, "▶ play");
     this.startPlayer = (at = this.data.start) => go(at);
-    return make("div", { class: "lh-bar" }, this.slider.node, button, said);
+    this.playing = make("div", { class: "lh-bar", hidden: this.data.frames.length < 2 }, this.slider.node, button, said);
+    return this.playing;
   }
 
   // Take other content for the same drawing, and show it where the reader is.
@@ -87,6 +98,7 @@ class Pane {
     this.wanted = null;
     if (!this.slider) return this.show(this.at ?? 0);
     this.slider.count = data.frames.length;
+    this.playing.hidden = data.frames.length < 2;
     return this.startPlayer(Math.min(this.slider.at, data.frames.length - 1));
   }
 
@@ -120,6 +132,7 @@ class Pane {
     const { scrollTop, scrollLeft } = this.body;
     this.body.replaceChildren(frame.node);
     this.index = frame.index;
+    this.fit.hidden = ![...frame.node.querySelectorAll("svg")].some((svg) => svg.width.baseVal.value > this.body.clientWidth);
     this.applyZoom();
     this.body.scrollTo(scrollLeft, scrollTop);
     this.view.light();
@@ -149,8 +162,8 @@ class Pane {
     const zoomed = this.zoom !== 1;
     for (const svg of this.body.querySelectorAll("svg")) {
       svg.style.maxWidth = zoomed ? "none" : "";
-      svg.style.width = zoomed ? `${Number(svg.getAttribute("width")) * this.zoom}px` : "";
-      svg.style.height = zoomed ? `${Number(svg.getAttribute("height")) * this.zoom}px` : "";
+      svg.style.width = zoomed ? `${svg.width.baseVal.value * this.zoom}px` : ""; // in pixels, whatever its unit
+      svg.style.height = zoomed ? `${svg.height.baseVal.value * this.zoom}px` : "";
     }
   }
 }

@@ -55,6 +55,8 @@ class HandleTimeline extends TimelineDrawing {
     };
     this.map.addEventListener("pointerdown", center);
     this.drags(this.map, center);
+    this.paper = matchMedia("print"); // on paper all steps have room beside one another
+    this.paper.addEventListener("change", () => this.columns && this.draw());
     new ResizeObserver(() => this.columns && this.drawSoon()).observe(scroller);
   }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
@@ -76,7 +77,9 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
     return list(found.values())
 
 
-_MOST_COUNTED = 3
+_MOST_COUNTED, _MOST_HOVERED = 3, 8
+# They compute nothing, and have edges to half of the graph.
+_PLACES = ("tensor.empty", "arith.constant", "ub.poison")
 
 # Sign and role of an op by the effect of the step; the first that applies.
 _CREATED, _ERASED, _CHANGED, _MOVED = DELTA_WORDS.items()
@@ -104,8 +107,9 @@ def payload_flow(
     """Return the dataflow graph of a payload.
 
     Ops are nodes, ops with regions boxes, block arguments nodes of their box. Boxes are opened from the outside
-    in while at most ``most_ops`` ops are shown; folded ones show counts. Bodies of linalg ops stay folded. A
-    ``tensor.empty`` that the step did not touch is left out: it computes nothing.
+    in while at most ``most_ops`` ops are shown; folded ones show counts. Ops of one box that are alike share a
+    node where that opens the box. Bodies of linalg ops stay folded. Constants and each ``tensor.empty`` that
+    the step did not touch are left out: they compute nothing.
 
     Args:
         outline: The payload, with ids of ops where they are to be marked.
@@ -134,6 +138,11 @@ class _Payload:
         }
         self._numbers = quantity.values if quantity else {}
         self._most = max(self._numbers.values(), default=0.0)
+        # Of ops that are alike, and share a node: the first of them.
+        self._first: dict[int, int] = {}
+        # The op that has a value as a result, and the one that has it as an argument of a block.
+        self._makers = {v: i for i, op in enumerate(outline.ops) for v in op.results}
+        self._owners = {v: i for i, op in enumerate(outline.ops) for b in op.blocks for v in b.arguments}
 
     def graph(
         self, title: str, before: PayloadOutline | None, unfolded: Collection[str], most_ops: int
@@ -142,7 +151,7 @@ class _Payload:
         # The shown op that represents each op: itself, or the folded op around it.
         homes: dict[int, int] = {}
         for i, op in enumerate(self._outline.ops):
-            homes[i] = i if i in shown or op.parent is None else homes[op.parent]
+            homes[i] = i if i in shown or op.parent is None else homes[self._first.get(i, op.parent)]
         nodes = self._nodes(opened)
         edges = self._edges(homes)
         if before is not None and self._delta.erased:
@@ -150,8 +159,8 @@ class _Payload:
             ghosts, more = erased_nodes(before, self._delta.erased, known, {self._keys[i] for i in opened})
             nodes += ghosts
             edges += more
-        nodes, edges = _without_places(nodes, edges)
-        return FlowGraph(title, tuple(nodes), tuple(edges), self._legend(nodes))
+        kept, edges = _without_places(nodes, edges)
+        return FlowGraph(title, tuple(kept), tuple(edges), self._legend(kept, len(nodes) - len(kept)))
 
     def _shown(self, unfolded: Collection[str], most_ops: int) -> tuple[set[int], set[int]]:
         """Return the ops that are shown, and those of them that are opened, from the outside in."""
@@ -159,14 +168,54 @@ class _Payload:
         shown = set(self._inside[None])
         opened: set[int] = set()
         waiting = list(self._inside[None])
+        count = self._drawn(shown)
         for i in waiting:  # grows
-            inside = self._inside[i]
-            fits = len(shown) + len(inside) <= most_ops and not self._outline.ops[i].name.startswith("linalg.")
+            inside, alike = self._inside[i], dict[int, int]()
+            if count + self._drawn(inside) > most_ops and i not in wanted:
+                alike = self._alike(inside)
+                inside = [j for j in inside if alike[j] == j]
+            fits = count + self._drawn(inside) <= most_ops and not self._outline.ops[i].name.startswith(
+                "linalg."
+            )
             if inside and (fits or i in wanted):
                 opened.add(i)
                 shown.update(inside)
                 waiting.extend(inside)
+                count += self._drawn(inside)
+                self._first |= {j: first for j, first in alike.items() if j != first}
         return shown, opened
+
+    def _drawn(self, ops: Collection[int]) -> int:
+        """Return how many of these ops have a node."""
+        return sum(not self._is_left_out(i) for i in ops)
+
+    def _is_left_out(self, i: int) -> bool:
+        """Return whether an op is one of those that `_without_places` leaves out."""
+        op = self._outline.ops[i]
+        return op.name in _PLACES and op.id not in self._marks
+
+    def _alike(self, inside: Sequence[int]) -> dict[int, int]:
+        """Return for each op of a box the first that is like it: of its kind, its values from the same nodes.
+
+        What uses the results of ops that are alike may be alike too, so a loop that was unrolled folds into its
+        body, iteration by iteration.
+        """
+        found: dict[int, int] = {}
+        first: dict[object, int] = {}
+
+        def source(value: int) -> tuple[str, int]:
+            if (maker := self._makers.get(value)) is None:
+                return "block", self._owners.get(value, value)
+            return ("", 0) if self._is_left_out(maker) else ("op", found.get(maker, maker))
+
+        for i in inside:
+            op = self._outline.ops[i]
+            sources = tuple(map(source, op.operands))
+            types = tuple(self._outline.values[v].type for v in op.results)
+            is_alone = bool(op.blocks or op.symbol) or op.id in self._numbers
+            kind = i if is_alone else (op.name, types, sources, self._marks.get(op.id))
+            found[i] = first.setdefault(kind, i)
+        return found
 
     def _around(self, keys: Collection[str]) -> set[int]:
         found = set()
@@ -179,16 +228,28 @@ class _Payload:
 
     def _nodes(self, opened: set[int]) -> list[FlowNode]:
         nodes: list[FlowNode] = []
+        alike: defaultdict[int, list[int]] = defaultdict(list)
+        for i, first in self._first.items():
+            alike[first].append(i)
         waiting = self._inside[None][::-1]
         while waiting:
             i = waiting.pop()
-            if i not in opened:
+            if i in alike:
+                nodes.append(self._of_several(i, alike[i]))
+            elif i in opened:
+                nodes.append(self._node(i, ops=(self._outline.ops[i].id,)))
+                nodes += self._arguments(i)
+                waiting += reversed(self._inside[i])
+            elif i not in self._first:
                 nodes.append(self._leaf(i))
-                continue
-            nodes.append(self._node(i, ops=(self._outline.ops[i].id,)))
-            nodes += self._arguments(i)
-            waiting += reversed(self._inside[i])
         return nodes
+
+    def _of_several(self, first: int, others: Collection[int]) -> FlowNode:
+        """Return the node of ops that are alike."""
+        ids = tuple(self._outline.ops[i].id for i in (first, *others))
+        node = self._node(first, ops=ids)
+        hover = "\n".join(self._hover(self._outline.ops[i]) for i in (first, *others)[:_MOST_HOVERED])
+        return dataclasses.replace(node, title=f"{node.title} ×{len(ids)}", hover=hover, is_folded=True)
 
     def _leaf(self, i: int) -> FlowNode:
         inside = list(self._inside[i])
@@ -271,15 +332,17 @@ class _Payload:
                 role = "created" if self._marks.get(op.id) == _CREATED else ""
                 hover = f"{value.name}: {value.type}"
                 found[target, v] = FlowEdge(source, target, port, value.name, role, hover=hover, ops=ops)
-        return _bundled(found.values())
+        return _bundled(found.values(), {self._keys[i] for i in self._first.values()})
 
-    def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
+    def _legend(self, nodes: Collection[FlowNode], left_out: int) -> tuple[LegendEntry, ...]:
         signs = {n.sign for n in nodes}
         found = [LegendEntry(word, sign, word) for sign, word in DELTA_WORDS.items() if sign in signs]
         if self._quantity is not None and self._numbers:
             name, unit = self._quantity.name, self._quantity.unit
             texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")
             found += [LegendEntry(text, heat=share) for text, share in zip(texts, (0.0, 0.5, 1.0), strict=True)]
+        if left_out:
+            found.append(LegendEntry("not drawn: constants and tensor.empty that the step left alone"))
         return tuple(found)
 
 
@@ -287,13 +350,14 @@ class _Payload:
 _MOST_BESIDE = 4
 
 
-def _bundled(edges: Iterable[FlowEdge]) -> list[FlowEdge]:
+def _bundled(edges: Iterable[FlowEdge], several: Set[str]) -> list[FlowEdge]:
+    """Join the edges between two nodes where they are many, or where one of these is for ``several`` ops."""
     between: dict[tuple[str, str], list[FlowEdge]] = defaultdict(list)
     for edge in edges:
         between[edge.source, edge.target].append(edge)
     found = []
-    for beside in between.values():
-        if len(beside) > _MOST_BESIDE:
+    for ends, beside in between.items():
+        if len(beside) > (1 if several & set(ends) else _MOST_BESIDE):
             first, ops = beside[0], tuple(dict.fromkeys(op for edge in beside for op in edge.ops))
             label, hover = f"{len(beside)} values", "\n".join(edge.hover for edge in beside)
             beside = [dataclasses.replace(first, label=label, hover=hover, ops=ops)]  # noqa: PLW2901
@@ -304,8 +368,8 @@ def _bundled(edges: Iterable[FlowEdge]) -> list[FlowEdge]:
 def _without_places(
     nodes: Sequence[FlowNode], edges: Sequence[FlowEdge]
 ) -> tuple[list[FlowNode], list[FlowEdge]]:
-    """Leave out what computes nothing, the tensor.empty of destinations, unless the step made or changed it."""
-    places = {n.id for n in nodes if n.title == "tensor.empty" and not n.sign}
+    """Leave out what computes nothing, constants and destinations, unless the step made or changed it."""
+    places = {n.id for n in nodes if n.title in _PLACES and not n.sign}
     kept = [e for e in edges if e.source not in places and e.target not in places]
     return [n for n in nodes if n.id not in places], kept
 
@@ -332,10 +396,15 @@ def payload_flow_of(
     """
     before = None
     if isinstance(shown, Payload):
-        outline, title, delta = payload_outline(shown, worker=worker), shown.source, PayloadDelta()
+        outline, title, delta = (
+            payload_outline(shown, worker=worker),
+            PurePath(shown.source).name,
+            PayloadDelta(),
+        )
     else:
         step = _last_step(shown) if step is None else step
-        outline, title = outline_after(shown, step, worker=worker), f"{shown.payload.source} after step {step}"
+        title = f"{PurePath(shown.payload.source).name} after step {step}"
+        outline = outline_after(shown, step, worker=worker)
         delta, earlier = work_of_step(shown, step)
         if delta.erased and earlier is not None:
             before = outline_after(shown, earlier, worker=worker)

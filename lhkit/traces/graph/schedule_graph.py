@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import PurePath
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
@@ -49,7 +50,7 @@ class _Schedule:
         ]
         shown = [n for n in arguments if n.id in used]
         schedule = self._trace.schedule
-        title = f"{schedule.source} @{schedule.entry.removeprefix('@')}: its steps and handles"
+        title = f"{PurePath(schedule.source).name} @{schedule.entry.removeprefix('@')}: its steps and handles"
         signs = {e.sign for e in edges}
         legend = tuple(entry for entry in _LEGEND if entry.sign in signs)
         return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), legend)

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from lhkit.draw.figures import cut
 from lhkit.draw.tables import Table
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.model.errors import usage_error
@@ -27,7 +28,7 @@ _LOOKS = (
     (SKY, "v", "-"),
     (PURPLE, "P", "--"),
 )
-_FEW_STEPS = 24
+_FEW_STEPS, _IN_LEGEND = 24, 30
 _LINEAR_UNTIL = 100
 
 
@@ -103,10 +104,14 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes.patch.set_alpha(0)
     places = range(len(plot.steps))
     ticks = ["before" if s < 0 else str(s) for s in plot.steps]
-    for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
+    for row, ((kind, counts), (color, marker, dashes)) in enumerate(zip(plot.lines, _LOOKS, strict=False)):
         look: dict[str, Any] = {"color": GREY if kind == REST else color, "marker": marker, "linestyle": dashes}
-        look |= {"markevery": max(1, len(places) // _FEW_STEPS), "markersize": 5, "linewidth": 1.6}
-        axes.plot(places, counts, label=kind, drawstyle="steps-mid", **look)
+        # A line that later ones lie on is wider than they are, and so it is seen around them.
+        wider = len(plot.lines) - 1 - row
+        look |= {"markersize": 4 + 0.9 * wider, "linewidth": 1.4 + 0.4 * wider}
+        look |= {"markevery": max(1, len(places) // _FEW_STEPS)}
+        label = f"{cut(kind, _IN_LEGEND)}: {counts[-1]:,}" if counts else kind
+        axes.plot(places, counts, label=label, drawstyle="steps-mid", **look)
     if plot.failed_step in plot.steps:
         at = plot.steps.index(plot.failed_step)
         axes.axvline(at, color=VERMILION, linewidth=1.2)
@@ -129,6 +134,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
     axes.set_ylabel(f"ops in the text, by {plot.by}")
     if plot.lines:
-        figure.legend(frameon=False, loc="outside right upper")
+        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
+        axes.legend(frameon=False, title="at the end", alignment="left", **beside)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -1,0 +1,152 @@
+"""Every drawing in a column of 400 pixels and on paper: nothing is wider than it, or scrolls sideways."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import lhkit
+from lhkit.draw.svg import html_document
+from lhkit.draw.viewer import framed_html, view_html
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+import gallery
+
+# Timelines have a scale of their own, which is moved with a map of the whole; carets stand below their letters.
+WIDER = """() => [...document.querySelectorAll("body *")].filter((node) => {
+  if (node.closest(".lh-tl, .lh-failure pre, details:not([open])")) return false;
+  const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+  return node.getBoundingClientRect().right > innerWidth + 1 || (scrolls && node.scrollWidth > node.clientWidth + 1);
+}).map((node) => `${node.tagName} ${node.getAttribute("class")}`)"""
+
+
+def drawings():
+    """The drawings of the gallery, of a vectorized payload and of machine code, and shown values."""
+    show, trace, bench = lhkit.show, gallery._trace(), gallery._bench()
+    vectorized = lhkit.trace("matmul.mlir", "matmul_tile_fuse_vectorize.mlir")
+    kernel = lhkit.compile("matmul.mlir", "matmul_tile_fuse_vectorize.mlir")
+    passes = lhkit.passes("fc_relu.mlir", "builtin.module(canonicalize,linalg-generalize-named-ops)")
+    found = {call.partition("(")[0]: draw() for call, draw in gallery.DRAWINGS.items()}
+    found |= {
+        "timeline": show.timeline(trace),
+        "long timeline": show.timeline(vectorized),
+        "schedule": show.graph(trace),
+        "graph": show.graph(vectorized, step=vectorized.step_records[-1].index),
+        "tiles": show.tiles(trace),
+        "roofline of runs": show.roofline({"first": bench, "second": bench}),
+        "throughput": show.throughput({256: bench, 512: bench}),
+        "code": show.code(kernel),
+        "live buffers": show.live_buffers(lhkit.compile("mlp.mlir")),
+        "passes": show.op_counts(passes),
+        "page": show.page(trace),
+    }
+    shown = {name: framed_html(drawing.view) for name, drawing in found.items()}
+    shown |= {f"{name}, no script": view_html(drawing.view) for name, drawing in found.items()}
+    values = {"comparison": bench, "measurement": bench.measurements[0], "kernel": kernel, "passes": passes}
+    values |= {"sweep result": gallery._sweep(), "payload": kernel.payload, "schedule": kernel.schedule}
+    bundles = {f"value {name}": value._repr_mimebundle_()["text/html"] for name, value in values.items()}
+    return shown | bundles
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("narrow")
+    found = {}
+    for number, (name, html) in enumerate(drawings().items()):
+        found[name] = folder / f"{number}.html"
+        page = html_document(name, [html], style="body { margin: 8px; padding: 0; }")
+        found[name].write_text(page, encoding="utf-8", errors="replace")
+    return found
+
+
+def too_wide(page, pages):
+    found = {}
+    for name, path in pages.items():
+        page.goto(path.as_uri())
+        if page.locator("script").count():
+            page.wait_for_selector(".lh-live :is(.lh-frame, .lh-tl-stage)")
+        if wider := page.evaluate(WIDER):
+            found[name] = wider
+    return found
+
+
+def test_no_drawing_is_wider_than_a_narrow_column(watched, pages):
+    page = watched(width=400, height=800).page
+    assert too_wide(page, pages) == {}
+
+
+def test_no_drawing_is_wider_than_paper(watched, pages):
+    page = watched(width=718, height=1000).page
+    page.emulate_media(media="print")
+    assert too_wide(page, pages) == {}
+
+
+# The lines whose words begin left of the end of their number.
+HIDDEN = """() => [...document.querySelectorAll(".lh-ir .l[data-n]")].filter((line) => {
+  const words = document.createRange();
+  words.selectNodeContents(line);
+  const [first] = [...words.getClientRects()].filter((box) => box.width);
+  const { display, paddingLeft, textIndent } = getComputedStyle(line);
+  const start = parseFloat(paddingLeft) + (display === "flex" ? 0 : parseFloat(textIndent));
+  const number = start + parseFloat(getComputedStyle(line, "::before").width);
+  return first && first.left < line.getBoundingClientRect().left + number - 1;
+}).map((line) => line.innerText)"""
+
+
+@pytest.mark.parametrize(("width", "media"), [(400, "screen"), (718, "print"), (1280, "screen")])
+def test_no_words_lie_under_the_numbers_of_lines(watched, pages, width, media):
+    page = watched(width=width, height=1000).page
+    page.emulate_media(media=media)
+    for name in ("code", "diff", "value schedule"):
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-ir .l").first.wait_for()
+        assert page.evaluate(HIDDEN) == [], name
+
+
+def test_a_timeline_is_whole_on_paper_and_as_it_was_after(watched, pages):
+    page = watched(width=718, height=1000).page
+    page.goto(pages["long timeline"].as_uri())
+    rows, columns = page.locator(".lh-names [data-handle]"), page.locator(".lh-heads .lh-step")
+    rows.first.wait_for()
+    shown = rows.count(), columns.count()
+    page.emulate_media(media="print")
+    page.wait_for_function("document.querySelector('.lh-tl-scroller').scrollWidth <= innerWidth")
+    page.wait_for_function(f"document.querySelectorAll('.lh-names [data-handle]').length > {shown[0]}")
+    last = page.locator(".lh-names [data-handle]").last.bounding_box()
+    box = page.locator(".lh-tl-stage").bounding_box()
+    assert last["y"] + last["height"] <= box["y"] + box["height"] and columns.count() > shown[1]
+    page.emulate_media(media="screen")
+    page.wait_for_function(f"document.querySelectorAll('.lh-names [data-handle]').length == {shown[0]}")
+
+
+def test_a_button_has_a_drawing_in_its_own_size(watched, pages):
+    page = watched(width=400, height=800).page
+    page.goto(pages["roofline of runs"].as_uri())
+    picture, button = page.locator(".lh-body svg"), page.get_by_role("button", name="full size")
+    assert picture.bounding_box()["width"] < 400
+    button.click()
+    assert picture.bounding_box()["width"] > 700 and button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert picture.bounding_box()["width"] < 400
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert not button.is_visible()
+
+
+def test_a_figure_is_zoomed_by_keys(watched, pages):
+    page = watched(width=1280, height=800).page
+    page.goto(pages["roofline"].as_uri())
+    picture = page.locator(".lh-body svg")
+    width = picture.bounding_box()["width"]
+    page.locator(".lh-body").focus()
+    page.keyboard.press("+")
+    assert picture.bounding_box()["width"] == pytest.approx(1.25 * width, rel=0.01)
+
+
+def test_one_iteration_has_no_slider(watched, pages, tmp_path):
+    page = watched().page
+    (tmp_path / "t.html").write_text(framed_html(lhkit.show.tiles(lhkit.load_payload("conv2d_nhwc.mlir")).view))
+    page.goto((tmp_path / "t.html").as_uri())
+    page.locator(".lh-frame svg").wait_for()
+    assert page.get_by_role("button", name="▶ play").count() == 0
+    page.goto(pages["tiles"].as_uri())
+    page.get_by_role("button", name="▶ play").wait_for()
