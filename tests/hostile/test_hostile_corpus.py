@@ -14,9 +14,9 @@ from corpus import corpus
 from gauntlet import run_gauntlet
 from seeds import make_seeds
 
-QUICK = 75
+QUICK = 100
 # Processes that share the quick run; each has about ten seconds of it.
-PARTS = 3
+PARTS = 4
 # What uses up the time limit of a request, in every use: these few in every run, the others by hand.
 SLOW = {"native-endless"}
 
