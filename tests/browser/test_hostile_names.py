@@ -86,7 +86,11 @@ def widget_page(widget):
 <script type="application/json" id="data">{data}</script><script type="module">
 const {{ state, code }} = JSON.parse(document.getElementById("data").textContent);
 const nothing = () => {{}};
-const model = {{ get: (name) => state[name], set: nothing, save_changes: nothing, on: nothing, off: nothing, send: nothing }};
+const hearing = [];
+const on = (name, hear) => name === "msg:custom" && hearing.push(hear);
+// Without a kernel: what is asked is refused, so that no page waits for an answer.
+const send = ({{ id }}) => id && queueMicrotask(() => hearing.forEach((hear) => hear({{ reply: id, error: "no kernel" }})));
+const model = {{ get: (name) => state[name], set: nothing, save_changes: nothing, on, off: nothing, send }};
 const module = await import(URL.createObjectURL(new Blob([code], {{ type: "text/javascript" }})));
 const {{ initialize, render }} = module.default;
 await initialize?.({{ model }});
