@@ -317,8 +317,11 @@ def _misdirected(case: FusionCase) -> Finding | None:
             return Finding("outside-the-loop", sentence, at)
         users = [u for p in producers for u in users_of(placed, p)]
         reading = [n for n in loops if any(n in around(placed, u) for u in users)]
+        head = f"Step {at} fuses into one loop, and is given {len(loops)}"
+        if case.holds(step, case.producer) and len(loops) > len(reading) == 1:
+            sentence = f"{head}, of which one reads the {case.name(case.producer)}"
+            return Finding("outside-the-loop", sentence, case.trace.handle(step.operands[1].handle).defined_by)
         if case.holds(step, case.producer) and len(reading) > 1:
-            head = f"Step {at} fuses into one loop, and is given {len(loops)}"
             sentence = f"{head}: the {case.name(case.producer)} has several users, each in a loop of its own"
             return Finding("several-uses", sentence, at)
     return None

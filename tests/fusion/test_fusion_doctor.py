@@ -141,7 +141,7 @@ def test_there_are_sixteen_of_eight_kinds_and_more():
     kinds = [read(path)[0]["cause"] for path in FILES if path.parent.name == "planted"]
     joined = [k.replace("dead-", "").replace("empty-", "") for k in kinds]
     assert len(kinds) == 16 and sorted(joined.count(k) for k in set(joined)) == [2] * 8
-    assert len(FILES) == 209
+    assert len(FILES) == 210
 
 
 def test_an_attribute_names_an_op_lines_above_it(worker):
