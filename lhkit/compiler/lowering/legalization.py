@@ -16,6 +16,8 @@ from lhkit.model.errors import Diagnostic, LhkitError, error_for
 from lhkit.worker.requests import Source
 
 _MARK = "lhkit:copy"
+# Copies of known size up to this are written out: a call of memcpy takes longer.
+_FEW_BYTES = 64
 
 
 def lowering_error(
@@ -57,11 +59,13 @@ def is_bufferization_copy(op: Any) -> bool:
 
 
 def expand_strided_copies(module: Any) -> None:
-    """Turn every ``memref.copy`` whose sides are not both without gaps into a ``linalg.copy``, in place."""
+    """Turn every ``memref.copy`` with gaps on a side, or of up to 64 bytes, into a ``linalg.copy``, in place."""
     for op in [o for o in walk(module.operation) if o.name == "memref.copy"]:
         source, target = op.operands
         ranked = all(isinstance(v.type, ir.MemRefType) for v in (source, target))
-        if ranked and not (_is_plain(source.type) and _is_plain(target.type)):
+        if ranked and not (
+            _is_plain(source.type) and _is_plain(target.type) and _bytes_of(target.type) > _FEW_BYTES
+        ):
             _copy_elements(op, source, target)
             op.erase()
 
