@@ -266,11 +266,13 @@ class RecoveryFile:
                 self._path().unlink(missing_ok=True)
 
     def _write(self, session: Callable[[], SavedSession]) -> None:
-        text = json.dumps(to_json(session()))
         # A state folder that cannot be written costs the recovery and nothing else.
         with self._lock, contextlib.suppress(OSError):
             if self._is_closed:
                 return
+            # Read under the lock: a timer that is late may come after a newer one, and must not write
+            # older changes over newer ones.
+            text = json.dumps(to_json(session()))
             path = self._path()
             write_whole(path, text)
             by_age = sorted(path.parent.glob("*.json"), key=lambda f: f.stat().st_mtime, reverse=True)

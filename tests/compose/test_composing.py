@@ -4,12 +4,14 @@ import json
 import random
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from lhkit.compose.session import Session
-from lhkit.compose.session_history import MOST_VERSIONS, History, Version
+from lhkit.compose.session_history import MOST_VERSIONS, History, RecoveryFile, Version, version_of_schedule
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.text.step_arguments import set_argument
@@ -294,6 +296,30 @@ def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatc
     session.close()
     (only,) = written
     assert len(only["branches"][0]["versions"]) == 6
+
+
+def test_a_late_write_does_not_bring_back_older_changes(payload, schedule, state_folder):
+    """The timer of an earlier change may still be running when that of a later one has written."""
+    recovery = RecoveryFile(payload, version_of_schedule(schedule))
+    now = ["earlier"]
+
+    def saved():
+        return replace(Session(payload, schedule, autosaves=False).saved, name=now[0])
+
+    def late():
+        value = saved()
+        if now[0] == "earlier":  # the later change is written while this one is read
+            now[0] = "later"
+            newer = threading.Thread(target=recovery._write, args=(saved,))
+            newer.start()
+            newer.join(timeout=0.2)
+            threads.append(newer)
+        return value
+
+    threads: list[threading.Thread] = []
+    recovery._write(late)
+    threads[0].join()
+    assert recovery.read().session.name == "later"
 
 
 def test_a_process_that_dies_leaves_its_session(payload, schedule, worker, state_folder):
