@@ -15,8 +15,9 @@ from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import FailedText, FindFailures
 
-# So many are applied in one request; a trace of one takes about as long.
-_AT_ONCE = 8
+# So many are applied in a request, the first and each of the next ones; a trace of one takes about as long as
+# eight, and the repair often is among the first.
+_FIRST, _NEXT = 3, 8
 
 
 def promising_candidates(
@@ -38,7 +39,11 @@ def promising_candidates(
     waiting = iter(candidates)
     yield from ((each, False) for each in itertools.islice(waiting, 1))
     is_sure = must_pass or _runs_once_and_fails(context)
-    while several := list(itertools.islice(waiting, _AT_ONCE if is_sure else None)):
+    at_once = itertools.chain((_FIRST,), itertools.repeat(_NEXT)) if is_sure else itertools.repeat(None)
+    for most in at_once:
+        several = list(itertools.islice(waiting, most))
+        if not several:
+            return
         failed = _failures(payload, schedule, several, limits, worker) if is_sure else [None] * len(several)
         for each, failure in zip(several, failed, strict=True):
             if failure is None or not (must_pass or _is_no_repair(context, each, failure)):

@@ -12,6 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from lhkit.model.explanation import RepairKind
@@ -223,7 +224,9 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
         doubt += finds_only(context) + (is_result and _is_second(live, context))
         by = f"which step {live.record.defined_by} returned" if live.record.defined_by >= 0 else "an argument"
         title = f"Use {live.value}, {by}, instead of {dead.value}"
-        yield from _reading(context, dead, live.value, live.type, "use-result", title, doubt)
+        is_fused = context.is_fused_already(live.ops)
+        for each in _reading(context, dead, live.value, live.type, "use-result", title, doubt):
+            yield replace(each, is_unlikely=is_fused)
 
 
 def _is_second(live: Located, context: RepairContext) -> bool:
@@ -290,7 +293,9 @@ def found_again(context: RepairContext, dead: Located, killer: int | None) -> It
         new = context.fresh(dead.value)
         line = f"{new} = {_MATCH} ops{{[{listed}]}} in {root.value} : ({root.type}) -> {dead.type}"
         title = f"Match {' or '.join(names)} again{after}, in {root.value}"
-        yield from _reading(context, dead, new, dead.type, "match-again", title, doubt, line)
+        likely = context.seems_to_hold(root, names)
+        for each in _reading(context, dead, new, dead.type, "match-again", title, doubt, line):
+            yield replace(each, is_unlikely=not likely)
 
 
 def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | None:

@@ -95,4 +95,5 @@ def _reading(
     edits = context.replaced_uses(uses, other.value, given.type, other.type)
     if edits:
         title = f"Use {other.value}, {which}, instead of {given.value}"
-        yield candidate("other-handle", title, context.script, edits, doubt)
+        is_fused = context.is_fused_already(other.ops)
+        yield candidate("other-handle", title, context.script, edits, doubt, is_unlikely=is_fused)

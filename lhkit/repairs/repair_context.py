@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +30,7 @@ from lhkit.text.script import (
 from lhkit.text.step_arguments import result_types_of, types_of
 from lhkit.text.step_edits import type_of
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
+from lhkit.traces.warnings.lost_work import FUSE
 
 ANY_OP = "!transform.any_op"
 _HOLDERS = ("scf.", "func.func", "builtin.module")
@@ -142,6 +143,22 @@ class RepairContext:
         roots = sorted(arguments, key=lambda h: h.definition.name.start)[:1] + holders
         return list({h.record.id: h for h in roots}.values())[:_MOST_ROOTS]
 
+    def seems_to_hold(self, root: Located, names: Collection[str]) -> bool:
+        """Return whether one of the payload ops of these names was made in what a handle points to.
+
+        An op that was moved there later is not known to be there; one that is fused already does not count.
+        """
+        alive = self.history.alive_before(self.step.index)
+        there = (op for op in alive if op.name in names and self.history.lies_in(op, root.ops))
+        return any(not self.is_fused_already((op.id,)) for op in there)
+
+    def is_fused_already(self, ops: Collection[str]) -> bool:
+        """Return whether the step is a fusion, and payload ops were made in the loop that it fuses into."""
+        if self.op.name != FUSE or len(self.step.operands) != 2 or not ops:
+            return False
+        loops = set(self.history.ops_given(self.step, 1))
+        return all(self.history.lies_in(self.trace.op(op), loops) for op in ops)
+
     def uses(self, handle: Located) -> list[tuple[Use, OpSyntax]]:
         """Return the uses of a handle from the step on that are in scope of its block."""
         handles, start = self.script.handles, self.op.start
@@ -201,6 +218,7 @@ class Candidate:
     Attributes:
         doubt: The risk that it is not what the author meant, from 0.
         group: Alternatives of one group do the same: one that helps is enough. "" groups by title.
+        is_unlikely: Whether it searches where no such op was made: it is tried after the others.
     """
 
     kind: RepairKind
@@ -208,6 +226,7 @@ class Candidate:
     edited: Edited
     doubt: int = 0
     group: str = ""
+    is_unlikely: bool = False
 
     @property
     def characters_changed(self) -> int:
@@ -222,9 +241,10 @@ def candidate(
     replacements: Sequence[Replacement],
     doubt: int = 0,
     group: str = "",
+    is_unlikely: bool = False,
 ) -> Candidate:
     """Return the candidate that makes these replacements, which must not overlap."""
-    return Candidate(kind, title, script.edited(replacements, title), doubt, group)
+    return Candidate(kind, title, script.edited(replacements, title), doubt, group, is_unlikely)
 
 
 def edit_candidate(
@@ -237,7 +257,7 @@ def edit_candidate(
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return candidates in the order of trial, each text once and without no-op edits."""
-    ordered = sorted(candidates, key=lambda c: (c.doubt, c.characters_changed))
+    ordered = sorted(candidates, key=lambda c: (c.is_unlikely, c.doubt, c.characters_changed))
     found: dict[str, Candidate] = {}
     for each in ordered:
         if each.edited.text != each.edited.before:

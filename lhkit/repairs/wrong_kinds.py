@@ -100,6 +100,7 @@ def _near_names(context: RepairContext, name: str, there: list[str]) -> list[tup
 
 def other_roots(context: RepairContext) -> Iterator[Candidate]:
     """Yield candidates that search in other payload ops."""
+    names = {name for name, _, _ in _names(context)}
     for use in context.op.operands:
         for root in context.roots_to_search():
             if root.value == use.text:
@@ -109,7 +110,8 @@ def other_roots(context: RepairContext) -> Iterator[Candidate]:
                 continue
             edits = [Replacement(use.start, use.end, root.value), Replacement(*span, root.type)]
             title = f"Look in {root.value} instead of {use.text}"
-            yield candidate("other-root", title, context.script, edits, 1)
+            is_unlikely = bool(names) and not context.seems_to_hold(root, names)
+            yield candidate("other-root", title, context.script, edits, 1, is_unlikely=is_unlikely)
 
 
 def _earlier(context: RepairContext) -> Iterator[Candidate]:
