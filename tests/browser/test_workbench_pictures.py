@@ -97,9 +97,9 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     bench.get_by_role("status", name="zoom: Tiles").filter(has_text="156 %").wait_for()
     # A handle is selected, a knob is set, another step is shown: the pictures are as large as they were.
     bench.locator(".lhw-row[data-step='6'] .lhw-op").click()
+    pane(bench, "tiles").locator("svg", has_text="after step 6").wait_for()  # the rows are drawn anew till then
     bench.locator(".lhw-row.lh-now[data-step='6'] [data-handle]").last.click()
     bench.locator(".lh-chosen", has_text="%forall").wait_for()
-    pane(bench, "tiles").locator("svg", has_text="after step 6").wait_for()
     drawn = pane(bench, "tiles").locator("svg").evaluate("svg => svg.outerHTML")
     bench.get_by_role("slider", name="knob tile").fill("0")
     page.wait_for_function(

@@ -51,7 +51,7 @@ def everything(own, payload, schedule, tmp_path_factory):
     store = tmp_path_factory.mktemp("sweep") / "s.jsonl"
     listed = Listed(points)
     # More than the worker takes by itself, and less than the hungry one has in no time.
-    limits = Limits(5.0, 700 << 20)
+    limits = Limits(10.0, 700 << 20)
     return sweep(payload, schedule, strategy=listed, store=store, worker=own, limits=limits)
 
 
@@ -87,7 +87,7 @@ def test_messages_say_why(everything):
         ("fails", 1): "not this way",
         ("unlowerable", 1): "cannot be lowered",
         ("dies", 1): "SIGABRT",
-        ("hangs", 1): "longer than its limit of 5 s",
+        ("hangs", 1): "longer than its limit of 10 s",
         ("hungry", 1): "over its limit of 700 MiB",
         ("ok", 3): "the schedule requires idle <= 2, which idle=3 does not meet",
     }.items():

@@ -465,7 +465,7 @@ def test_no_false_alarm(name, traced):
         ([match("x", "linalg.matmull"), USE], "did you mean linalg.matmul (there is 1)?"),
         ([match("x", "exp"), USE], "did you mean linalg.exp (there are 2) or math.exp (there are 2)?"),
         ([f'%x = transform.structured.match ops{{["linalg.exp"]}} attributes{{none}} in %root : {TO_ANY}', USE], "2 linalg.exp are there, and none has the attribute none: leave that condition out"),
-        (["%n = transform.param.constant 8 : i64 -> !transform.param<i64>", MATMUL, f'transform.annotate %m "size" = %n : {ANY}, !transform.param<i64>', f'%x = transform.structured.match ops{{["linalg.matmul"]}} attributes{{size = 4 : i64}} in %root : {TO_ANY}', USE], "1 linalg.matmul is there, and its size is 8 : i64, not 4 : i64: write size = 8 : i64"),
+        (["%n = transform.param.constant 8 : i64 -> !transform.param<i64>", MATMUL, f'transform.annotate %m "size" = %n : {ANY}, !transform.param<i64>', f'%x = transform.structured.match ops{{["linalg.matmul"]}} attributes{{size = 4 : i64}} in %root : {TO_ANY}', USE], "1 linalg.matmul is there, and the match asks for size = 4 : i64, where the op has 8 : i64: write size = 8 : i64"),
         ([f'%x = transform.structured.match ops{{["linalg.matmul"]}} filter_result_type = tensor<16x8xf32> in %root : {TO_ANY}', USE], "1 linalg.matmul is there, and the result is tensor<8x16xf32>, not tensor<16x8xf32>: write filter_result_type = tensor<8x16xf32>"),
         ([f'%x = transform.structured.match interface{{LoopLikeInterface}} in %root : {TO_ANY}', USE], "what uses it will do nothing"),
     ],

@@ -74,16 +74,17 @@ def _never_used(
     sources = [numbers[p] for p in producers if p in numbers]
     using = list(dict.fromkeys(u for each in producers for u in users(placed, each)))
     sentence = (
-        f"nothing in {into} reads what {producer} computes, and nothing that it was made from ever did;"
+        f"nothing in {into} reads what {producer} computes, now or in an earlier step;"
         f" {_users_in_words(trace, using)}."
     )
     between = [i for n in (path_between(placed, sources, inside) or ())[1:-1] if (i := placed.ids[n])]
     if between:
-        named = [_handle_to(trace, step, i) or f"the {op_in_words(trace, i)}" for i in reversed(between)]
-        order = ", then ".join([*named, producer])
+        named = [_op_and_handle(trace, step, each) for each in reversed(between)]
+        order = ", then ".join([*(handle for _, handle in named), producer])
+        told = ", ".join(op if op == handle else f"{op} ({handle})" for op, handle in named)
         advice = (
-            f"Fuse what is between them first: {order}, each into the loop that the fusion before it gives"
-            f" (transform.structured.fuse_into_containing_op {named[0]} into {into})."
+            f"Between {producer} and {into} lies {told}. Fuse {order}, each into the loop that the fusion before"
+            f" it gives: transform.structured.fuse_into_containing_op {named[0][1]} into {into} comes first."
         )
     elif path_between(placed, inside, set(sources)):
         advice = (
@@ -101,11 +102,11 @@ def _never_used(
     return Explanation(sentence, tuple(places), step.operands[0].handle, None, trace.texts, advice)
 
 
-def _handle_to(trace: Trace, step: TraceStep, op: str) -> str | None:
-    """Return the name of a live handle to one op when a step began, or None."""
-    names = display_names(trace)
+def _op_and_handle(trace: Trace, step: TraceStep, op: str) -> tuple[str, str]:
+    """Return an op in words, and a live handle to it alone when a step began; without one the words again."""
+    words, names = f"the {op_in_words(trace, op)}", display_names(trace)
     live = (c for c in states_before(trace, step.index).values() if c.state == "live")
-    return next((names[c.handle] for c in live if c.payload == (op,)), None)
+    return words, next((names[c.handle] for c in live if c.payload == (op,)), words)
 
 
 def find_lost_use(

@@ -59,7 +59,8 @@ def _wrong_attribute(printed: Sequence[str], names: Sequence[str], clauses: str)
             return f"none has the attribute {name}: leave that condition out{_no_such_attribute(name, names)}"
         if value and not any(_is_same(value, each) for each in having):
             nearest = max(having, key=lambda each: difflib.SequenceMatcher(None, each, value).ratio())
-            return f"its {name} is {nearest or 'without a value'}, not {value}: write {name} = {nearest}"
+            has = nearest or "it without a value"
+            return f"the match asks for {name} = {value}, where the op has {has}: write {name} = {nearest}"
     return ""
 
 
