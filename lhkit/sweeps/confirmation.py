@@ -334,7 +334,7 @@ def find_throughput(runs: Sequence[Comparison], leader: str) -> tuple[float | No
 
 
 def more_time_for(unsettled: Sequence[str]) -> list[str]:
-    """Return the advice on confirmations that ended early, in one line; the only payload of a sweep has no name."""
+    """Return the advice on confirmations that ended early, in one line; an only payload has no name."""
     if not unsettled:
         return []
     named = f" on {', '.join(unsettled)}" if any(unsettled) else ""

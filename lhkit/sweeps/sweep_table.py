@@ -36,7 +36,7 @@ _PARTS = {
 }
 
 
-_AHEAD = "▸"
+AHEAD = "▸"  # Before a variant that is ahead.
 
 
 def sweep_table(result: SweepResult) -> Table:
@@ -49,13 +49,13 @@ def sweep_table(result: SweepResult) -> Table:
     timed = timed_records(result.records)
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
-    ahead = _ahead(result).keys
+    ahead = leaders(result).keys
     rows = []
     for time, record in timed[:_MOST_ROWS]:
         values = record.values
         rows.append(
             (
-                _AHEAD if record.key in ahead else "",
+                AHEAD if record.key in ahead else "",
                 *(str(values.get(name, "")) for name in swept),
                 format_ns(time.median),
                 format_ns(time.mad),
@@ -68,7 +68,7 @@ def sweep_table(result: SweepResult) -> Table:
     return Table(("", *swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
 
 
-def _ahead(result: SweepResult) -> Ahead:
+def leaders(result: SweepResult) -> Ahead:
     """Return who is ahead, for the table and the drawings alike."""
     fastest = [key for key, _ in best_by_payload(result.records).values()]
     return ahead_of([found for _, found in result.confirmations], fastest)
@@ -103,8 +103,8 @@ def sweep_lines(result: SweepResult) -> list[str]:
 
 
 def _marked_lines(result: SweepResult) -> list[str]:
-    marked = any(row[0] == _AHEAD for row in sweep_table(result).rows)
-    return [f"{_AHEAD} {_ahead(result).words}"] if marked else []
+    marked = any(row[0] == AHEAD for row in sweep_table(result).rows)
+    return [f"{AHEAD} {leaders(result).words}"] if marked else []
 
 
 def course_lines(result: SweepResult) -> list[str]:
@@ -230,7 +230,7 @@ def sweep_text(result: SweepResult) -> str:
 
 def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
-    ahead = _ahead(result)
+    ahead = leaders(result)
     varied = varied_knobs(result.records)
     if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}
