@@ -44,19 +44,18 @@ class Bar:
 def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
     """Return what to draw: the speed of each entry, and its share of the limit that it is nearer to.
 
-    The time beside a speed is the anchor's median divided by it: the median of an entry that sat out rounds
-    may order entries the other way when the clock drifts.
+    Times and shares follow from the speeds: the median of an entry that sat out rounds may order entries the
+    other way when the clock drifts.
     """
-    summaries = summarize(comparison)
+    summaries = summarize(comparison, by_ratio=True)
     places = {r.name: r.text for r in rank_entries(comparison)}
-    anchor_ns = next(s.median_ns for s in summaries if s.name == comparison.anchor)
     return tuple(
         Bar(
             label=s.name,
             value=s.speed.middle,
             low=s.speed.low,
             high=s.speed.high,
-            text=f"{s.speed.middle:.3g}×  ({_time_and_share(s, anchor_ns / s.speed.middle)})",
+            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
             is_disturbed=m.is_disturbed,
             rank=places[s.name],
@@ -65,12 +64,11 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
     )
 
 
-def _time_and_share(summary: Summary, time_ns: float) -> str:
-    """Return a time with its share of the core's limits: of the two the larger, which is the one that binds."""
+def _share_of_limit(summary: Summary) -> str:
+    """Return the larger share of the core's limits, in words; it is the one that binds."""
     shares = [(summary.of_peak or 0.0, "FMA peak"), (summary.of_copy or 0.0, "copy bandwidth")]
     share, limit = max(shares, key=lambda s: s[0])
-    share *= summary.median_ns / time_ns  # the time is not the entry's own median
-    return f"{format_ns(time_ns)}, {format_share(share)} of {limit}" if share else format_ns(time_ns)
+    return f", {format_share(share)} of {limit}" if share else ""
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
@@ -96,7 +94,9 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
     anchor = cut(comparison.anchor, _LONGEST_LABEL)  # a long name leaves no room
-    notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntimes: its median by that ratio"]
+    notes = [
+        f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntime = median of {anchor} / speed"
+    ]
     if any(b.rank.endswith("=") for b in bars):
         notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
     if any(b.is_disturbed for b in bars):
@@ -348,12 +348,11 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
     intensity = comparison.flops / comparison.bytes
     roof = min(peak, copy * intensity)
     found = []
-    for m in comparison.measurements:
-        rate = median_interval([comparison.flops / value for value in values_ns(m)])
-        label = f"{name}: {m.name}" if name else m.name
-        found.append(
-            RooflinePoint(label, name, m.name, intensity, rate.middle, rate.low, rate.high, rate.middle / roof)
-        )
+    for s, m in zip(summarize(comparison, by_ratio=True), comparison.measurements, strict=True):
+        rate, own = comparison.flops / s.median_ns, median_interval([1 / value for value in values_ns(m)])
+        low, high = rate * own.low / own.middle, rate * own.high / own.middle
+        label = f"{name}: {s.name}" if name else s.name
+        found.append(RooflinePoint(label, name, s.name, intensity, rate, low, high, rate / roof))
     return found
 
 

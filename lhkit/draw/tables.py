@@ -32,11 +32,12 @@ class Table:
 def comparison_table(comparison: Comparison) -> Table:
     """Return the summary of a comparison: time, spread, rank, speed, throughput, compile time, check.
 
-    Throughput is given if it can be counted, with its share of the core's limit measured in the same run.
+    Throughput is given if it can be counted, with its share of the core's limit measured in the same run. Times
+    and throughput follow from the speed, as in the bars.
     """
-    header = ("", "median", "± MAD", "rank", f"speed vs {comparison.anchor}", "95 % interval")
+    header = ("", "time", "± MAD", "rank", f"speed vs {comparison.anchor}", "95 % interval")
     throughput = [("GFLOP/s (of FMA peak)", "gflops", "of_peak"), ("GB/s (of copy)", "gbytes", "of_copy")]
-    summaries = {s.name: s for s in summarize(comparison)}
+    summaries = {s.name: s for s in summarize(comparison, by_ratio=True)}
     shown = [t for t in throughput if any(getattr(s, t[1]) for s in summaries.values())]
     places = {r.name: r.text for r in rank_entries(comparison)}
     rows = []
@@ -78,9 +79,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
         lines.append(f"limits of the core: {fma}; copy {limits.copy_gbytes:.3g} GB/s (read and written)")
         if limits.read_gbytes:
             lines[-1] += f"; reading {limits.read_gbytes:.3g} GB/s"
-    lines.append(
-        f"speed: the median of the rounds' ratios to {comparison.anchor}, not the ratio of the medians"
-    )
+    anchor = comparison.anchor
+    lines.append(f"speed: the median of the rounds' ratios to {anchor}; time: the median of {anchor} / speed")
     where = f"core {comparison.core}" if comparison.core is not None else "no fixed core"
     state = f"{comparison.cache} caches, buffers at odd multiples of {comparison.alignment_bytes} bytes"
     lines.append(f"how: {comparison.rounds} rounds, {where}, {state}")

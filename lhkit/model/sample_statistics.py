@@ -71,15 +71,23 @@ def paired_ratios(measurement: Measurement, anchor: Measurement) -> list[float]:
     return [anchor_ns[r] / value for r, value in measurement.samples_ns if r in anchor_ns]
 
 
-def summarize(comparison: Comparison) -> list[Summary]:
-    """Return a summary an entry, in the order of the comparison; speeds are paired by rounds."""
+def summarize(comparison: Comparison, *, by_ratio: bool = False) -> list[Summary]:
+    """Return a summary an entry, in the order of the comparison; speeds are paired by rounds.
+
+    Args:
+        comparison: What was measured.
+        by_ratio: Times and rates follow from the speed: the anchor's median divided by it. So a faster entry
+            has the shorter time also if it sat out rounds in which the clock was another. Else they are of an
+            entry's own median.
+    """
     anchor = comparison.measurement(comparison.anchor)
-    return [_summary(m, anchor, comparison) for m in comparison.measurements]
+    return [_summary(m, anchor, comparison, by_ratio) for m in comparison.measurements]
 
 
-def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparison) -> Summary:
+def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparison, by_ratio: bool) -> Summary:
     values = values_ns(measurement)
-    median = statistics.median(values)
+    speed = median_interval(paired_ratios(measurement, anchor))
+    median = statistics.median(values_ns(anchor)) / speed.middle if by_ratio else statistics.median(values)
     limits = comparison.limits
     gflops = None if comparison.flops is None else comparison.flops / median
     gbytes = None if comparison.bytes is None else comparison.bytes / median
@@ -90,7 +98,7 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
         median_ns=median,
         mad_ns=mad(values),
         percentiles_ns=(p5, p25, p75, p95),
-        speed=median_interval(paired_ratios(measurement, anchor)),
+        speed=speed,
         gflops=gflops,
         gbytes=gbytes,
         of_peak=gflops / peak if gflops is not None and peak else None,
@@ -126,8 +134,7 @@ def judge_run(comparison: Comparison) -> NoiseVerdict:
     """Return the verdict on a comparison as a whole."""
     verdicts = judge_noise(comparison)
     noisy = [v for v in verdicts if not v.is_quiet]
-    widths = [_half_width(s) for s in summarize(comparison) if s.name != comparison.anchor]
-    within = _certainty("ratios are", max(widths, default=0.0))
+    within = _certainty_of_all(comparison)
     if not noisy:
         return NoiseVerdict(comparison.payload, True, f"quiet: {within}, {comparison.rounds} rounds")
     listed = ", ".join(v.name for v in noisy) if len(noisy) < len(verdicts) else "all"
@@ -146,7 +153,8 @@ def _judge(measurement: Measurement, summary: Summary) -> NoiseVerdict:
     if (spread := summary.mad_ns / summary.median_ns) > _MAD_LIMIT:
         reasons.append(f"MAD is {100 * spread:.0f} % of the median")
     if (width := _half_width(summary)) > _WIDTH_LIMIT:
-        reasons.append(_certainty("its ratio is", width))
+        known = f"known to ±{100 * width:.2g} %" if width <= _RANK_LIMIT else "only roughly known"
+        reasons.append(f"its ratio is {known}")
     if (drift := _drift(values)) > _DRIFT_LIMIT:
         reasons.append(f"times moved by {100 * drift:.0f} % during the run: compare ratios, not times")
     if not measurement.is_stable:
@@ -157,9 +165,20 @@ def _judge(measurement: Measurement, summary: Summary) -> NoiseVerdict:
     return NoiseVerdict(measurement.name, not reasons, "; ".join(reasons) or "quiet")
 
 
-def _certainty(what: str, width: float) -> str:
-    """Return how well ratios are known, in words where the interval is too wide to rank entries by."""
-    return f"{what} too noisy to rank" if width > _RANK_LIMIT else f"{what} known to ±{100 * width:.2g} %"
+def _certainty_of_all(comparison: Comparison) -> str:
+    """Return how well ratios are known, in words where an interval is too wide for a number.
+
+    Entries whose ratios are only roughly known may still have their places: they are far apart then.
+    """
+    widths = {s.name: _half_width(s) for s in summarize(comparison) if s.name != comparison.anchor}
+    widest = max(widths.values(), default=0.0)
+    if widest <= _RANK_LIMIT:
+        return f"ratios are known to ±{100 * widest:.2g} %"
+    if all(rank.place == 1 for rank in rank_entries(comparison)):
+        return "ratios are too noisy to rank"
+    rough = [name for name, width in widths.items() if width > _RANK_LIMIT]
+    listed = ", ".join(rough) if len(rough) < len(widths) else "all"
+    return f"ratios are only roughly known ({listed}), but entries with > between them are told apart"
 
 
 def _half_width(summary: Summary) -> float:

@@ -71,3 +71,14 @@ def test_the_speed_of_an_entry_is_a_multiple_of_the_anchors():
     speed = comparison.speed("k")
     assert speed.middle == 2.0 and speed.low <= 2.0 <= speed.high
     assert comparison.speed("NumPy").middle == 1.0
+
+
+def test_an_order_that_is_sure_is_not_called_too_noisy_to_rank():
+    anchor = Measurement("NumPy", tuple((i, 100.0) for i in range(20)))
+    slow = Measurement("slow", tuple(enumerate([5_000.0, 50_000.0, 8_000.0, 20_000.0] * 5)))
+    steady = Measurement("steady", tuple((i, 50.0) for i in range(20)))
+    comparison = Comparison("p", "0" * 64, (anchor, slow, steady), "NumPy", 20, 0, ())
+    order, noise = comparison_lines(comparison)[:2]
+    assert order.startswith("order: steady > NumPy > slow ")
+    assert "rank" not in noise and "±" not in noise
+    assert "only roughly known (slow), but entries with > between them are told apart" in noise

@@ -10,6 +10,7 @@ from lhkit.bench.speed_charts import (
     draw_speed_bars,
     draw_throughput,
     ratio_ticks,
+    roofline,
     speed_bars,
     throughput_plot,
 )
@@ -84,6 +85,24 @@ def test_the_table_has_ranks_and_shares_where_they_are_known():
     k = dict(zip(table.header, table.rows[1], strict=True))
     assert (k["rank"], k["GFLOP/s (of FMA peak)"], k["GB/s (of copy)"]) == ("1", "96.6 (64 %)", "4.83 (48 %)")
     assert "GFLOP/s (of FMA peak)" not in comparison_table(comparison(flops=None)).header
+
+
+def test_table_bars_and_roofline_have_the_same_numbers():
+    """Also where a slow entry sat out rounds in which the clock was another."""
+    clock = [1.0] * 6 + [2.0] * 14
+    entries = {"NumPy": (20.0, 20), "slow": (80.0, 6), "k": (10.0, 20)}
+    measured = tuple(
+        Measurement(name, tuple((r, ns * c) for r, c in enumerate(clock[:count])))
+        for name, (ns, count) in entries.items()
+    )
+    run = dataclasses.replace(comparison(), measurements=measured)
+    table = comparison_table(run)
+    for row, bar, point in zip(table.rows, speed_bars(run), roofline(run).points, strict=True):
+        cells = dict(zip(table.header, row, strict=True))
+        rate, _, share = cells["GFLOP/s (of FMA peak)"].partition(" ")
+        assert bar.text == f"{cells['speed vs NumPy']}  ({cells['time']}, {share.strip('()')} of FMA peak)"
+        assert rate == f"{point.gflops:.3g}"
+    assert [row[1] for row in table.rows] == ["40 ns", "160 ns", "20 ns"]
 
 
 def test_the_lines_under_the_table_say_order_noise_limits_and_how():
