@@ -93,7 +93,9 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
     _say_beside(axes, bars)
     anchor = cut(comparison.anchor, _LONGEST_LABEL)  # a long name leaves no room
-    notes = [f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntime = median of {anchor} / speed"]
+    notes = [
+        f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntime = median of {anchor} / speed"
+    ]
     if any(b.rank.endswith("=") for b in bars):
         notes.append(f"=  tied: not told apart by over {100 * MARGIN:.0f} %")
     if any(b.is_disturbed for b in bars):
