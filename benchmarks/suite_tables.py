@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from benchmarks.suite import OURS, RivalVersion, SuiteResult, SuiteRow, shape_text
 from benchmarks.suite_results import JudgedGoal, goal_text, rival_ratios, share_of_limit
 from lhkit.draw.tables import Table, format_ns, format_share
+from lhkit.model.printable import said_once
 from lhkit.model.sample_statistics import summarize
 
 # Before the name of a row whose ratios another timing may have moved.
 DISTURBED = "≈"
+_MOST_NAMES = 12
 LIMITS = {"fma": "of FMA peak", "copy": "of copy", "read": "of reading"}
 
 
@@ -64,7 +66,7 @@ def setting_lines(rows: Sequence[SuiteRow]) -> tuple[str, ...]:
             if chosen.setting:
                 shapes.setdefault(chosen.setting, []).append(shape_text(row.shape))
             failed += [
-                f"{row.name}: {chosen.rival} with {t.name!r} failed: {t.failure}"
+                (row.name, f"{chosen.rival} with {t.name!r} failed: {t.failure}")
                 for t in chosen.tried
                 if t.median_ns is None
             ]
@@ -74,7 +76,7 @@ def setting_lines(rows: Sequence[SuiteRow]) -> tuple[str, ...]:
         for (family, rival), by_name in taken.items()
         if by_name
     ]
-    return (*lines, *failed)
+    return (*lines, *said_once(failed, _MOST_NAMES))
 
 
 def rival_lines(rivals: Sequence[RivalVersion]) -> tuple[str, ...]:
@@ -104,6 +106,7 @@ def result_lines(result: SuiteResult) -> tuple[str, ...]:
         )
     lines += rival_lines(result.rivals)
     lines += setting_lines(result.rows)
-    lines += [f"{row.name}: {said}" for row in result.rows for said in left_out_lines(row)]
+    left_out = [(row.name, said) for row in result.rows for said in left_out_lines(row)]
+    lines += said_once(left_out, _MOST_NAMES)
     lines += [f"Not in the suite: {m.what}: {m.why}." for m in result.missing]
     return tuple(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
             value=s.speed.middle,
             low=s.speed.low,
             high=s.speed.high,
-            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
+            text=f"{s.speed.middle:.3g}×  ({_time_and_share(s)})",
             is_anchor=s.name == comparison.anchor,
             is_disturbed=m.is_disturbed,
             rank=places[s.name],
@@ -63,11 +64,12 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
     )
 
 
-def _share_of_limit(summary: Summary) -> str:
-    """Return the larger share of the core's limits, in words; it is the one that binds."""
+def _time_and_share(summary: Summary) -> str:
+    """Return the time with its share of the core's limits: of the two the larger, which is the one that binds."""
     shares = [(summary.of_peak or 0.0, "FMA peak"), (summary.of_copy or 0.0, "copy bandwidth")]
     share, limit = max(shares, key=lambda s: s[0])
-    return f", {format_share(share)} of {limit}" if share else ""
+    time = format_ns(summary.median_ns)
+    return f"{time}, {format_share(share)} of {limit}" if share else time
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
@@ -216,6 +218,7 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
             label=cut(label, _IN_LEGEND),
             capsize=3,
             linewidth=1.6,
+            linestyle=looks[label].line,
             **looks[label].style,
         )
     if plot.peak:
@@ -293,6 +296,7 @@ class Roofline:
         return self.peak_gflops / self.copy_gbytes
 
 
+_ABOVE = 1.05  # Roofs are known to a few per cent.
 _NOTE = "Intensity from compulsory traffic: every argument read once, every result written once."
 
 
@@ -311,6 +315,8 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Roofline:
         points += _points(each, name, peak, copy)
     peaks, copies = zip(*limits, strict=True)
     note = f"{_NOTE}\n{_roofs_note(peaks, copies)}"
+    if any(p.of_roof > _ABOVE for p in points):
+        note += "\nAbove the slope: data that stays in the caches does not wait for copies in memory."
     return Roofline(tuple(points), max(peaks), max(copies), first.element_type or "", note)
 
 
@@ -318,7 +324,7 @@ def _roofs_note(peaks: Sequence[float], copies: Sequence[float]) -> str:
     """Say in which run the roofs were measured, and how far those of several runs lie apart."""
     if len(peaks) == 1:
         return "Roofs measured on this core in the same run."
-    spans = [f"{min(own):.3g} – {max(own):.3g} {unit}" for own, unit in ((peaks, "GFLOP/s"), (copies, "GB/s"))]
+    spans = [f"{_span(own)} {unit}" for own, unit in ((peaks, "GFLOP/s"), (copies, "GB/s"))]
     return (
         f"Roofs: the highest of {len(peaks)} runs ({spans[0]}, {spans[1]}); shares are of each run's own roof."
     )
@@ -433,9 +439,11 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     peak = f"FMA peak, {plot.element_type}: {plot.peak_gflops:.3g} GFLOP/s"
     above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": FAINT}
     axes.annotate(peak, (left, plot.peak_gflops), xytext=(4, 4), **above)
-    # In the middle of what is seen of the slope, above it and as steep.
+    # Above the slope and as steep, in the widest gap that the intensities leave on what is seen of it.
     start = max(left, low / plot.copy_gbytes)
-    middle = math.sqrt(start * ridge)
+    stops = [start, *sorted(x for p in plot.points if start < (x := p.intensity) < ridge), ridge]
+    before, after = max(itertools.pairwise(stops), key=lambda gap: gap[1] / gap[0])
+    middle = math.sqrt(before * after)
     steep = _inner_height(plot) / math.log10(high / low) * math.log10(right / left)
     turn = math.degrees(math.atan2(steep, _WIDTH - _LEFT - _RIGHT))
     turned: dict[str, Any] = {"rotation": turn, "rotation_mode": "anchor", "ha": "center"}
@@ -453,7 +461,8 @@ def _draw_points(axes: Axes, plot: Roofline) -> None:
             spread = [[p.gflops - p.low], [p.high - p.gflops]]
             axes.errorbar(p.intensity, p.gflops, yerr=spread, markersize=7, capsize=4, zorder=3, **look.style)
         lead = [*(p.intensity for p in points), right, beyond], [*(p.gflops for p in points), height, height]
-        axes.plot(*lead, color=look.color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
+        thin: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.7, "clip_on": False, "zorder": 2}
+        axes.plot(*lead, color=look.color, linestyle=look.line, **thin)
         beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "annotation_clip": False}
         said = f"{cut(entry, _LONGEST_LABEL)}\n{_reached(points)}"
         axes.annotate(said, (beyond, height), va="center", fontsize=8, linespacing=1.15, **beside)
@@ -462,11 +471,14 @@ def _draw_points(axes: Axes, plot: Roofline) -> None:
 
 def _reached(points: Sequence[RooflinePoint]) -> str:
     """Return the speed and the share of the roof of an entry, from the least to the most of its runs."""
-    rates, shares = sorted(p.gflops for p in points), sorted(p.of_roof for p in points)
-    if len(points) == 1:
-        return f"{rates[0]:.3g} GFLOP/s, {format_share(shares[0])} of the roof"
-    ends = " – ".join(format_share(share).removesuffix(" %") for share in (shares[0], shares[-1]))
-    return f"{rates[0]:.3g} – {rates[-1]:.3g} GFLOP/s, {ends} % of the roof"
+    shares = [p.of_roof for p in points]
+    ends = dict.fromkeys(format_share(share).removesuffix(" %") for share in (min(shares), max(shares)))
+    return f"{_span([p.gflops for p in points])} GFLOP/s, {' – '.join(ends)} % of the roof"
+
+
+def _span(numbers: Sequence[float]) -> str:
+    """Return the least and the greatest of some numbers; one that both are read as only once."""
+    return " – ".join(dict.fromkeys(f"{number:.3g}" for number in (min(numbers), max(numbers))))
 
 
 def _name_runs(axes: Axes, plot: Roofline) -> None:

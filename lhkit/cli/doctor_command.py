@@ -9,15 +9,17 @@ import platform
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
-from lhkit.cli.options import json_option
+from lhkit.cli.options import folder_option, json_option
 from lhkit.cli.terminal import say, write_json
 from lhkit.draw.tables import Table, format_bytes, table_text
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
 from lhkit.lessons.lesson_list import shipped_notebooks
+from lhkit.lessons.publishing import execute_notebook
 from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import VARIABLE as TARGET_VARIABLE
 from lhkit.load.target_choice import cpu_name, find_target, vector_extensions
@@ -29,6 +31,7 @@ from lhkit.model.target import available_cores
 from lhkit.payloads import fc_relu
 from lhkit.traces.opt.opt_runs import VARIABLE, opt_host
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.c_compiler import find_compiler
 from lhkit.worker.client import shared_worker
 from lhkit.worker.folders import homeless_note, state_folder
 from lhkit.worker.limits import default_memory_bytes
@@ -37,6 +40,7 @@ from lhkit.worker.sandbox import SANDBOX_VARIABLE
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
 _TRACED, _COMPILED, _WRITTEN = "a schedule is traced", "a kernel is compiled, and right", "files can be written"
+_RUN, _COPIED = "a cell of a notebook runs", "the notebooks can be copied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,17 @@ def _tried(what: str, attempt: Callable[[], Finding], mend: str = "") -> Finding
         return Finding(what, why, False, "set LHKIT_STATE_DIR to another folder")
 
 
-def _lesson_findings() -> list[Finding]:
-    """Try what a lesson needs: a trace, a correct kernel, writable folders, JupyterLab."""
+def _lesson_findings(folder: Path) -> list[Finding]:
+    """Try what a lesson needs: a trace, a correct kernel, JupyterLab, a cell that runs, writable folders."""
     lessons = len(shipped_notebooks())
     return [
         _tried(_TRACED, _trace),
         _tried(_COMPILED, _verify),
         _tried(_WRITTEN, _write),
         _found("JupyterLab", "is there", _is_there("jupyterlab"), "pip install jupyterlab"),
+        _tried(_RUN, _run_cell),
         _found("lessons", f"{lessons} notebooks", lessons > 0, "install lhkit again"),
+        _copied_to(folder.absolute()),
     ]
 
 
@@ -90,6 +96,24 @@ def _write() -> Finding:
     folder = state_folder()
     with tempfile.NamedTemporaryFile(dir=folder):
         return Finding(_WRITTEN, homeless_note() or str(folder))
+
+
+def _run_cell() -> Finding:
+    import nbformat
+
+    cell = nbformat.v4.new_code_cell("import lhkit")  # type: ignore[no-untyped-call]
+    notebook = nbformat.v4.new_notebook(cells=[cell])  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory() as folder:
+        execute_notebook(notebook, Path("a notebook"), Path(folder))
+    return Finding(_RUN, cell.source)
+
+
+def _copied_to(folder: Path) -> Finding:
+    """Look whether a folder, or the one that it would be made in, can be written."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return Finding(_COPIED, str(folder))
+    return Finding(_COPIED, f"{there} cannot be written", False, "lhkit lab --folder FOLDER")
 
 
 SCHEMA = "lhkit.doctor/1"
@@ -119,22 +143,26 @@ _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 @click.option(
     "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs; the last line is then: ready."
 )
-def command(json_file: str | None, is_tried: bool) -> None:
+@folder_option("With --ready: where lhkit lab will have its copy of the notebooks.")
+def command(json_file: str | None, is_tried: bool, folder: Path) -> None:
     """Report the environment: bindings and their capabilities, CPU, limits, optional packages.
 
     Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
-    checked, JupyterLab is looked for, and files are written where they will be.
+    checked, a cell is run as JupyterLab runs it, and files are written where they will be; the last line is
+    "ready", or names what is missing.
     """
     lines = [*_machine(), *_bindings(), *_sandbox(), _tried("compiler binary", _binary), *_optional()]
     if is_tried:
-        lines += _lesson_findings()
+        lines += _lesson_findings(folder)
     findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
     write_json(json_file, {"schema": SCHEMA, "findings": findings})
     if json_file != "-":
         marks = {True: "ok", False: "MISSING", None: "–"}
         rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)
         say(_left_aligned(Table(("", "", "found", "to add it"), rows)))
-    if any(x.ok is False for x in lines):
+    if missing := [x for x in lines if x.ok is False]:
+        if is_tried and json_file != "-":
+            say(f"not ready: {'; '.join(f'{x.what.strip()}: {x.mend or x.found}' for x in missing)}")
         raise click.exceptions.Exit(1)
     if is_tried and json_file != "-":
         say("ready")
@@ -209,8 +237,17 @@ def _binary() -> Finding:
     return Finding("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")
 
 
+def _c_compiler() -> Finding:
+    what = "compiler for C"
+    try:
+        return Finding(what, f"{find_compiler()}: for microkernels in C")
+    except LhkitError as error:
+        needed = "only microkernels in C need one"
+        return Finding(what, f"{error.failure.message}; {needed}", None, "apt install gcc, or set CC")
+
+
 def _optional() -> list[Finding]:
-    findings = []
+    findings = [_c_compiler()]
     for extra, (module, purpose) in _EXTRAS.items():
         ok, command = (True, "") if _is_there(module) else (None, f"pip install 'lhkit[{extra}]'")
         findings.append(Finding(f"extra {extra}", purpose, ok, command))

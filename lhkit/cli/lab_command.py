@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import psutil
 
+from lhkit.cli.options import folder_option
 from lhkit.cli.terminal import say
 from lhkit.lessons.lesson_list import (
     copy_notebooks,
@@ -21,13 +22,13 @@ from lhkit.lessons.lesson_list import (
     lessons_markdown,
     reset_notebook,
 )
+from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
 from lhkit.worker.folders import collect_abandoned, home_folder, homeless_note, temporary_place
 from lhkit.worker.process_groups import still_running
 
 # By path: an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
-_FOLDER = "lhkit-notebooks"
 INDEX = "index.md"
 _EVERY_SECONDS = 10
 _END_SECONDS = 10
@@ -43,13 +44,7 @@ _SETTINGS = {
 @click.command("lab", epilog="Example: lhkit lab 00_first_kernel.ipynb")
 @click.argument("notebook", required=False)
 @click.argument("jupyter_options", nargs=-1, type=click.UNPROCESSED)
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    default=lambda: home_folder() / _FOLDER,
-    show_default=f"~/{_FOLDER}",
-    help="Folder of the private copy; your changes are kept.",
-)
+@folder_option("Folder of the private copy; your changes are kept.")
 @click.option(
     "--reset", multiple=True, metavar="NAME", help="Reset this notebook, keep yours beside it, and exit."
 )
@@ -76,9 +71,13 @@ def command(
         jupyter_options, notebook = (notebook, *jupyter_options), None
     if note := homeless_note():
         say(f"lhkit: {note}", err=True)
-    copied = copy_notebooks(folder)
+    try:
+        copied = copy_notebooks(folder)
+        write_index(folder)
+    except OSError as error:
+        advice = "--folder FOLDER names another place for the notebooks."
+        raise usage_error(f"{error.filename}: {error.strerror}", advice) from None
     say(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
-    write_index(folder)
     arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
     arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]
     if no_browser:

@@ -21,6 +21,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import parse_settings
 from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
+from lhkit.worker.folders import home_folder
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
 
 NEED_A_SCHEDULE = (
@@ -32,6 +33,7 @@ SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops", "allow_
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_NOTEBOOKS = "lhkit-notebooks"
 SEED = click.IntRange(min=0)
 
 
@@ -52,6 +54,17 @@ reference_option = click.option(
     metavar="FILE.py:NAME",
     help="NumPy function that computes the same, to check results by and to time beside; the file is run.",
 )
+
+
+def folder_option(message: str) -> Callable[[F], F]:
+    """Return the option ``--folder``, of the private copy of the notebooks."""
+    return click.option(
+        "--folder",
+        type=click.Path(path_type=Path),
+        default=lambda: home_folder() / _NOTEBOOKS,
+        show_default=f"~/{_NOTEBOOKS}",
+        help=message,
+    )
 
 
 def json_option(what: str) -> Callable[[F], F]:

@@ -21,15 +21,18 @@ _KNOWN = {
 # A second kind of variant of the same rival.
 _VARIANTS = {"frozen": "P"}
 _OTHERS = ((BLUE, "o"), (GREEN, "P"), (BLUE, "X"), (GREEN, "h"), (BLUE, "<"), (GREEN, ">"))
+# Of lines in the same colour, one after the other.
+_DASHES = ("-", "--", ":", "-.")
 
 
 @dataclass(frozen=True, slots=True)
 class EntryLook:
-    """How an entry is drawn: its colour, matplotlib's letter of its marker, and whether that is hollow."""
+    """How an entry is drawn: colour, matplotlib's signs of marker and line, whether the marker is hollow."""
 
     color: str
     marker: str
     is_hollow: bool = False
+    line: str = "-"
 
     @property
     def style(self) -> dict[str, Any]:
@@ -49,10 +52,12 @@ def entry_looks(names: Iterable[str]) -> dict[str, EntryLook]:
     for name in dict.fromkeys(names):
         known = _KNOWN.get(name.partition(",")[0])
         if known is None:
-            looks[name] = EntryLook(*_OTHERS[others % len(_OTHERS)], is_hollow=others >= len(_OTHERS))
+            look, line = _OTHERS[others % len(_OTHERS)], _DASHES[others // 2 % len(_DASHES)]
+            looks[name] = EntryLook(*look, is_hollow=others >= len(_OTHERS), line=line)
             others += 1
         else:
             color, marker = known
             variant = name.partition(",")[2].strip()
-            looks[name] = EntryLook(color, _VARIANTS.get(variant, marker), is_hollow=bool(variant))
+            line = "--" if variant else "-"
+            looks[name] = EntryLook(color, _VARIANTS.get(variant, marker), is_hollow=bool(variant), line=line)
     return looks

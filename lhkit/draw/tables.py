@@ -104,6 +104,14 @@ def format_bytes(size: int) -> str:
     return f"{size} B"
 
 
+def format_operations(count: int) -> str:
+    """Format a number of operations with three digits and a unit."""
+    for unit, size in (("GFLOP", 1e9), ("MFLOP", 1e6), ("kFLOP", 1e3)):
+        if count >= 0.1 * size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} FLOP"
+
+
 def format_range(number: Range, form: Callable[[int], str]) -> str:
     """Format an exact number, or its bounds."""
     if number.is_exact:

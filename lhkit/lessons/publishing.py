@@ -113,16 +113,23 @@ def cells_sha256(notebook: Any) -> str:
 
 
 def execute_notebook(notebook: Any, path: Path, folder: Path) -> None:
-    """Run a notebook in place, in a kernel of its own, without live widgets."""
+    """Run a notebook in place, in a kernel of its own, without live widgets.
+
+    A `UsageError` if a cell fails, or no kernel starts.
+    """
+    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
     resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=_CELL_SECONDS, resources=resources, store_widget_state=False)
+    client.extra_arguments = ["--log-level=ERROR"]  # it warns of its own transport
     try:
         client.execute(env={**os.environ, "LHKIT_LIVE": "0"})
     except CellExecutionError as error:
         raise usage_error(f"{path}: a cell fails: {error.ename}: {error.evalue}") from None
+    except (NoSuchKernel, RuntimeError) as error:
+        raise usage_error(f"{path}: no kernel: {error}", "pip install ipykernel") from None
 
 
 def _exported(notebook: Any, title: str) -> str:

@@ -40,10 +40,10 @@ _STYLES: dict[str, dict[str, Any]] = {
     "stack": {"color": "none", "edgecolor": SKY, "hatch": ".."},
 }
 _LEGEND = {
-    "heap": "in use",
+    "heap": "on the heap, in use",
     "held": "held, not used any more",
     "returned": "returned to the caller",
-    "stack": "on the stack",
+    "stack": "on the stack, not in the curve",
 }
 
 
@@ -117,8 +117,10 @@ def draw_live_buffers(footprint: Footprint) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     _draw_curve(above, predicted.points)
     _draw_bars(below, bars)
-    peak, _ = find_peak(predicted.points)
-    below.plot([peak, peak], [-0.6, len(bars) - 0.4], color=VERMILION, linewidth=1, linestyle="--", zorder=0)
+    peak, most = find_peak(predicted.points)
+    if most:
+        ends = [-0.6, len(bars) - 0.4]
+        below.plot([peak, peak], ends, color=VERMILION, linewidth=1, linestyle="--", zorder=0)
     _draw_ticks(below, predicted.points)
     count = len(predicted.points)
     below.set_xlim(-0.8, count + 0.12 * count + 0.8)
@@ -127,7 +129,8 @@ def draw_live_buffers(footprint: Footprint) -> Figure:
         _draw_bracket(below, loop, -0.8 - (levels - 1 - loop.depth))
     below.set_ylim(len(bars) - 0.4, -0.7 - levels)
     figure.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=4)
-    title = f"{footprint.kernel}: peak {format_range(predicted.peak_bytes, format_bytes)}"
+    peak_words = f"peak {format_range(predicted.peak_bytes, format_bytes)}"
+    title = f"{footprint.kernel}: {peak_words if most else 'nothing on the heap'}"
     above.set_title("\n".join(textwrap.wrap(title, 90)), fontsize=10, loc="left")
     return figure
 

@@ -41,7 +41,7 @@ class Explanation(Described):
 RepairKind = Literal[
     "use-result", "match-again", "move-before", "deduplicate", "other-name", "other-root", "other-handle",
     "match-inside", "each-alone", "split-count", "sizes", "order", "type", "cast", "mark", "structure",
-    "spelling", "several", "gate", "loop", "fusion", "operand-number", "generalize",
+    "spelling", "several", "gate", "loop", "fusion", "operand-number", "generalize", "padding",
 ]  # fmt: skip
 
 

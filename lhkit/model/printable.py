@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # Controls but tab and line feed, marks that reorder what follows, other line breaks, halves of characters.
 _STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -25,6 +26,15 @@ def shortened(text: str, most: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with its noun: ``1 step``, ``2 steps``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def said_once(said: Iterable[tuple[str, str]], most: int) -> list[str]:
+    """Return a line for each of several texts, after the names of what it is said of; at most so many names."""
+    names: dict[str, list[str]] = {}
+    for name, words in said:
+        names.setdefault(words, []).append(name)
+    more = {words: f", {len(own) - most} more" if len(own) > most else "" for words, own in names.items()}
+    return [f"{', '.join(own[:most])}{more[words]}: {words}" for words, own in names.items()]
 
 
 def one_line(text: str, most: int) -> str:

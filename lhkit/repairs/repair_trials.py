@@ -51,6 +51,7 @@ from lhkit.repairs.wrong_arguments import (
     propose_generic,
     propose_merged,
     propose_operand_numbers,
+    propose_padding,
     propose_split_factors,
 )
 from lhkit.repairs.wrong_kinds import (
@@ -84,6 +85,7 @@ _FOR_HANDLES: tuple[Proposal, ...] = (
 _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_generic,
     propose_merged,
+    propose_padding,
     propose_split_factors,
     propose_counts,
     propose_kinds,

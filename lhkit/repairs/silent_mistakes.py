@@ -111,7 +111,9 @@ def _takers(context: RepairContext, given: Located, wanted: Wanted) -> Iterator[
         if h.ops and h.value != given.value and not h.definition.is_argument and wanted(h.payload)
     ]
     unread = [h for h in found if context.is_unused(h)]
-    nearest = max((h.record.defined_by for h in unread), default=-1)
+    inits = {h.value for h in unread if set(h.payload) == {"linalg.fill"}}  # seldom what is meant
+    likely = [h for h in unread if h.value not in inits] or unread
+    nearest = max((h.record.defined_by for h in likely), default=-1)
     for handle in found:
         step = handle.record.defined_by
         # Of `%loops:2` the last is the innermost loop; of `%main, %rest` the first is what the step is for.
@@ -120,6 +122,7 @@ def _takers(context: RepairContext, given: Located, wanted: Wanted) -> Iterator[
         best = max((h.value for h in same if h.definition.name.start == first), default="")
         is_kin = step == given.record.defined_by or is_finding(context, handle.definition.op)
         doubt = (handle.value != best) + (step != nearest) + (step != nearest and not is_kin)
+        doubt += handle.value in inits
         yield doubt if handle in unread else 3, handle
 
 

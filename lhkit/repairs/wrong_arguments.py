@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from lhkit.repairs.other_handles import wanted_by
 from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, type_span
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import Replacement
+from lhkit.text.script import Replacement, put_before
+from lhkit.traces.record.op_names import is_product
+from lhkit.traces.record.placed_ops import place_ops
 
 _PRODUCER = "transform.get_producer_of_operand"
 _MERGE = "transform.merge_handles"
@@ -18,6 +20,8 @@ _DIVIDING = {
     "transform.structured.split_reduction": "split_factor",
     "transform.structured.multitile_sizes": "divisor",
 }
+_HOIST = "transform.structured.hoist_pad"
+_TILE_SIZES = re.compile(r"\btile_sizes\s*\[\s*([0-9]+(?:\s*,\s*[0-9]+)*)\s*\]")
 _NUMBER = re.compile(r"\[\s*([0-9]+)\s*\]")
 _MOST_OPERANDS = 4
 # The ops that take linalg.generic alone.
@@ -121,6 +125,48 @@ def propose_merged(context: RepairContext) -> Iterator[Candidate]:
                     yield candidate(
                         "other-handle", title, context.script, edits, 0 if merging.is_unused(other) else 1
                     )
+
+
+_PADDED = re.compile(r"tensor<[^<>]*?(\w+)>")
+
+
+def propose_padding(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that pad a tiled product to multiples of its tile, where hoist_pad finds no pad.
+
+    Zeros change no sum of products; of other ops the neutral value is not known. Where the tile divides the
+    extents, only a pad that is not folded is there to be hoisted.
+    """
+    given = context.locate(context.step.operands[0].handle) if context.op.name == _HOIST else None
+    if given is None or given.definition.op.name != _PRODUCER or "tensor.pad" in given.payload:
+        return
+    asked = context.trace.step_records[given.record.defined_by]
+    of = context.locate(asked.operands[0].handle)
+    if of is None or len(of.ops) != 1 or not is_product(of.payload[0]):
+        return
+    sizes = _TILE_SIZES.search(context.script.text, of.definition.op.start, of.definition.op.end)
+    placed = place_ops(context.trace, asked.index)
+    if sizes is None or placed is None or of.ops[0] not in placed.ids:
+        return
+    printed = "".join(placed.ir.ops[placed.ids.index(of.ops[0])].shapes)
+    types = [m[1].rpartition("x")[2] for m in _PADDED.finditer(printed.rpartition("->")[0])]
+    zeros = ", ".join(f"{'0' if t.startswith('i') else '0.0'} : {t}" for t in types)
+    tiled = {n: size for n, size in enumerate(sizes[1].replace(" ", "").split(",")) if size != "0"}
+    multiples, dimensions = ", ".join(tiled.values()), ", ".join(map(str, tiled))
+    new, pads, back = (context.fresh(of.value, suffix) for suffix in ("_padded", "_pads", "_back"))
+    at = given.definition.op
+    later = [(use, op) for use, op in of.definition.uses_of(of.value) if op.start >= at.start]
+    edits = context.replaced_uses(later, new, of.type, ANY_OP)
+    kept = ", ".join("1" if str(n) == _number(context, at) else "0" for n in range(len(types)))
+    for doubt, flags in (1, ""), (2, f", nofold_flags = [{kept}]"):
+        entries = f"padding_values = [{zeros}], padding_dimensions = [{dimensions}]{flags}"
+        line = (
+            f"{new}, {pads}, {back} = transform.structured.pad {of.value} pad_to_multiple_of [{multiples}]"
+            f' {{{entries}, copy_back_op = "none"}} : ({of.type}) -> ({ANY_OP}, {ANY_OP}, {ANY_OP})'
+        )
+        if edits:
+            title = f"Pad {of.value} to multiples of [{multiples}] first: {_HOIST} is for its tensor.pad"
+            inserted = put_before(context.script.text, at, line)
+            yield candidate("padding", title, context.script, [inserted, *edits], doubt)
 
 
 def _are_named(given: Located) -> bool:

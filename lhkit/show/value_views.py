@@ -19,6 +19,7 @@ from lhkit.draw.tables import (
     comparison_table,
     format_bytes,
     format_ns,
+    format_operations,
     table_html,
     table_text,
 )
@@ -98,12 +99,15 @@ def run_words(*comparisons: Comparison) -> str:
     features = environment.get("vector extensions", "").split()
     vectors = next((name for key, name in _VECTORS.items() if key in features), "")
     cpu = environment.get("cpu", "unknown CPU") + (f" ({vectors})" if vectors else "")
+    counts = dict.fromkeys(c.rounds for c in comparisons)
     rounds = " + ".join(str(c.rounds) for c in comparisons)
+    if len(counts) == 1 < len(comparisons):
+        rounds = f"{len(comparisons)} runs of {first.rounds}"
     noisy = "" if all(judge_run(c).is_quiet for c in comparisons) else ", noisy"
     parts = [_names(*(c.payload for c in comparisons)), first.element_type or ""]
     if len(comparisons) == 1 and first.flops:
         size = f", {format_bytes(first.bytes)}" if first.bytes else ""
-        parts.append(f"{first.flops / 1e9:.3g} GFLOP{size} a call")
+        parts.append(f"{format_operations(first.flops)}{size} a call")
     where = f"core {first.core}" if first.core is not None else "no fixed core"
     version = environment.get("lhkit")
     parts += [f"{rounds} rounds{noisy}", f"{cpu}, {where}", f"lhkit {version}" if version else ""]
@@ -193,7 +197,27 @@ def measurement_svg(measurement: Measurement) -> str:
         for value, anchor in edges
     ]
     label = measurement_words(measurement)
-    return svg(_STRIP_WIDTH, bottom + 22, band, middle, *dots, *ticks, label=label, themed=False)
+    key, y = _strip_key(is_disturbed=bool(measurement.disturbed_rounds)), bottom + 34
+    drawn = (band, middle, *dots, *ticks, element("g", *key, transform=f"translate(0 {y:g})"))
+    return svg(_STRIP_WIDTH, y + 10, *drawn, label=label, themed=False)
+
+
+def _strip_key(*, is_disturbed: bool) -> list[str]:
+    """Return the marks of a drawing of samples, each with its meaning."""
+    signs = [
+        (element("circle", cx=0, cy=0, r=3, fill="live"), "a sample, rounds from above down"),
+        (element("line", x1=0, x2=0, y1=-7, y2=7, stroke="ink", stroke_dasharray="4 3"), "median"),
+        (element("rect", x=-7, y=-7, width=14, height=14, fill="created-paper"), "95 % interval"),
+    ]
+    if is_disturbed:
+        hollow = element("circle", cx=0, cy=0, r=3, fill="none", stroke="consumed")
+        signs.append((hollow, "beside another timing"))
+    found, x = [], _STRIP_EDGE
+    for sign, words in signs:
+        said = element("text", words, x=12, y=4, font_size=11, fill="faint")
+        found.append(element("g", sign, said, transform=f"translate({x:g} 0)"))
+        x += 34 + text_width(words, 11, mono=False)
+    return found
 
 
 def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) -> Pane:

@@ -333,8 +333,22 @@ def find_throughput(runs: Sequence[Comparison], leader: str) -> tuple[float | No
     return gflops, statistics.median(shares) if shares else None
 
 
-def describe_confirmation(confirmation: Confirmation) -> list[str]:
-    """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found."""
+def more_time_for(unsettled: Sequence[str]) -> list[str]:
+    """Return the advice on confirmations that ended early, in one line; an only payload has no name."""
+    if not unsettled:
+        return []
+    named = f" on {', '.join(unsettled)}" if any(unsettled) else ""
+    return [
+        f"run the sweep again with more time for it{named} (confirm_seconds=…, or --confirm-seconds …):"
+        " the confirmation resumes where it left off"
+    ]
+
+
+def describe_confirmation(confirmation: Confirmation, *, advise: bool = True) -> list[str]:
+    """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found.
+
+    With ``advise`` they say how an interrupted one is resumed.
+    """
     verdict = confirmation.verdict
     knobs = dict(confirmation.knobs)[verdict.leader.name]
     choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
@@ -358,11 +372,8 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     processes = "1 fresh process" if count == 1 else f"{count} fresh processes"
     known = f" ({confirmation.known} of them before)" if confirmation.known else ""
     lines.append(f"timed side by side in {processes}{known}, {seconds:.3g} s; {confirmation.end}")
-    if not confirmation.is_settled:
-        lines.append(
-            "run the sweep again with more time for it (confirm_seconds=…, or --confirm-seconds …):"
-            " the confirmation resumes where it left off"
-        )
+    if advise and not confirmation.is_settled:
+        lines += more_time_for([""])
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines

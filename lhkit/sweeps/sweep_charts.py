@@ -318,7 +318,8 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     _draw_importance(right, plot.importance)
     failed = f", {plot.failed} of them failed" if plot.failed else ""
     said = f"the fastest {len(plot.lines)} of {plot.variants:,} variants{failed}; grey: all that were timed"
-    left.set_title(f"{said}\nthick: {plot.ahead}; beside a value: the least time with it", fontsize=9)
+    said += f"\nthick: {plot.ahead}; beside a value: the least time with it"
+    figure.suptitle(said, fontsize=9, x=0.01, ha="left")  # over both, or a long line is cut at the edge
     if len(plot.lines) > 1:
         shades = ListedColormap([_shade(line.level) for line in plot.lines])
         bar = figure.colorbar(ScalarMappable(Normalize(0, 1), shades), ax=left, fraction=0.04, pad=0.01)

@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING
 from lhkit.draw.figures import figure_svg, new_axes
 from lhkit.draw.svg import escaped, html_document, with_theme
 from lhkit.draw.tables import table_html
-from lhkit.draw.theme import BLUE, GREY, VERMILION
+from lhkit.draw.theme import BLUE, FAINT, GREY
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation_run import choose_contenders
 from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, varied_knobs
 from lhkit.sweeps.sweep_table import (
+    AHEAD,
     SWEEP_FIGURES,
     SweepFigure,
     confirmation_lines,
     course_lines,
     draw_knobs,
+    leaders,
     sweep_table,
 )
+from lhkit.sweeps.variant_record import SweepRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,13 +53,13 @@ def sweep_page(result: SweepResult) -> str:
         f"<h1>{escaped(title)}</h1>",
         f'<pre class="notes">{escaped(verdict)}</pre>',
         table_html(sweep_table(result)),
-        _drawn("Contenders", draw_contenders(contenders_of(result))),
+        _drawn("Contenders", draw_contenders(contenders_of(result), leaders(result).words)),
     ]
     varied = varied_knobs(result.records)
     if varied:
         sections.append(_drawn("Knobs", draw_knobs(result)))
     if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
-        lines = sweep_charts.parallel_coordinates(result.records)
+        lines = sweep_charts.parallel_coordinates(result.records, ahead=leaders(result))
         drawn = sweep_charts.draw_parallel_coordinates(lines)
         sections.append(_drawn("Fastest variants, and what each knob explains", drawn))
     kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
@@ -89,31 +93,39 @@ class PageWriter:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A row of the chart: time as a multiple of the best one's, with its interval; None of a predicted one."""
+    """A row of the chart: time as a multiple of its payload's best, with interval; None of a predicted one."""
 
     name: str
     ratio: float
     interval: tuple[float, float] | None
+    is_ahead: bool = False
 
 
 def contenders_of(result: SweepResult) -> tuple[Contender, ...]:
     """Return who may be the best: as timed side by side, else alone, and those predicted to be as fast."""
-    swept = [name for name, values in result.axes if len(values) > 1]
-    own = choose_contenders(result.records)
-    best = own[0].time_ns.median if own and own[0].time_ns is not None else 0
-    found = []
-    for record in own if best else ():
-        if (t := record.time_ns) is None:
-            continue
-        error = _ERRORS * t.mad / math.sqrt(t.runs)
-        name = _named({n: record.values[n] for n in swept if n in record.values})
-        found.append(Contender(name, t.median / best, ((t.median - error) / best, (t.median + error) / best)))
-    if (confirmed := result.confirmation) is not None:
+    swept, ahead = [name for name, values in result.axes if len(values) > 1], leaders(result).keys
+    found: list[Contender] = []
+    for _, confirmed in result.confirmations:
         knobs = {name: _named({n: v for n, v in own if n in swept}) for name, own in confirmed.knobs}
-        found = [
-            Contender(knobs.get(s.name, s.name), s.lead.middle, (s.lead.low, s.lead.high))
+        keys = dict(confirmed.keys)
+        found += [
+            Contender(
+                knobs.get(s.name, s.name), s.lead.middle, (s.lead.low, s.lead.high), keys[s.name] in ahead
+            )
             for s in confirmed.verdict.standings
         ]
+    by_payload: dict[object, list[SweepRecord]] = {}
+    for record in result.records:
+        by_payload.setdefault(record.values.get(PAYLOAD_AXIS), []).append(record)
+    best = 0
+    for records in by_payload.values():
+        own = [(r, r.time_ns) for r in choose_contenders(records) if r.time_ns is not None]
+        best = own[0][1].median if own else best
+        for record, t in own if not result.confirmations else ():
+            error = _ERRORS * t.mad / math.sqrt(t.runs)
+            name = _named({n: record.values[n] for n in swept if n in record.values})
+            ends = ((t.median - error) / best, (t.median + error) / best)
+            found.append(Contender(name, t.median / best, ends, record.key in ahead))
     rest = result.prediction.rest if result.prediction is not None and best else ()
     return (*found, *(Contender(_named(dict(point)), ns / best, None) for point, ns in rest))
 
@@ -122,17 +134,25 @@ def _named(values: Mapping[str, KnobValue]) -> str:
     return textwrap.shorten(", ".join(f"{n} = {v}" for n, v in values.items()), 60, placeholder=" …")
 
 
-def draw_contenders(contenders: Sequence[Contender]) -> Figure:
-    """Return a figure: a row each, filled with its interval where it was timed, open where it is predicted."""
-    figure, axes = new_axes(8.6, 0.9 + 0.3 * max(len(contenders), 1))
+def draw_contenders(contenders: Sequence[Contender], ahead: str = "") -> Figure:
+    """Return a figure: a row each, filled with its interval where it was timed, open where it is predicted.
+
+    ``ahead`` says what the mark of those that are ahead means.
+    """
+    figure, axes = new_axes(8.6, 1.2 + 0.3 * max(len(contenders), 1))
+    key = []
     for row, each in enumerate(contenders):
         if each.interval is None:
             axes.plot(each.ratio, row, marker="o", color=GREY, fillstyle="none")
+            key.append("open: predicted, not tried")
         else:
-            axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
-            axes.plot(each.ratio, row, marker="o", color=VERMILION if row == 0 else BLUE)
-    axes.set_yticks(range(len(contenders)), [c.name for c in contenders])
+            if is_known := all(map(math.isfinite, each.interval)):
+                axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+            axes.plot(each.ratio, row, marker="D" if each.is_ahead else "o", color=BLUE)
+            key.append("bar: interval of the ratio" if is_known else "no bar: one process tells no interval")
+    axes.set_yticks(range(len(contenders)), [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders])
     axes.set_ylim(len(contenders) - 0.4, -0.6)
-    said = "multiple of the best's time; open: predicted, not tried"
-    axes.set_xlabel(said if contenders else "no variant was timed")
+    axes.set_xlabel("time as a multiple of the fastest's" if contenders else "no variant was timed")
+    marked = [f"{AHEAD} {ahead}"] if ahead and any(c.is_ahead for c in contenders) else []
+    figure.supxlabel(" · ".join([*marked, *dict.fromkeys(key)]), fontsize=8, color=FAINT)
     return figure

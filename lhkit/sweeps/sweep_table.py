@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.figures import figure_png, figure_svg
@@ -12,11 +13,12 @@ from lhkit.draw.svg import drawing_id, escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.draw.viewer import Pane, View, view_html
 from lhkit.model.errors import UsageError
+from lhkit.model.printable import said_once
 from lhkit.sweeps import sweep_charts
-from lhkit.sweeps.confirmation import Ahead, ahead_of, describe_confirmation
+from lhkit.sweeps.confirmation import Ahead, ahead_of, describe_confirmation, more_time_for
 from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, best_by_payload, payload_rows, rank_choices, varied_knobs
-from lhkit.sweeps.variant_record import best_of, timed_records
+from lhkit.sweeps.variant_record import SweepRecord, best_of, timed_records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +36,7 @@ _PARTS = {
 }
 
 
-_AHEAD = "▸"
+AHEAD = "▸"  # Before a variant that is ahead.
 
 
 def sweep_table(result: SweepResult) -> Table:
@@ -47,13 +49,13 @@ def sweep_table(result: SweepResult) -> Table:
     timed = timed_records(result.records)
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
-    ahead = _ahead(result).keys
+    ahead = leaders(result).keys
     rows = []
     for time, record in timed[:_MOST_ROWS]:
         values = record.values
         rows.append(
             (
-                _AHEAD if record.key in ahead else "",
+                AHEAD if record.key in ahead else "",
                 *(str(values.get(name, "")) for name in swept),
                 format_ns(time.median),
                 format_ns(time.mad),
@@ -66,7 +68,7 @@ def sweep_table(result: SweepResult) -> Table:
     return Table(("", *swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
 
 
-def _ahead(result: SweepResult) -> Ahead:
+def leaders(result: SweepResult) -> Ahead:
     """Return who is ahead, for the table and the drawings alike."""
     fastest = [key for key, _ in best_by_payload(result.records).values()]
     return ahead_of([found for _, found in result.confirmations], fastest)
@@ -101,8 +103,8 @@ def sweep_lines(result: SweepResult) -> list[str]:
 
 
 def _marked_lines(result: SweepResult) -> list[str]:
-    marked = any(row[0] == _AHEAD for row in sweep_table(result).rows)
-    return [f"{_AHEAD} {_ahead(result).words}"] if marked else []
+    marked = any(row[0] == AHEAD for row in sweep_table(result).rows)
+    return [f"{AHEAD} {leaders(result).words}"] if marked else []
 
 
 def course_lines(result: SweepResult) -> list[str]:
@@ -111,17 +113,29 @@ def course_lines(result: SweepResult) -> list[str]:
     listed = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
     lines = [f"variants: {len(result.records)} ({listed}); {result.known} of them known before"]
     for status, failed in result.failures.items():
-        for record in failed[:_MOST_FAILURES]:
-            knobs = " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
-            lines.append(f"  {status}: {knobs}: {record.message}")
-        if len(failed) > _MOST_FAILURES:
-            lines.append(f"  {status}: {len(failed) - _MOST_FAILURES} more")
+        said = said_once(
+            [(_knobs_of(r), _without_folders(r.message or "", result)) for r in failed], _MOST_FAILURES
+        )
+        lines += [f"  {status}: {line}" for line in said[:_MOST_FAILURES]]
+        if len(said) > _MOST_FAILURES:
+            lines.append(f"  {status}: {len(said) - _MOST_FAILURES} other messages")
     lines += _choice_lines(result)
     for name in result.knobs_without_effect:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
         lines.append(f"the sweep was not finished ({result.end}); run it again to resume")
     return [*lines, *_machine_lines(result), *_stage_lines(result), *_time_lines(result)]
+
+
+def _knobs_of(record: SweepRecord) -> str:
+    return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
+
+
+def _without_folders(message: str, result: SweepResult) -> str:
+    """Return a message with the names of the sweep's files instead of their paths: results are handed on."""
+    for source in (result.schedule.source, *result.payloads):
+        message = message.replace(source, PurePath(source).name)
+    return message
 
 
 def _machine_lines(result: SweepResult) -> list[str]:
@@ -161,8 +175,9 @@ def confirmation_lines(result: SweepResult) -> list[str]:
         return [f"the best few were not timed again: {result.unconfirmed}"]
     lines = []
     for name, found in result.confirmations:
-        own = describe_confirmation(found)
+        own = describe_confirmation(found, advise=False)
         lines += own if not name else [f"{name}: {own[0]}", *(f"  {line}" for line in own[1:])]
+    lines += more_time_for([name for name, found in result.confirmations if not found.is_settled])
     first, confirmed = best_of(result.records), result.confirmation
     if confirmed is not None and first is not None and confirmed.leader_key != first.key:
         lines.append("the table is in the order of the first timings; those side by side tell more")
@@ -215,7 +230,7 @@ def sweep_text(result: SweepResult) -> str:
 
 def draw_knobs(result: SweepResult) -> Figure:
     """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
-    ahead = _ahead(result)
+    ahead = leaders(result)
     varied = varied_knobs(result.records)
     if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}

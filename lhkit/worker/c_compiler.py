@@ -35,7 +35,7 @@ def compile_c(
     source includes it or not: it is what checks the signature. An empty ``target`` is this CPU. ``check`` is
     polled while the compiler runs, which is killed if it raises.
     """
-    compiler = _find_compiler()
+    compiler = find_compiler()
     source, library, errors = (folder / n for n in ("microkernel.c", "microkernel.so", "errors"))
     (folder / HEADER).write_text(header, encoding="utf-8")
     quoted = file.replace("\\", "\\\\").replace('"', '\\"')
@@ -65,7 +65,11 @@ def _run(command: list[str], errors: int, check: Callable[[], None]) -> int:
         process.wait()
 
 
-def _find_compiler() -> str:
+def find_compiler() -> str:
+    """Return the path of the C compiler that ``CC`` names, else of the first known one.
+
+    A `UsageError` if there is none.
+    """
     named = os.environ.get("CC")
     for candidate in (named,) if named else _COMPILERS:
         if candidate and (found := shutil.which(candidate)):

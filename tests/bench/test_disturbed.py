@@ -1,6 +1,7 @@
 """Measurements beside another timing on this machine are marked, in words, drawings and files."""
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import closing
@@ -8,6 +9,7 @@ from contextlib import closing
 import lhkit
 from lhkit.bench.bench_file import bench_from_json, bench_to_json
 from lhkit.bench.speed_charts import draw_speed_bars, speed_bars
+from lhkit.model.measurement import Measurement
 from lhkit.show.value_views import measurement_svg, measurement_words
 from lhkit.worker.client import Worker
 
@@ -46,3 +48,18 @@ def test_a_comparison_marks_rounds_beside_another_timing(tmp_path, monkeypatch):
     for entry in data["entries"]:
         del entry["disturbed_rounds"]  # as older files
     assert not bench_from_json(data, "f").measurements[0].is_disturbed
+
+
+def test_samples_are_drawn_with_a_key_below_them():
+    drawn = measurement_svg(Measurement("k", ((0, 100.0), (1, 110.0), (2, 130.0))))
+    assert re.findall(r">([^<]*)</text>", drawn) == [
+        "100 ns",
+        "130 ns",
+        "a sample, rounds from above down",
+        "median",
+        "95 % interval",
+    ]
+    height = float(re.search(r'viewBox="0 0 \S+ (\S+)"', drawn)[1])
+    key = float(re.search(r"translate\(0 ([\d.]+)\)", drawn)[1])
+    ends = [float(y) for y in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>1', drawn)]
+    assert len(ends) == 2 and max(ends) + 10 < key < height - 8

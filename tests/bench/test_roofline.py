@@ -132,7 +132,7 @@ def test_several_runs_have_one_label_per_entry_and_their_names_above_the_axes():
     figure.canvas.draw()
     said = [text for text in axes.texts if "of the roof" in text.get_text()]
     assert [text.get_text().partition("\n")[0] for text in said] == ["numpy", "mine"]
-    assert "50 – 50 GFLOP/s" not in said[1].get_text() and "33.3 – 33.3" in said[1].get_text()
+    assert "50 – 50 GFLOP/s" not in said[1].get_text() and "33.3 GFLOP/s" in said[1].get_text()
     names = [text for text in axes.texts if text.get_text() in runs]
     inside = axes.get_window_extent()
     places = sorted(tuple(axes.transData.transform(name.get_position())) for name in names)
@@ -150,3 +150,28 @@ def test_a_figure_grows_until_all_labels_have_room():
         key=lambda b: b.y0,
     )
     assert len(boxes) == len(plot.points) == 30 and all(a.y1 <= b.y0 for a, b in itertools.pairwise(boxes))
+
+
+def test_numbers_that_read_alike_are_said_once():
+    one = comparison(a=20_000.0)
+    plot = roofline({"first": one, "second": dataclasses.replace(one, bytes=49_000)})
+    assert "highest of 2 runs (100 GFLOP/s, 10 GB/s)" in plot.note
+    (axes,) = draw_roofline({"first": one, "second": one}).axes
+    assert "a\n50 GFLOP/s, 50 % of the roof" in [text.get_text() for text in axes.texts]
+
+
+def test_points_above_the_slope_are_explained():
+    cached = dataclasses.replace(comparison(a=20_000.0), bytes=1_000_000)
+    assert roofline(cached).points[0].of_roof == 5 and "stays in the caches" in roofline(cached).note
+    assert "stays in the caches" not in roofline(comparison(a=20_000.0)).note
+
+
+def test_the_label_of_the_slope_is_in_the_widest_gap_between_points():
+    runs = {
+        f"run {n}": dataclasses.replace(comparison(a=2_000_000.0), bytes=size)
+        for n, size in enumerate((4_000_000, 2_000_000, 1_000_000))
+    }
+    (axes,) = draw_roofline(runs).axes
+    (label,) = [text for text in axes.texts if text.get_text().startswith("copy")]
+    intensities = sorted(p.intensity for p in roofline(runs).points)
+    assert intensities[-1] < label.xy[0] < roofline(runs).ridge

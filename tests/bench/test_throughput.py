@@ -169,3 +169,22 @@ def test_labels_of_sizes_and_ratios_do_not_run_into_one_another():
         assert len(boxes) >= 3 and all(a.x1 + 2 < b.x0 for a, b in itertools.pairwise(boxes))
         assert all(label.get_rotation() == 0 for label in labels)
     assert list(throughput.axes[0].get_xticks()) == list(sizes)
+
+
+def test_the_share_beside_a_time_is_that_of_this_time_also_where_the_clock_drifts():
+    late = tuple((r, 20.0 if r < 8 else 10.0) for r in range(5, 13))  # it sat out the slow rounds
+    anchor = tuple((r, 40.0 if r < 8 else 20.0) for r in range(13))
+    entries = (Measurement("NumPy", anchor), Measurement("k", late))
+    bars = speed_bars(dataclasses.replace(comparison(), measurements=entries))
+    assert [bar.text for bar in bars] == [
+        "1×  (40 ns, 17 % of FMA peak)",
+        "2×  (20 ns, 33 % of FMA peak)",  # of its own median, 10 ns, it were 67 %
+    ]
+
+
+def test_lines_of_entries_in_the_same_colour_have_different_dashes():
+    entries = tuple(dataclasses.replace(comparison().measurements[1], name=name) for name in "abcd")
+    both = dataclasses.replace(comparison(), measurements=entries, anchor="a")
+    (axes,) = draw_throughput({8: both, 16: both}).axes
+    looks = [(c[0].get_color(), c[0].get_linestyle()) for c in axes.containers]
+    assert len(looks) == 4 and len(set(looks)) == 4 and len({color for color, _ in looks}) < 4

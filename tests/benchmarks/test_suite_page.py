@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 from suite_samples import FAMILIES, RESULT, row
 
+from benchmarks.suite import LeftOut
 from benchmarks.suite_bars import (
     BarGroup,
     RatioBar,
@@ -123,6 +124,19 @@ def test_what_is_not_there_is_said():
     assert "product 16x16: torch left out (crash): the process of torch was ended by SIGABRT" in lines
     assert "Not in the suite: two threads: there are none." in lines
     assert row_line(row((8, 8))) == "not measured"
+
+
+def test_what_several_rows_lack_for_the_same_reason_is_one_line_that_names_them():
+    left = LeftOut("IREE", "usage", "no such op")
+    rows = [row((n, n), left_out=[left]) for n in range(14)] + [
+        row((99, 99), left_out=[LeftOut("torch", "x", "y")])
+    ]
+    lines = [line for line in result_lines(dataclasses.replace(RESULT, rows=tuple(rows))) if "left out" in line]
+    named = ", ".join(f"product {n}x{n}" for n in range(12))
+    assert lines == [
+        f"{named}, 2 more: IREE left out (usage): no such op",
+        "product 99x99: torch left out (x): y",
+    ]
 
 
 def test_rows_beside_other_timings_are_marked():

@@ -243,8 +243,31 @@ def test_doctor_says_ready_once_everything_was_tried(lhkit_command, tmp_path):
 def test_doctor_is_not_ready_where_nothing_can_be_written(lhkit_command, tmp_path):
     (tmp_path / "file").touch()
     done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "file" / "below")})
-    assert done.returncode == 1 and "ready" not in done.stdout.splitlines()
-    assert "set LHKIT_STATE_DIR to another folder" in done.stdout
+    assert done.returncode == 1
+    last = done.stdout.splitlines()[-1]
+    assert last == "not ready: files can be written: set LHKIT_STATE_DIR to another folder"
+
+
+def test_doctor_is_not_ready_where_no_kernel_starts_and_notebooks_cannot_be_copied(lhkit_command, tmp_path):
+    (tmp_path / "file").touch()
+    hidden = tmp_path / "hidden" / "ipykernel"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('broken')")
+    path = os.pathsep.join((str(hidden.parent), os.environ.get("PYTHONPATH", "")))
+    folder = tmp_path / "file" / "notebooks"
+    done = lhkit_command("doctor", "--ready", "--folder", folder, env={"PYTHONPATH": path})
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == (
+        "not ready: a cell of a notebook runs: pip install ipykernel; "
+        "the notebooks can be copied: lhkit lab --folder FOLDER"
+    )
+
+
+def test_doctor_says_what_needs_a_compiler_for_c(lhkit_command):
+    done = lhkit_command("doctor", "--json", "-", env={"CC": "no_such_compiler"})
+    (finding,) = (f for f in json.loads(done.stdout)["findings"] if f["what"] == "compiler for C")
+    assert finding["ok"] is None and finding["mend"] == "apt install gcc, or set CC"
+    assert finding["found"] == "CC=no_such_compiler is not a compiler; only microkernels in C need one"
 
 
 def test_lab_copies_notebooks_and_never_overwrites(tmp_path):

@@ -160,3 +160,13 @@ def test_sizes_have_the_unit_that_fits(size, text):
 def test_ranges_as_text():
     shown = [format_range(Range(*r), str) for r in ((3, 3), (1, 4), (2, None))]
     assert shown == ["3", "1 to 4", "at least 2"]
+
+
+def test_no_peak_is_marked_where_nothing_is_on_the_heap():
+    sites = (site("%small", 2, 4, 7, 16, on_stack=True),)
+    points = tuple(ProgramPoint(k, SUM, known(0)) for k in KINDS)
+    empty = dataclasses.replace(PREDICTION, sites=sites, points=points, peak_bytes=known(0), loops=())
+    above, below = draw_live_buffers(dataclasses.replace(FOOTPRINT, predicted=empty)).axes
+    assert above.get_title(loc="left") == "@f, <i>s.mlir: nothing on the heap"
+    assert not above.lines and not below.lines
+    assert draw_live_buffers(dataclasses.replace(FOOTPRINT)).axes[1].lines

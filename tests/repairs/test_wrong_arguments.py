@@ -96,6 +96,13 @@ MULTIPLES = [
     f"%rows, %rest, %at = transform.structured.multitile_sizes %m {{dimension = 0, target_size = 12, divisor = 8}} : ({ANY}) -> {PARAM}",
     f"%t, %k = transform.structured.tile_using_for %m tile_sizes [%rows, 0] : ({ANY}, {PARAM}) -> ({ANY}, {ANY})",
 ]
+PADDED = [
+    MATMUL,
+    TILED.replace("[8, 16, 8]", "[8, 16, 12]"),
+    f'%t_padded, %t_pads, %t_back = transform.structured.pad %t pad_to_multiple_of [8, 16, 12] {{padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2], copy_back_op = "none"}} : ({ANY}) -> ({ANY}, {ANY}, {ANY})',
+    f"%right = transform.get_producer_of_operand %t_padded[1] : {ONE}",
+    f"%packed = transform.structured.hoist_pad %right by 1 loops : {ONE}",
+]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
@@ -140,6 +147,7 @@ MISTAKES = {
     "a divisor of an extent that it does not divide": (MULTIPLES, "divisor = 8", "divisor = 12"),
     "a loop that peeling leaves no rest of": (PEELED, "%k#1 :", "%k#0 :"),
     "an op that is gone in place of a loop that others read": (READ, "unroll %k ", "unroll %t "),
+    "no pad before it is hoisted": (PADDED, "\n".join(PADDED[2:4]), PADDED[3].replace("%t_padded", "%t")),
     "a failure that is suppressed": (SUPPRESSED, "unroll %k3", "unroll %t"),
 }
 

@@ -110,7 +110,7 @@ def test_every_picture_says_what_it_is_of(fc_relu_trace, fc_relu_kernel, drawing
     for drawing in (show.code(fc_relu_kernel), drawings["live_buffers"]):
         assert "unscheduled" in " ".join(texts(drawing.picture()))
     run = " ".join(texts(drawings["speed"].picture()))
-    assert "p.mlir · float32 · 0.001 GFLOP, 48.8 KiB a call · 3 rounds" in run and "x, no fixed core" in run
+    assert "p.mlir · float32 · 1 MFLOP, 48.8 KiB a call · 3 rounds" in run and "x, no fixed core" in run
 
 
 def test_a_graph_of_a_step_shows_what_it_erased_and_names_no_folder():

@@ -102,6 +102,15 @@ def test_a_table_in_another_order_than_what_was_confirmed_says_so():
     assert told == [False, True]
 
 
+def test_what_to_do_about_confirmations_without_time_is_said_once_for_all_payloads():
+    undecided = dataclasses.replace(confirmation(), end="out of time")
+    many = [(f"m{n}", undecided if n < 8 else confirmation()) for n in range(9)]
+    lines = confirmation_lines(result_of([record({"m": 0}, 100)], confirmations=many))
+    assert lines[0].startswith("m0: ") and sum(line.startswith("  it has ") for line in lines) == 9
+    (advice,) = [line for line in lines if "run the sweep again" in line]
+    assert "more time for it on m0, m1, m2, m3, m4, m5, m6, m7 (confirm_seconds" in advice
+
+
 def leaders():
     """The same confirmation with the first record ahead, then with the second."""
     return [dataclasses.replace(confirmation(), keys=(("b", f"{n:064d}"),)) for n in (0, 1)]

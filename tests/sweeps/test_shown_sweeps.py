@@ -1,15 +1,18 @@
 """Pictures of sweeps as drawings, and as files in each format."""
 
+import dataclasses
 import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
-from sweep_records import grid, result_of
+from sweep_records import grid, record, result_of
 
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.sweep_charts import draw_history, sweep_history
 from lhkit.sweeps.sweep_summary import knob_values
+from lhkit.sweeps.sweep_table import course_lines
 
 
 def cost(**knobs):
@@ -74,3 +77,16 @@ def test_a_sweep_without_a_time_says_so_in_every_picture():
     assert "no variant was tried" not in lhkit.show.sweep(failed, kind="outcomes").svg()
     axes = draw_history(sweep_history(failed.records)).axes[0]
     assert axes.get_xlim()[1] >= 2 and list(axes.get_yticks()) == []
+
+
+def test_failures_alike_are_one_line_that_names_the_variants_and_no_folder():
+    where = "/home/me/tiles.mlir does not apply to /data/p.mlir"
+    tried = [record({"m": m}, status="schedule-failed", number=m, message=where) for m in range(8)]
+    tried.append(record({"m": 8}, status="schedule-failed", number=8, message="no such loop"))
+    schedule = SimpleNamespace(source="/home/me/tiles.mlir")
+    result = dataclasses.replace(result_of(tried, schedule=schedule, m=range(9)), payloads=("/data/p.mlir",))
+    failed = [line for line in course_lines(result) if line.startswith("  schedule-failed")]
+    assert failed == [
+        "  schedule-failed: m=0, m=1, m=2, 5 more: tiles.mlir does not apply to p.mlir",
+        "  schedule-failed: m=8: no such loop",
+    ]

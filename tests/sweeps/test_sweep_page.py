@@ -1,14 +1,16 @@
 """The page of a sweep: whole while it runs and when it is over, with contenders and those predicted."""
 
 import dataclasses
+import math
 import re
 import types
 
-from sweep_records import grid, result_of
+from sweep_records import comparison, grid, result_of
 
+from lhkit.sweeps.confirmation import Confirmation, judge
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.strategies.predicted import Prediction
-from lhkit.sweeps.sweep_page import PageWriter, contenders_of, draw_contenders, sweep_page
+from lhkit.sweeps.sweep_page import Contender, PageWriter, contenders_of, draw_contenders, sweep_page
 
 SCHEDULE = types.SimpleNamespace(source="tiles.mlir")
 
@@ -56,3 +58,57 @@ def test_pages_are_written_now_and_then_and_at_the_end():
     for event in (going, going, going, over):
         write(event)
     assert len(pages) == 2
+
+
+def two_payloads():
+    """What was timed alone of two payloads, the second a hundred times larger."""
+    records = grid(
+        lambda payload, m: (1 if payload == "small" else 100) * 100 * m, payload=("small", "large"), m=(1, 4)
+    )
+    return result_of(records, payload=("small", "large"), m=(1, 4))
+
+
+def test_each_payload_has_its_contenders_and_those_ahead_are_marked_by_more_than_a_colour():
+    found = contenders_of(two_payloads())
+    assert [(c.name, c.ratio, c.is_ahead) for c in found] == [
+        ("payload = small, m = 1", 1.0, True),
+        ("payload = small, m = 4", 4.0, False),
+        ("payload = large, m = 1", 1.0, True),
+        ("payload = large, m = 4", 4.0, False),
+    ]
+    figure = draw_contenders(found, "fastest when timed alone, not confirmed")
+    (axes,) = figure.axes
+    said = [label.get_text() for label in axes.get_yticklabels()]
+    assert [words.startswith("▸") for words in said] == [True, False, True, False]
+    assert len({line.get_color() for line in axes.lines}) == 1
+    assert figure.get_supxlabel() == "▸ fastest when timed alone, not confirmed · bar: interval of the ratio"
+
+
+def test_an_interval_of_one_process_is_said_to_be_missing():
+    open_ended = (Contender("a", 1.0, (1.0, 1.0), is_ahead=True), Contender("b", 2.0, (0.0, math.inf)))
+    figure = draw_contenders(open_ended)
+    assert len(figure.axes[0].lines) == 3 and "no bar: one process" in figure.get_supxlabel()
+
+
+def test_all_drawings_of_a_page_have_the_same_variants_ahead():
+    records = two_payloads().records
+    runs = (comparison({"a": [100.0], "b": [90.0]}),)
+    undecided = Confirmation(
+        verdict=judge(runs, ["a", "b"]),
+        knobs=(("a", (("payload", "small"), ("m", 1))), ("b", (("payload", "small"), ("m", 4)))),
+        keys=(("a", records[0].key), ("b", records[1].key)),
+        speed_ups=(),
+        gflops=None,
+        of_peak=None,
+        hot_loops=None,
+        end="out of time",
+        seconds=1.0,
+        runs=runs,
+    )
+    result = dataclasses.replace(two_payloads(), confirmations=(("small", undecided),), schedule=SCHEDULE)
+    page = sweep_page(result)
+    assert "not confirmed" not in page and page.count("ahead so far, undecided") == 3
+    assert [(c.name, c.is_ahead) for c in contenders_of(result)] == [
+        ("payload = small, m = 4", True),
+        ("payload = small, m = 1", False),
+    ]

@@ -80,9 +80,7 @@ def test_what_was_never_there_was_not_taken(producer, user, there, advice, worke
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
     trace = lhkit.trace(payload, lhkit.load_schedule(fuse(producer, user), worker=worker), worker=worker)
     why = trace.why()
-    assert (
-        why.step is None and "now or in an earlier step" in why.sentence and there in why.sentence
-    )
+    assert why.step is None and "now or in an earlier step" in why.sentence and there in why.sentence
     assert advice in failure_of(trace).advice
 
 

@@ -154,3 +154,11 @@ def test_many_ops_of_one_kind_leave_the_others_to_be_seen():
         "0", "5", "10", "20", "50", "100", "200", "500", "1,000",
     ]  # fmt: skip
     assert draw_op_counts(COUNTED).axes[0].get_yscale() == "linear"
+
+
+def test_a_logarithmic_axis_is_said_to_be():
+    unrolled = lhkit.trace("matmul.mlir", "matmul_tile_fuse_vectorize.mlir", {"tile_m": 16})
+    axes = draw_op_counts(unrolled).axes[0]
+    assert axes.get_yscale() == "symlog" and "logarithmic above 10" in axes.get_ylabel()
+    few = draw_op_counts(COUNTED).axes[0]
+    assert few.get_yscale() == "linear" and "logarithmic" not in few.get_ylabel()

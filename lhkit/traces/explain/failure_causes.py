@@ -83,8 +83,8 @@ def _never_used(
         order = ", then ".join([*(handle for _, handle in named), producer])
         told = ", ".join(op if op == handle else f"{op} ({handle})" for op, handle in named)
         advice = (
-            f"Between {producer} and {into} lies {told}. Fuse {order}, each into the loop that the fusion before"
-            f" it gives: transform.structured.fuse_into_containing_op {named[0][1]} into {into} comes first."
+            f"Between {producer} and {into} lies {told}. Fuse {order}, each into the loop that the fusion"
+            f" before it gives: {_FUSE} {named[0][1]} into {into} comes first."
         )
     elif path_between(placed, inside, set(sources)):
         advice = (

@@ -132,7 +132,8 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes.set_ylim(0, 1.12 * most)
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
-    axes.set_ylabel(f"ops in the text, by {plot.by}")
+    scale = "\n(logarithmic above 10)" if most > _LINEAR_UNTIL else ""
+    axes.set_ylabel(f"ops in the text, by {plot.by}{scale}")
     if plot.lines:
         beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
         axes.legend(frameon=False, title="at the end", alignment="left", **beside)
