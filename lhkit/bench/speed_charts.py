@@ -65,7 +65,7 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
 
 
 def _time_and_share(summary: Summary) -> str:
-    """Return the time with its share of the core's limits: of the two the larger, which is the one that binds."""
+    """Return the time with its share of the core's limits: the larger of two, which is the one that binds."""
     shares = [(summary.of_peak or 0.0, "FMA peak"), (summary.of_copy or 0.0, "copy bandwidth")]
     share, limit = max(shares, key=lambda s: s[0])
     time = format_ns(summary.median_ns)
