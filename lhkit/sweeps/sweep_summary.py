@@ -358,8 +358,8 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     """Return one row per payload: arguments, best knobs, their time, and the regret of one choice for all.
 
     The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
-    where there was no difference or none yet; ``confirmed`` says which. The regret is None where no choice was timed on
-    all payloads.
+    where there was no difference or none yet; ``confirmed`` says which. The regret is None where no choice was
+    timed on all payloads.
     """
     records = result.records
     try:
