@@ -55,7 +55,7 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
             value=s.speed.middle,
             low=s.speed.low,
             high=s.speed.high,
-            text=f"{s.speed.middle:.3g}×  ({_time_and_share(s)})",
+            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
             is_disturbed=m.is_disturbed,
             rank=places[s.name],
@@ -64,12 +64,11 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
     )
 
 
-def _time_and_share(summary: Summary) -> str:
-    """Return the time with its share of the core's limits: the larger of two, which is the one that binds."""
+def _share_of_limit(summary: Summary) -> str:
+    """Return the larger share of the core's limits, in words; it is the one that binds."""
     shares = [(summary.of_peak or 0.0, "FMA peak"), (summary.of_copy or 0.0, "copy bandwidth")]
     share, limit = max(shares, key=lambda s: s[0])
-    time = format_ns(summary.median_ns)
-    return f"{time}, {format_share(share)} of {limit}" if share else time
+    return f", {format_share(share)} of {limit}" if share else ""
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:

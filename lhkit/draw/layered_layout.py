@@ -68,9 +68,11 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
     """Lay out the inside of a box; arcs of one net from one vertex share their route as far as possible."""
     nets = {net: i for i, net in enumerate(dict.fromkeys(a.net for a in arcs))}
     ends = [(a.source, a.target) for a in arcs]
-    layers = layers_of(len(vertices), ends, [nets[a.net] for a in arcs], first, last)
+    widths = [v.width for v in vertices]
+    rooms = [w + _GAP for w in widths]
+    layers = layers_of(len(vertices), ends, [nets[a.net] for a in arcs], first, last, rooms)
     bends = len(layers.ranks) - len(vertices)
-    widths = [v.width for v in vertices] + [1.0] * bends
+    widths += [1.0] * bends
     gaps = [_GAP if v.height else _BEND_GAP for v in vertices] + [_BEND_GAP] * bends
     centers = horizontal_centers(layers.order, layers.arcs, widths, gaps, len(vertices))
     left = min((c - w / 2 for c, w in zip(centers, widths, strict=True)), default=0.0)

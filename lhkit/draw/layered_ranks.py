@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
@@ -13,6 +14,8 @@ _MOST_BENDS = 40_000
 _SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
 # More vertices without arcs than this are spread over several layers.
 _MOST_ALONE = 8
+# Layers that are wider, in pixels, continue below, in the given order.
+_WIDEST = 1200.0
 
 
 @dataclass(slots=True)
@@ -34,24 +37,56 @@ class Layers:
 
 
 def layers_of(
-    count: int, arcs: Sequence[tuple[int, int]], nets: Sequence[int], first: Iterable[int], last: Iterable[int]
+    count: int,
+    arcs: Sequence[tuple[int, int]],
+    nets: Sequence[int],
+    first: Iterable[int],
+    last: Iterable[int],
+    widths: Sequence[float] = (),
 ) -> Layers:
     """Assign vertices to layers and order them with few crossings.
 
     ``first`` and ``last`` are vertices of a layer before or after all others. Arcs of one net and one source
-    share their bends.
+    share their bends. By the ``widths`` of vertices a wide layer is broken into several.
     """
     turned = _turned(count, arcs)
     forward = [(b, a) if back else (a, b) for (a, b), back in zip(arcs, turned, strict=True)]
-    found = Layers(_ranks(count, forward, list(first), list(last)), turned=turned)
+    found = Layers(_ranks(count, forward, list(first), list(last), widths), turned=turned)
     found.cut = _cut(found.ranks, forward, nets)
     _add_bends(found, forward, nets, turned)
     found.order = [[] for _ in range(max(found.ranks, default=-1) + 1)]
     for part in _parts(len(found.ranks), found.arcs):
         places = _places(part, found.ranks, found.arcs)
+        own: dict[int, list[int]] = {}
         for v in sorted(part, key=lambda v: (places.get(v, 0.0), v)):
-            found.order[found.ranks[v]].append(v)
+            own.setdefault(found.ranks[v], []).append(v)
+        # Of a drawing and its mirror image that which has more of the given order.
+        rising = [(a < b) - (a > b) for row in own.values() for a, b in _pairs(row, count)]
+        for rank, row in own.items():
+            found.order[rank] += row if sum(rising) >= 0 else row[::-1]
+    _sort_leaves(found)
     return found
+
+
+def _pairs(row: Iterable[int], count: int) -> Iterable[tuple[int, int]]:
+    """Return the vertices of a layer that are beside one another, bends left out."""
+    return itertools.pairwise(v for v in row if v < count)
+
+
+def _sort_leaves(layers: Layers) -> None:
+    """Give vertices that differ in nothing but their name the given order; no crossing is added."""
+    above: dict[int, list[int]] = {}
+    inner = {a for a, _ in layers.arcs}
+    for a, b in layers.arcs:
+        above.setdefault(b, []).append(a)
+    for row in layers.order:
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for i, v in enumerate(row):
+            if v in above and v not in inner:
+                alike.setdefault(tuple(sorted(above[v])), []).append(i)
+        for places in alike.values():
+            for i, v in zip(places, sorted(row[i] for i in places), strict=True):
+                row[i] = v
 
 
 def _turned(count: int, arcs: Sequence[tuple[int, int]]) -> list[bool]:
@@ -81,7 +116,9 @@ def _turned(count: int, arcs: Sequence[tuple[int, int]]) -> list[bool]:
     return turned
 
 
-def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: list[int]) -> list[int]:
+def _ranks(
+    count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: list[int], widths: Sequence[float]
+) -> list[int]:
     after: list[list[int]] = [[] for _ in range(count)]
     before: list[list[int]] = [[] for _ in range(count)]
     for a, b in arcs:
@@ -104,11 +141,50 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
         columns = math.ceil(math.sqrt(2 * len(alone)))
         for i, v in enumerate(alone):
             ranks[v] = start + i // columns
+    if widths:
+        _break_layers(ranks, before, after, {*first, *last}, widths)
     if last:
         lowest = max((r for v, r in enumerate(ranks) if v not in last), default=start - 1) + 1
         for v in last:
             ranks[v] = lowest
     return ranks
+
+
+def _break_layers(
+    ranks: list[int],
+    before: Sequence[list[int]],
+    after: Sequence[list[int]],
+    ports: Collection[int],
+    widths: Sequence[float],
+) -> None:
+    """Move vertices of layers that are too wide down, the last ones first, and with them what comes after."""
+    free = [v for v in range(len(ranks)) if v not in ports]
+    full: dict[int, float] = {}
+    for v in free:
+        full[ranks[v]] = full.get(ranks[v], 0.0) + widths[v]
+    if all(width <= _WIDEST for width in full.values()):
+        return
+    full, waiting = {}, {v: len(before[v]) for v in range(len(ranks))}
+    ready, reached = [v for v, count in waiting.items() if not count], dict[int, int]()
+    while ready:
+        v = heapq.heappop(ready)
+        wanted = ranks[v]
+        if v not in ports:
+            at = reached.get(wanted, wanted)  # behind those before it, also where there is room above
+            while full.get(at, 0.0) and full[at] + widths[v] > _WIDEST:
+                at += 1
+            full[at] = full.get(at, 0.0) + widths[v]
+            ranks[v] = reached[wanted] = at
+        for w in after[v]:
+            ranks[w] = max(ranks[w], ranks[v] + 1)
+            waiting[w] -= 1
+            if not waiting[w]:
+                heapq.heappush(ready, w)
+    for v in free:
+        lowest = min((ranks[w] for w in after[v]), default=0) - 1
+        if not before[v] and lowest > ranks[v] and full.get(lowest, 0.0) + widths[v] <= _WIDEST:
+            full[lowest] = full.get(lowest, 0.0) + widths[v]
+            ranks[v] = lowest
 
 
 def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[int]) -> list[bool]:
@@ -225,7 +301,73 @@ def horizontal_centers(
             mirrored = [layer[::side] for layer in layers]
             roots = _aligned(mirrored, [near[::side] for near in neighbours], [side * p for p in place], bad)
             found.append([side * x for x in _compact(mirrored, roots, widths, gaps)])
-    return _balanced(found, widths)
+    centers = _balanced(found, widths)
+    least = max((_extent(layer, widths, gaps)[-1] for layer in order if layer), default=0.0)
+    ends = [(x - w / 2, x + w / 2) for x, w in zip(centers, widths, strict=True)]
+    width = max((b for _, b in ends), default=0.0) - min((a for a, _ in ends), default=0.0)
+    if width > max(_WIDEST, _MOST_SPREAD * least):
+        return _relaxed(order, (above, below), widths, gaps, bends_from)
+    return centers
+
+
+_SWEEPS, _STRAIGHT, _MOST_SPREAD = 24, 8.0, 1.25
+
+
+def _extent(layer: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
+    """Return the centers of a layer that is packed from 0 on, and its width."""
+    centers, at = [], 0.0
+    for i, v in enumerate(layer):
+        if i:
+            at += widths[v] / 2 + (gaps[layer[i - 1]] + gaps[v]) / 2
+        else:
+            at = widths[v] / 2
+        centers.append(at)
+        at += widths[v] / 2
+    return [*centers, at]
+
+
+def _relaxed(
+    order: Order,
+    near: tuple[Neighbours, Neighbours],
+    widths: Sequence[float],
+    gaps: Sequence[float],
+    bends_from: int,
+) -> list[float]:
+    """Return centers within the width of the widest layer: sweeps move vertices towards their neighbours.
+
+    For graphs that straight bends would make much wider than that.
+    """
+    packed = [_extent(layer, widths, gaps) for layer in order]
+    width = max(each[-1] for each in packed if each)
+    at = [0.0] * len(widths)
+    for layer, (*centers, own) in zip(order, packed, strict=True):
+        for v, x in zip(layer, centers, strict=True):
+            at[v] = x + (width - own) / 2
+    for sweep in range(_SWEEPS):
+        rows = list(zip(order, packed, strict=True))
+        for layer, (*centers, own) in rows[:: -1 if sweep % 2 else 1]:
+            wanted, weights = [], []
+            for v, x in zip(layer, centers, strict=True):
+                beside = near[sweep % 2][v]
+                wanted.append((sum(at[u] for u in beside) / len(beside) if beside else at[v]) - x)
+                is_straight = v >= bends_from and any(u >= bends_from for u in beside)
+                weights.append(_STRAIGHT if is_straight else 1.0 if beside else 0.2)
+            for v, x, moved in zip(layer, centers, _rising(wanted, weights), strict=True):
+                at[v] = x + min(max(moved, 0.0), width - own)
+    return at
+
+
+def _rising(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return the rising numbers that are nearest to those wanted (pool adjacent violators)."""
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(wanted, weights, strict=True):
+        mean, mass, count = value, weight, 1
+        while pools and pools[-1][0] > mean:
+            before, heavy, many = pools.pop()
+            mean = (before * heavy + mean * mass) / (heavy + mass)
+            mass, count = mass + heavy, count + many
+        pools.append((mean, mass, count))
+    return [mean for mean, _, count in pools for _ in range(count)]
 
 
 def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from: int) -> set[tuple[int, int]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -170,6 +172,10 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     whichever is more; functions that cancel (``erf`` near 1) count four times. Operands that are narrow and
     extended exactly do not count. All else has to be equal.
 
+    Floats are drawn from the normal distribution. A schedule that pads what takes a maximum, a minimum or a
+    product over a loop is run on their absolute values and on the negative of these too: of a maximum of
+    numbers of both signs, a padding of zeros changes nothing.
+
     Args:
         kernel: What to verify.
         arguments: What to run it on; drawn from the seed if not given. They are not changed.
@@ -184,11 +190,44 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     if not isinstance(kernel, Kernel):
         what = f"a kernel is verified, not a {type(kernel).__name__}"
         raise usage_error(what, "Compile it first: lhkit.verify(lhkit.compile(payload, schedule)).")
-    inputs = (
-        list(arguments) if arguments is not None else default_arguments(kernel.payload, kernel.function, seed)
-    )
-    inputs = all_arguments(kernel.bound, inputs, len(kernel.function.arguments))
+    if arguments is not None:
+        return _verdict(kernel, list(arguments))
+    drawn = default_arguments(kernel.payload, kernel.function, seed)
+    verdict = _verdict(kernel, drawn)
+    for sign, what in ((1, "not negative"), (-1, "not positive")) if _pads_extremes(kernel) else ():
+        if verdict.ok:
+            weights = {w.argument for w in kernel.function.weights}
+            signed = [a if i in weights else _of_one_sign(a, sign) for i, a in enumerate(drawn)]
+            verdict = _verdict(kernel, signed)
+            if not verdict.ok:
+                said = f"{verdict.difference}, where all floats given are {what}"
+                verdict = dataclasses.replace(verdict, difference=said)
+    return verdict
+
+
+def _verdict(kernel: Kernel, arguments: list[Array]) -> Verification:
+    inputs = all_arguments(kernel.bound, arguments, len(kernel.function.arguments))
     return verify_against(kernel, inputs, *expected_results(kernel, inputs))
+
+
+_PADS = re.compile(r"transform\.structured\.pad\b")
+_REDUCES = re.compile(r"\breduction\b|linalg\.reduce\b")
+_EXTREME = re.compile(r"arith\.(max|min)|linalg\.reduce\s*\{\s*arith\.mul")
+
+
+def _pads_extremes(kernel: Kernel) -> bool:
+    """Return whether a schedule pads, and the payload may reduce by what zeros are not neutral for."""
+    if kernel.schedule is None or not _PADS.search(kernel.schedule.text):
+        return False
+    text = kernel.payload.text
+    return "linalg.pooling" in text or bool(_REDUCES.search(text) and _EXTREME.search(text))
+
+
+def _of_one_sign(array: Array, sign: int) -> Array:
+    """Return floats made positive or negative; of other types the array itself."""
+    if not np.issubdtype(array.dtype, np.floating) and array.dtype.name not in _SMALL_FLOATS:
+        return array
+    return np.asarray(sign * np.abs(array), array.dtype)
 
 
 def verify_against(

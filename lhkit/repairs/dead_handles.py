@@ -53,12 +53,15 @@ def propose_fusion_order(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _given_crosswise(context: RepairContext, fusions: list[OpSyntax]) -> Iterator[Candidate]:
-    """Yield candidates that exchange what two fusions are given: each result is named after the other's op."""
+    """Yield candidates that exchange what two fusions are given: a result is named after the other's op.
+
+    Neither is named after its own.
+    """
     script = context.script
     for one, two in itertools.combinations(fusions, 2):
         mine, its = one.operands[0], two.operands[0]
         here, there = type_span(script, one, mine), type_span(script, two, its)
-        if not (_is_named_after(one, its) and _is_named_after(two, mine)) or here is None or there is None:
+        if not (_is_named_after(one, its) or _is_named_after(two, mine)) or here is None or there is None:
             continue
         if _is_named_after(one, mine) or _is_named_after(two, its):
             continue

@@ -143,7 +143,10 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
             shorter = [tuple(sizes[1:])] if len(sizes) > 1 and sizes[0] == "0" != sizes[1] else []
             wanted = [(each, 0) for each in shorter]
             wanted += [(("0", *sizes), 1)] if sizes[0] != "0" else []
-            wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
+            # Of three sizes that all tile, any other order may let the loop run more than once: none is meant.
+            is_whole = any(w.kind == "tile-size-whole" for w in context.step.warnings)
+            if not (is_whole and len(set(sizes) - {"0"}) > 2 and "0" not in sizes):
+                wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
             if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
                 wanted.append((tuple(sizes[:-1]), 1))
             for each, doubt in wanted:

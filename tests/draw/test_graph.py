@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
+import lhkit
 from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.svg import svg_png
@@ -9,7 +10,7 @@ from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.ir_outline import OutlinedBlock, OutlinedOp, PayloadOutline
 from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import PayloadDelta
-from lhkit.traces.graph.payload_graph import Quantity, payload_flow
+from lhkit.traces.graph.payload_graph import Quantity, payload_flow, payload_flow_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "%<script>alert('1')</script>&\""
@@ -101,7 +102,8 @@ def values(count):
 
 
 def op(name, parent, operands=(), results=(), blocks=(), **more):
-    return OutlinedOp(name, "", parent, 0, 0, operands, results, blocks, more.pop("line", 1), **more)
+    line = more.pop("line", 1 if parent is None else parent + 2)  # not that of the op around it
+    return OutlinedOp(name, "", parent, 0, 0, operands, results, blocks, line, **more)
 
 
 LOOP = PayloadOutline(
@@ -232,6 +234,16 @@ def test_a_change_inside_marks_the_folded_box():
     graph = payload_flow(LOOP, most_ops=5, delta=PayloadDelta(created=("o3",), changed=("o4",)))
     loop = next(n for n in graph.nodes if n.id == "o2")
     assert loop.sign == "~" and loop.detail.startswith("2 ops +1 ~1:")
+
+
+def test_bodies_of_named_ops_are_not_counted_as_the_text_does_not_show_them():
+    graph = payload_flow_of(lhkit.load_payload("attention.mlir"))
+    named = [n for n in graph.nodes if n.title.startswith("linalg.")]
+    assert {n.title for n in named} >= {"linalg.transpose", "linalg.reduce", "linalg.broadcast"}
+    assert not any(n.is_folded for n in named) and all(n.detail.startswith("tensor<") for n in named)
+    assert graph.legend[-1].text == "not drawn: constants and tensor.empty"
+    one = payload_flow(LOOP, most_ops=5, delta=PayloadDelta(created=("o3",)))
+    assert [n.detail.partition(":")[0] for n in one.nodes if n.id == "o2"] == ["2 ops +1"]
 
 
 def test_many_erased_ops_are_one_node():

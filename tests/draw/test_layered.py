@@ -172,3 +172,37 @@ def test_thousands_of_values_that_live_long_are_cut():
     for route in found.routes:
         target = places[found.graph.edges[route.edges[0]].target]
         assert target.x <= route.points[-1][0] <= target.x + target.width and route.points[-1][1] == target.y
+
+
+def test_a_wide_layer_continues_below_in_the_order_of_the_steps():
+    nodes = [FlowNode("root", "root"), *[FlowNode(f"n{i:02}", f"{i:02} transform.include") for i in range(40)]]
+    edges = [FlowEdge("root", node.id, "0", "%root") for node in nodes[1:]]
+    edges += [FlowEdge("n03", "n39", "0", "%a"), FlowEdge("n20", "n39", "0", "%b")]
+    places = layout(FlowGraph("fan", tuple(nodes), tuple(edges)))
+    assert problems(places) == [] and places.width < 1300 and places.height < 600
+    read = sorted((p for p in places.nodes if p.node.id != "root"), key=lambda p: (round(p.y), p.x))
+    leaves = [p.node.id for p in read if p.node.id not in ("n03", "n20", "n39")]
+    assert leaves == sorted(leaves)
+
+
+def test_a_drawing_has_the_order_of_the_steps_and_not_its_mirror_image():
+    nodes = [FlowNode(f"n{i}", f"step {i}") for i in range(9)]
+    edges = [FlowEdge("n0", f"n{i}", "0", "%a") for i in (1, 2, 3, 4)]
+    edges += [FlowEdge(f"n{i}", f"n{i + 4}", "0", "%b") for i in (1, 2, 3, 4)]
+    placed = {p.node.id: p.x for p in layout(FlowGraph("rows", tuple(nodes), tuple(edges))).nodes}
+    for row in ((1, 2, 3, 4), (5, 6, 7, 8)):
+        xs = [placed[f"n{i}"] for i in row]
+        assert sum(a < b for a, b in itertools.pairwise(xs)) >= 2
+
+
+def test_straight_lines_do_not_make_a_graph_much_wider_than_its_layers():
+    """Rows of six steps, each read by the last one: the lines past the later rows are moved, not the rows."""
+    count = 10 * 6
+    nodes = [FlowNode(f"n{i:02}", f"{i:02} transform.structured.match") for i in range(count + 1)]
+    edges = [FlowEdge(f"n{i:02}", f"n{i + 6:02}", "0", "%a") for i in range(count - 6)]
+    edges += [FlowEdge(f"n{i:02}", f"n{count}", "1", "%b") for i in range(0, count, 3)]
+    places = layout(FlowGraph("rows", tuple(nodes), tuple(edges)))
+    widest = max(
+        sum(p.width + 22 for p in places.nodes if abs(p.y - y) < 9) for y in {p.y for p in places.nodes}
+    )
+    assert problems(places) == [] and places.width < 1.5 * widest

@@ -34,7 +34,7 @@ kernels = {"tiled": lhkit.compile(payload, "matmul_tile_fuse_vectorize.mlir")}
 """
 TIMED = """
 _users = lhkit.measure(kernels, rounds=12, seconds=4)
-print(sum(len(m.disturbed_rounds) for m in _users.measurements), sum(len(m.samples_ns) for m in _users.measurements))
+print(next(line for line in str(_users).splitlines() if line.startswith("noise: ")))
 print(max(m.verification.max_abs_error for m in _users.measurements if m.verification) < 1)
 """
 
@@ -130,12 +130,11 @@ def test_users_at_once(tmp_path):
 
     with Memory() as memory:
         said = asyncio.run(everybody(memory))
-    shares = []
+    noise = []
     for text, _, _ in said:
-        counts, is_right = text.split("\n")[:2]
-        disturbed, samples = map(int, counts.split())
-        assert is_right == "True" and samples > 0
-        shares.append(disturbed / samples)
+        line, is_right = text.split("\n")[:2]
+        assert is_right == "True"
+        noise.append(line)
     peaks, with_parts = (sorted(sizes) for sizes in zip(*memory.peak_mib.values(), strict=True))
     print(f"\n{USERS} users, {os.cpu_count()} cores, notebooks {', '.join(NAMES)}: no kernel lost")
     for what, sizes in (("not shared", peaks), ("with their part of what is shared", with_parts)):
@@ -147,7 +146,8 @@ def test_users_at_once(tmp_path):
     for what, at in (("first cell ended", 1), ("first picture", 2)):
         seconds = [user[at] for user in said]
         print(f"{what} after: median {statistics.median(seconds):.0f}, at most {max(seconds):.0f} s")
-    print(f"samples marked as disturbed, a user: {', '.join(f'{share:.0%}' for share in shares)}")
+    for words in ("noise: noisy", "too noisy to rank"):
+        print(f"{words}: {sum(words in line for line in noise)} users")
     assert len(peaks) == USERS and peaks[-1] < MOST_MIB_A_USER
-    # All but those that were quicker or slower than everybody else measure beside others most of the time.
-    assert sorted(shares)[USERS // 2] > 0.5
+    # Users do not see the timings of others: their folders are private. The spread of times has to tell.
+    assert (os.cpu_count() or 1) >= USERS or sum("noise: noisy" in line for line in noise) > USERS / 2

@@ -134,3 +134,38 @@ def test_what_is_no_kernel_is_said_to_be_none():
     payload = lhkit.load_payload("matmul.mlir")
     with pytest.raises(UsageError, match="a kernel is verified, not a Payload"):
         lhkit.verify(payload, lhkit.load_schedule("matmul.mlir"))
+
+
+PEAKS = """func.func @peaks(%x: tensor<6x44xf32>) -> tensor<6xf32> {
+  %start = arith.constant START : f32
+  %empty = tensor.empty() : tensor<6xf32>
+  %init = linalg.fill ins(%start : f32) outs(%empty : tensor<6xf32>) -> tensor<6xf32>
+  %peaks = linalg.reduce { arith.COMBINER } ins(%x : tensor<6x44xf32>) outs(%init : tensor<6xf32>) dimensions = [1]
+  return %peaks : tensor<6xf32>
+}
+"""
+PADDED = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match ops{["linalg.reduce"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [0, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %full, %pads, %back = transform.structured.pad %tiled {padding_values = [PADDING : f32, PADDING : f32], padding_dimensions = [1]} : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("combiner", "start", "words"),
+    [("maximumf", "0xFF800000", "are not positive"), ("minimumf", "0x7F800000", "are not negative")],
+)
+def test_padding_that_hides_among_numbers_of_both_signs_is_found(combiner, start, words, worker):
+    payload = lhkit.load_payload(PEAKS.replace("COMBINER", combiner).replace("START", start), worker=worker)
+
+    def verified(padding):
+        schedule = lhkit.load_schedule(PADDED.replace("PADDING", padding), worker=worker)
+        return lhkit.verify(lhkit.compile(payload, schedule, worker=worker))
+
+    assert verified(start).ok
+    verdict = verified("0.0")
+    assert not verdict.ok and words in verdict.difference

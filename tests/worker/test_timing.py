@@ -62,6 +62,14 @@ def test_a_call_adopts_the_batch_of_its_like():
     assert len(count) == answer[0] + 1
 
 
+@pytest.mark.parametrize(("once_ns", "calls"), [(1_000_000, 1), (200_000_000, 0)])
+def test_only_a_short_call_warms_up_once_more_where_its_arguments_lie_elsewhere(once_ns, calls):
+    first, count = timed(lambda: None), []
+    first._once_ns = once_ns
+    timed(lambda: count.append(1)).adopt(first)
+    assert len(count) == calls
+
+
 def test_the_garbage_collector_rests_and_goes_on():
     assert gc.isenabled()
     with without_garbage_collector():

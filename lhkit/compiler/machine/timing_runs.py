@@ -326,11 +326,12 @@ class TimedCall:
         return self._calls, self._settle(taken)
 
     def adopt(self, other: TimedCall) -> None:
-        """Take the batch size of the same call on other arguments, and make one call to warm up."""
+        """Take the batch size of the same call on other arguments, and make one call to warm up if it is short."""
         self._calls, self._once_ns = other._calls, other._once_ns
         self._batch = self._batches(self._calls)
         self._restore()
-        self._call()
+        if self._once_ns < _LEAD_IN_NS:
+            self._call()
 
     def _resize(self, calls: int) -> int:
         self._calls = min(calls, _MOST_CALLS)

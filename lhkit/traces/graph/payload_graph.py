@@ -13,6 +13,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.ir_outline import OutlinedOp, PayloadOutline
 from lhkit.model.payload import Payload
+from lhkit.model.printable import counted
 from lhkit.model.trace_record import DELTA_WORDS, PayloadDelta, Trace
 from lhkit.traces.graph.folded_graph import MOST_NODES
 from lhkit.traces.record.handle_history import work_of_step
@@ -256,9 +257,12 @@ class _Payload:
         for j in inside:  # grows
             inside.extend(self._inside[j])
         ids = tuple([self._outline.ops[j].id for j in (i, *inside)])
-        # Bodies of named ops are not printed.
-        written = [j for j in inside if self._outline.ops[j].line is not None]
-        return self._node(i, ops=ids, inside=inside, is_folded=bool(written))
+        return self._node(i, ops=ids, inside=inside, is_folded=any(map(self._is_written, inside)))
+
+    def _is_written(self, i: int) -> bool:
+        """Return whether the text shows an op: bodies of named ops have no line, or that of the op itself."""
+        op = self._outline.ops[i]
+        return op.line is not None and (op.parent is None or op.line != self._outline.ops[op.parent].line)
 
     def _node(
         self, i: int, *, ops: tuple[str, ...], inside: Collection[int] = (), is_folded: bool = False
@@ -285,11 +289,11 @@ class _Payload:
 
     def _counts(self, inside: Collection[int]) -> str:
         """Return the counts of the most frequent nested ops, and of those that a step touched."""
-        ops = [self._outline.ops[j] for j in inside if self._outline.ops[j].line is not None]
+        ops = [self._outline.ops[j] for j in inside if self._is_written(j)]
         _, listed = _most_frequent(o.name for o in ops)
         touched = Counter(self._marks[o.id][0] for o in ops if o.id in self._marks)
         marks = "".join(f" {sign}{count}" for sign, count in sorted(touched.items()))
-        return f"{len(ops)} ops{marks}: {listed}"
+        return f"{counted(len(ops), 'op')}{marks}: {listed}"
 
     def _hover(self, op: OutlinedOp) -> str:
         values = self._outline.values
@@ -342,7 +346,8 @@ class _Payload:
             texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")
             found += [LegendEntry(text, heat=share) for text, share in zip(texts, (0.0, 0.5, 1.0), strict=True)]
         if left_out:
-            found.append(LegendEntry("not drawn: constants and tensor.empty that the step left alone"))
+            alone = " that the step left alone" if self._marks else ""
+            found.append(LegendEntry(f"not drawn: constants and tensor.empty{alone}"))
         return tuple(found)
 
 
