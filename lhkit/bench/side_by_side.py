@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -206,8 +207,8 @@ def measure(
     kernels: Mapping[str, Kernel],
     arguments: Sequence[NDArray[Any]] | None = None,
     *,
-    rounds: int = DEFAULT_ROUNDS,
-    seconds: float = DEFAULT_SECONDS,
+    rounds: int | None = None,
+    seconds: float | None = None,
     cache: CacheState = "warm",
     alignment_bytes: int = 64,
     pin: bool = True,
@@ -229,8 +230,9 @@ def measure(
     Args:
         kernels: What to measure, by the name to show; all of one payload and in one worker.
         arguments: What to run them on; drawn from the seed if not given. What a kernel has bound replaces it.
-        rounds: How many samples of each, at most.
-        seconds: How long to sample; each entry has the same share of it, and five samples in any case.
+        rounds: How many samples of each, at most; 40 if neither this nor ``seconds`` is given.
+        seconds: How long to sample, 10 if not given; each entry has the same share of it, and five samples in
+            any case.
         cache: ``warm``: each call finds its data where the one before left it. ``cold``: the caches are
             emptied before each call, and calls are timed one by one.
         alignment_bytes: Buffers start at odd multiples of this power of two: 64 is a cache line, 4096 a page,
@@ -259,7 +261,8 @@ def measure(
     work = payload_work(first.origin, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     sampling.prepare(kernels, inputs, cache, alignment_bytes, pin, from_python)
-    sampling.take(_BATCH_NS, rounds, seconds, seed, progress)
+    most, budget = _most_rounds(rounds, seconds, len(names)), seconds or DEFAULT_SECONDS
+    sampling.take(_BATCH_NS, most, budget, seed, progress)
     return Comparison(
         payload=first.origin.source,
         payload_sha256=first.origin.sha256,
@@ -276,6 +279,13 @@ def measure(
         alignment_bytes=alignment_bytes,
         core=sampling.core,
     )
+
+
+def _most_rounds(rounds: int | None, seconds: float | None, entries: int) -> int:
+    """Return how many rounds there may be: as many as asked for, else as fit into the seconds, else a few."""
+    if rounds is not None or seconds is None:
+        return rounds or DEFAULT_ROUNDS
+    return max(math.ceil(1e9 * seconds / entries / _BATCH_NS), _LEAST_ROUNDS)
 
 
 def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0) -> dict[str, float]:

@@ -81,11 +81,16 @@ def _suite_asked() -> SuiteAsked | None:
     return SuiteAsked(**{name: context.params[name] for name in _OWN}, seconds=seconds)
 
 
-def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: Any) -> Comparison:
+def measure_with_bar(kernels: Mapping[str, Kernel], **options: Any) -> Comparison:
     """Measure with a progress bar on standard error; see `lhkit.measure`."""
-    with click.progressbar(length=rounds, label="measuring", file=sys.stderr) as bar:
-        comparison = measure(kernels, rounds=rounds, progress=lambda _done, _most: bar.update(1), **options)
-        bar.update(rounds - comparison.rounds)
+    with click.progressbar(length=1, label="measuring", file=sys.stderr) as bar:
+
+        def show(_done: int, most: int) -> None:
+            bar.length = most
+            bar.update(1)
+
+        comparison = measure(kernels, progress=show, **options)
+        bar.update((bar.length or 1) - bar.pos)
     return comparison
 
 
@@ -134,10 +139,12 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=DEFAULT_ROUNDS, help="Limit on the samples of each entry."
+    "--rounds",
+    type=click.IntRange(min=1),
+    help=f"Limit on the samples of each entry ({DEFAULT_ROUNDS}; with --seconds as many as fit).",
 )
 @click.option(
-    "--seconds", type=POSITIVE_NUMBER, default=DEFAULT_SECONDS, help="Sampling time, shared by the entries."
+    "--seconds", type=POSITIVE_NUMBER, help=f"Sampling time, shared by the entries ({DEFAULT_SECONDS:g})."
 )
 @click.option(
     "--cache",
@@ -184,6 +191,7 @@ def command(
     for name in ("is_suite", *_OWN):
         options.pop(name)
     if suite is not None:
+        options["rounds"] = options["rounds"] or DEFAULT_ROUNDS
         names = (payload, *schedules) if payload is not None else ()
         run_suite = benchmarks_module("suite_program").run_suite
         run_suite(names, suite, json_file, seed=seed, limits=limits, options=options)

@@ -229,12 +229,10 @@ def command(
 def _choice(result: SweepResult) -> str:
     """Return the knobs of the best variant, and what they were chosen by."""
     values = ", ".join(f"{name} = {value}" for name, value in result.best.knobs) if result.best else ""
-    found = dict(result.confirmations).values()
-    if not found:
+    found = result.confirmation
+    if found is None:
         return f"{values}: the fastest when timed alone"
-    if all(each.is_settled for each in found):
-        return f"{values}: ahead when timed side by side"
-    return f"{values}: the fastest when timed alone, for side by side it is undecided"
+    return f"{values}: ahead when timed side by side{'' if found.is_settled else ', undecided so far'}"
 
 
 def _load_payloads(

@@ -304,7 +304,8 @@ def ahead_of(confirmations: Sequence[Confirmation], fastest: Iterable[str]) -> A
         known = dict(found.keys)
         if found.winner_key is not None:
             keys.add(found.winner_key)
-            words["winner when timed again"] = None
+            is_only = len(found.verdict.standings) == 1
+            words["the only contender" if is_only else "winner when timed again"] = None
         elif found.is_settled:
             keys |= {known[name] for name in found.verdict.tied if name in known}
             words["not told apart when timed again"] = None
@@ -352,7 +353,9 @@ def describe_confirmation(confirmation: Confirmation, *, advise: bool = True) ->
     verdict = confirmation.verdict
     knobs = dict(confirmation.knobs)[verdict.leader.name]
     choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
-    if verdict.winner is not None:
+    if len(verdict.standings) == 1:
+        lines = ["only contender: no other variant that was tried came near it", f"it has {choice}"]
+    elif verdict.winner is not None:
         lines = [f"winner: {verdict.reason}", f"it has {choice}"]
     elif confirmation.is_settled:
         lines = [f"no difference: {verdict.reason}", f"any of them will do; the one ahead has {choice}"]

@@ -307,7 +307,7 @@ class Sweep(Showable):
 
     @property
     def best(self) -> SweepRecord | None:
-        """The best variant so far; at the end the winner."""
+        """The best variant so far; after a confirmation the winner, or the one that is ahead in it."""
         return self._progress.best if self._winner is None else self._winner
 
     def result(self) -> SweepResult:
@@ -396,9 +396,7 @@ class Sweep(Showable):
     def _take_confirmation(self, name: str, found: Confirmation) -> None:
         self.confirmations[name] = found
         self.confirming_failure = None
-        # Who is ahead after the first look or two at an open race says less than the sweep itself.
-        says_more = found.verdict.winner is not None or found.is_settled
-        if self._payload_axis is None and says_more:
+        if self._payload_axis is None:
             self._winner = next(r for r in self.records if r.key == found.leader_key)
         if found.end == "decided" and found.verdict.winner is not None and len(found.verdict.standings) > 1:
             self._keep_winner(name, found)

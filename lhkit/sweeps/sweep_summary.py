@@ -115,7 +115,8 @@ class SweepResult(Printable):
         schedule: The schedule, its knobs as they were given.
         axes: The knobs that were swept and their values; a payload axis is among them.
         records: Of the variants asked for, in that order.
-        best: The best variant, or None.
+        best: The best variant, or None: of a single payload the winner of its confirmation, or the one that is
+            ahead in it; else the fastest when timed alone.
         known: How many of the variants were in the store before.
         end: How it ended, or None while it runs.
         spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
@@ -357,8 +358,8 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     """Return one row per payload: arguments, best knobs, their time, and the regret of one choice for all.
 
     The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
-    where there was no difference; ``confirmed`` says which. The regret is None where no choice was timed on
-    all payloads.
+    where there was no difference or none yet; ``confirmed`` says which. The regret is None where no choice was
+    timed on all payloads.
     """
     records = result.records
     try:
@@ -372,7 +373,7 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     for payload, times in _times(records).items():
         knobs, outcome = min(times, key=lambda choice: times[choice]), None
         confirmation = found.get(str(payload))
-        if confirmation is not None and (confirmation.winner_key or confirmation.is_settled):
+        if confirmation is not None:
             knobs = knobs_of.get(confirmation.leader_key, knobs)
             outcome = confirmation.verdict.outcome
         rows.append(

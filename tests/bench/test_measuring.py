@@ -134,6 +134,16 @@ def test_the_budget_of_seconds_ends_the_rounds(kernel):
     assert comparison.rounds == 5
 
 
+def test_more_seconds_allow_more_rounds_unless_rounds_are_given(kernel):
+    def most(**budget):
+        seen = set()
+        lhkit.measure({"k": kernel}, progress=lambda _, most: seen.add(most), **budget)
+        return seen
+
+    assert most(seconds=0.5) == {50} and most(rounds=6, seconds=0.5) == {6}
+    assert most() == {40} and most(seconds=1e-6) == {5}
+
+
 def test_a_slow_entry_does_not_leave_the_others_with_few_samples(worker):
     payload = lhkit.payloads.matmul(384, 384, 384)
     schedule = load_schedule("matmul_tile_fuse_vectorize.mlir", worker=worker)

@@ -32,10 +32,10 @@ COMPARISON = Comparison(
 
 def test_the_table_of_a_comparison():
     assert table_text(comparison_table(COMPARISON)).splitlines() == [
-        "             median  ± MAD  rank  speed vs NumPy  95 % interval  compile                      check",
-        "───────────  ──────  ─────  ────  ──────────────  ─────────────  ───────  ─────────────────────────",
-        "NumPy          2 ms   0 ns     2              1×                                   is the reference",
-        "<b>mine</b>    1 ms   0 ns     1              2×          2 – 2     5 ms  right (max error 1.0e-06)",
+        "             time  ± MAD  rank  speed vs NumPy  95 % interval  compile                      check",
+        "───────────  ────  ─────  ────  ──────────────  ─────────────  ───────  ─────────────────────────",
+        "NumPy        2 ms   0 ns     2              1×                                   is the reference",
+        "<b>mine</b>  1 ms   0 ns     1              2×          2 – 2     5 ms  right (max error 1.0e-06)",
     ]
 
 

@@ -193,6 +193,18 @@ def test_a_sweep_confirms_its_winner_and_goes_on_where_it_was_interrupted(worker
     assert [len(runs) for runs in log._runs.values()] == [4]
 
 
+def test_the_one_that_is_ahead_while_nothing_is_decided_is_the_best(worker, tmp_path, monkeypatch):
+    scripted_sweeps(monkeypatch, iter([measured, stopping]))  # side by side the first one is ahead
+    slowest_first = lambda records: tuple(sorted(records, key=lambda r: -r.time_ns.median))  # noqa: E731
+    monkeypatch.setattr(winning, "choose_contenders", slowest_first)
+    options = {"knobs": FEW, "store": tmp_path / "s.jsonl", "deduplicate": False, "worker": worker}
+    swept = lhkit.sweep(PAYLOAD, SCHEDULE, **options)
+    assert swept.confirmation.winner_key is None and not swept.confirmation.is_settled
+    slowest_alone = max(swept.records, key=lambda r: r.time_ns.median)
+    assert swept.confirmation.leader_key == slowest_alone.key == swept.best.key
+    assert f"tile_sizes [{swept.best.values['tile_m']}, " in swept.best_schedule()
+
+
 def test_what_prevents_a_confirmation_is_said_and_costs_no_variant(worker, tmp_path):
     (tmp_path / "s.confirmed.jsonl").write_text("not ours\n")
     options = {"knobs": FEW, "worker": worker, "deduplicate": False}

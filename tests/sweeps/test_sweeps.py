@@ -10,7 +10,7 @@ from sweep_records import grid, record, result_of
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Interval
-from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of
+from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of, describe_confirmation
 from lhkit.sweeps.sweep_charts import (
     MARKS,
     curve_through,
@@ -216,6 +216,9 @@ def test_one_rule_says_who_is_ahead_and_what_that_means():
     assert ahead_of([tied], []) == Ahead(frozenset({"k-a", "k-b"}), "not told apart when timed again")
     assert ahead_of([under_way], []) == Ahead(frozenset({"k-a"}), "ahead so far, undecided")
     assert ahead_of([], ["k-c"]) == Ahead(frozenset({"k-c"}), "fastest when timed alone, not confirmed")
+    alone = confirmation("winner", "decided", "leader")
+    assert ahead_of([alone], []) == Ahead(frozenset({"k-a"}), "the only contender")
+    assert describe_confirmation(alone)[0] == "only contender: no other variant that was tried came near it"
     assert ahead_of([won, tied], []).words == "winner when timed again; not told apart when timed again"
 
 
