@@ -58,8 +58,8 @@ def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
         return Finding(check.says, True)
     # The header of a shipped schedule names the payload that it is for.
     header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
-    says = f"Its first line says what it is for. {header[1]}\n" if header else ""
-    return Finding(check.says, False, says + attempt.trace.why().describe())
+    says = f"\nThe first line of the schedule says what it is for. {header[1]}" if header else ""
+    return Finding(check.says, False, attempt.trace.why().describe() + says)
 
 
 def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
@@ -146,7 +146,7 @@ def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
     return set(kinds) == {check.op} and check.allows(kinds[check.op or ""])
 
 
-_MOST_POINTS = 4
+_MOST_POINTS = 8
 
 
 def compare_numbers(attempt: Attempt, check: Check) -> Finding:
@@ -233,9 +233,16 @@ def look_at_points(attempt: Attempt, check: Check) -> Finding:
         what, wrong = "also lets through", [p for p in kept if p not in allowed]
     else:
         what, wrong = "leaves out", [p for p in allowed if p not in kept]
-    listed = "; ".join(", ".join(f"{k} = {v}" for k, v in p.items()) for p in wrong[:_MOST_POINTS])
-    seen = f"It {what} {len(wrong)}: {listed}{' …' if len(wrong) > _MOST_POINTS else ''}"
-    return Finding(check.says, not wrong, seen if wrong else f"{len(kept)} variants are let through.")
+    if wrong:
+        return Finding(check.says, False, f"It {what} {len(wrong)}: {_points(wrong)}")
+    shown = f": {_points(kept)}" if len(kept) <= _MOST_POINTS else ""
+    of = len(allowed_points(attempt.exercise.schedule))
+    return Finding(check.says, True, f"{len(kept)} of {of} variants are let through{shown}.")
+
+
+def _points(points: list[dict[str, Any]]) -> str:
+    listed = "; ".join(", ".join(f"{k} = {v}" for k, v in p.items()) for p in points[:_MOST_POINTS])
+    return f"{listed} …" if len(points) > _MOST_POINTS else listed
 
 
 Look = Callable[[Attempt, Check], Finding]

@@ -136,7 +136,9 @@ def test_a_verdict_shows_what_was_seen_and_escapes_it():
 def test_statement_and_solution_show_as_markdown():
     exercise = lhkit.exercises.load("one_loop")
     assert isinstance(exercise, Exercise)
-    assert exercise._repr_mimebundle_()["text/markdown"].startswith("### One loop\n\nThe payload has two sums")
+    assert exercise._repr_mimebundle_()["text/markdown"].startswith(
+        "### One loop\n\nThe payload adds whole tensors"
+    )
     assert exercise.solution()._repr_mimebundle_()["text/markdown"].startswith("```python\n")
 
 
