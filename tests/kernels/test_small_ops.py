@@ -75,3 +75,49 @@ def test_the_end_of_a_row_of_unknown_length_is_of_single_vectors(schedule):
         assert lhkit.verify(kernel, arguments).ok
     widths = {int(n) for n in re.findall(r"vector\.create_mask .*: vector<(\d+)xi1>", kernel.ir("scheduled"))}
     assert widths == {dict(kernel.schedule_values)["lanes"]}
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "in_loops"),
+    [
+        ((70, 3), "f32", True),
+        ((5, 70, 8), "f32", True),
+        ((70, 9), "f32", False),
+        ((70, 8, 8), "f32", False),
+        ((70, 4), "f64", True),
+        ((70, 8), "f64", False),
+    ],
+)
+def test_sums_of_a_few_elements_stay_in_loops(shape, element, in_loops, schedule):
+    rows = 1 if shape == (70, 8, 8) else len(shape) - 1
+    loops = [f"d{i}" for i in range(len(shape))]
+    kinds = ", ".join(['"parallel"'] * rows + ['"reduction"'] * (len(shape) - rows))
+    given, sums = (f"tensor<{''.join(f'{n}x' for n in sizes)}{element}>" for sizes in (shape, shape[:rows]))
+    text = f"""func.func @f(%a: {given}, %o: {sums}) -> {sums} {{
+  %r = linalg.generic {{indexing_maps = [affine_map<({", ".join(loops)}) -> ({", ".join(loops)})>,
+      affine_map<({", ".join(loops)}) -> ({", ".join(loops[:rows])})>], iterator_types = [{kinds}]}}
+      ins(%a : {given}) outs(%o : {sums}) {{
+  ^bb0(%x: {element}, %y: {element}):
+    %s = arith.addf %x, %y : {element}
+    linalg.yield %s : {element}
+  }} -> {sums}
+  return %r : {sums}
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("linalg.generic" in kernel.ir("scheduled")) is in_loops
+
+
+def test_a_product_of_tensors_with_encodings_is_left(schedule):
+    """Parts of such tensors have none, so that they cannot be put together again."""
+    a, b, c = (f'tensor<?x?x{element}, "rows">' for element in ("i8", "i8", "i32"))
+    text = f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
+  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
+  return %r : {c}
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    random = np.random.default_rng(0)
+    shapes = zip(((5, 7), (7, 9), (5, 9)), (np.int8, np.int8, np.int32), strict=True)
+    assert lhkit.verify(kernel, [random.integers(-9, 9, shape, dtype) for shape, dtype in shapes]).ok
