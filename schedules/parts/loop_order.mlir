@@ -159,16 +159,31 @@ module attributes {transform.with_named_sequence} {
   }
   // The functions that have linalg ops on tensors: patterns that drop unit extents do not end on buffers with layouts.
   transform.named_sequence @functions_on_tensors(%root: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %structured = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
-    %on_tensors = transform.foreach %structured : !transform.any_op -> !transform.any_op {
-    ^bb0(%op: !transform.any_op):
-      %kept = transform.include @unless_on_buffers failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+    %all = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %functions = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %kept = transform.include @unless_on_buffers failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
       transform.yield %kept : !transform.any_op
     }
-    %functions = transform.get_parent_op %on_tensors {op_name = "func.func", deduplicate} : (!transform.any_op) -> !transform.any_op
     transform.yield %functions : !transform.any_op
   }
-  transform.named_sequence private @unless_on_buffers(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @unless_on_buffers(%function: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @has_op_on_tensors failures(propagate) (%function) : (!transform.any_op) -> !transform.any_op
+    transform.yield %same : !transform.any_op
+  }
+  transform.named_sequence private @has_op_on_tensors(%function: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %structured = transform.structured.match interface{LinalgOp} in %function : (!transform.any_op) -> !transform.any_op
+    %on_tensors = transform.foreach %structured : !transform.any_op -> !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      %kept = transform.include @if_has_result failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+      transform.yield %kept : !transform.any_op
+    }
+    %count = transform.num_associations %on_tensors : (!transform.any_op) -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %count, %one : !transform.param<i64>
+    transform.yield %function : !transform.any_op
+  }
+  transform.named_sequence private @if_has_result(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     transform.yield %same : !transform.any_op
   }

@@ -121,3 +121,43 @@ def test_a_product_of_tensors_with_encodings_is_left(schedule):
     random = np.random.default_rng(0)
     shapes = zip(((5, 7), (7, 9), (5, 9)), (np.int8, np.int8, np.int32), strict=True)
     assert lhkit.verify(kernel, [random.integers(-9, 9, shape, dtype) for shape, dtype in shapes]).ok
+
+
+def test_arith_on_whole_tensors_is_computed_in_vectors(schedule):
+    text = """func.func @f(%a: tensor<9x40xf32>, %b: tensor<9x40xf32>) -> tensor<9x40xf32> {
+  %s = arith.addf %a, %b : tensor<9x40xf32>
+  %r = math.absf %s : tensor<9x40xf32>
+  return %r : tensor<9x40xf32>
+}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    assert re.search(r"math\.absf .*vector<", scheduled) and "linalg" not in scheduled
+
+
+def convolution(op, image, window, result):
+    types = [f"tensor<{''.join(f'{n}x' for n in shape)}f32>" for shape in (image, window, result)]
+    return f"""func.func @f(%image: {types[0]}, %window: {types[1]}, %start: {types[2]}) -> {types[2]} {{
+  %r = linalg.{op} ins(%image, %window : {types[0]}, {types[1]}) outs(%start : {types[2]}) -> {types[2]}
+  return %r : {types[2]}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "in_loops"),
+    [
+        ("conv_2d_nhwc_hwcf", ((1, 3, 3, 3), (2, 2, 3, 8), (1, 2, 2, 8)), True),
+        ("conv_2d_nchw_fchw", ((1, 1, 6, 6), (1, 1, 3, 3), (1, 1, 4, 4)), True),
+        ("conv_1d_ncw_fcw", ((2, 4, 4), (4, 4, 1), (2, 4, 4)), True),
+        ("conv_2d_nhwc_hwcf", ((1, 6, 6, 3), (3, 3, 3, 8), (1, 4, 4, 8)), False),
+        ("depthwise_conv_2d_nhwc_hwc", ((1, 5, 5, 4), (3, 3, 4), (1, 3, 3, 4)), False),
+        ("pooling_nhwc_sum", ((1, 5, 5, 4), (2, 2), (1, 4, 4, 4)), False),
+    ],
+)
+def test_convolutions_of_a_few_products_stay_in_loops(op, shapes, in_loops, schedule):
+    """Up to 384 products; with more, or where channels are for themselves, vectors take less time."""
+    kernel = lhkit.compile(lhkit.load_payload(convolution(op, *shapes)), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("linalg.generic" in kernel.ir("scheduled")) is in_loops
