@@ -196,8 +196,8 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %same : !transform.any_op
   }
-  // Only the innermost loop reduces, up to 8 elements, or 4 of 64 bits. LLVM unrolls it, and works on several rows at
-  // once, which takes less time than filling and adding up a vector of partial sums for each row.
+  // Only the innermost loop reduces, up to 8 elements, or 4 of 64 bits; or it reduces pairs. LLVM unrolls it, and works
+  // on several rows at once, which takes less time than filling and adding up a vector of partial sums for each row.
   transform.named_sequence @reduces_few(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %four = transform.param.constant 4 : i64 -> !transform.param<i64>
     %eight = transform.param.constant 8 : i64 -> !transform.param<i64>
@@ -207,7 +207,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_wide = transform.include @if_reduces_up_to failures(suppress) (%op, %four, %wide)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
-    %either = transform.merge_handles %of_narrow, %of_wide : !transform.any_op
+    %of_pairs = transform.include @if_reduces_pairs failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+    %either = transform.merge_handles %of_narrow, %of_wide, %of_pairs : !transform.any_op
     %count = transform.num_associations %either : (!transform.any_op) -> !transform.param<i64>
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %count, %one : !transform.param<i64>
@@ -219,6 +220,20 @@ module attributes {transform.with_named_sequence} {
     %few = transform.include @reduces_up_to failures(propagate) (%op, %most, %width)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @if_reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %few = transform.include @reduces_pairs failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[-1] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_in : !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %size, %two : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @reduces_up_to(%op: !transform.any_op {transform.readonly},
       %most: !transform.param<i64> {transform.readonly}, %width: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
