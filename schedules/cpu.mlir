@@ -57,7 +57,7 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.split_argmax, lhkit.split_zero_points
+// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.small_ops, lhkit.split_argmax, lhkit.split_zero_points
 // lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
@@ -92,8 +92,15 @@ module attributes {transform.with_named_sequence} {
     %tile_f = transform.tune.knob<"tile_f"> = 32 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %winograd = transform.tune.knob<"winograd"> = 1 : i64 from options = [0, 1] -> !transform.param<i64>
 
+    // Ops of arith and math on whole tensors are ops by elements.
+    %of_arith = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %of_linalg = transform.apply_registered_pass "convert-elementwise-to-linalg" to %of_arith : (!transform.any_op) -> !transform.any_op
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
+    // Small convolutions and poolings stay loops.
+    %generic_ops = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    %small_windows = "lhkit.small_ops"(%generic_ops) {most = 384, windows = true} : (!transform.any_op) -> !transform.any_op
+    transform.annotate %small_windows "aside" : !transform.any_op
     transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
@@ -126,7 +133,10 @@ module attributes {transform.with_named_sequence} {
       %costly = transform.include @unless_cheap failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
       transform.yield %costly : !transform.any_op
     }
-    %kept = transform.merge_handles deduplicate %found, %windows, %statistics : !transform.any_op
+    // Those of channels with a few filters would lose their mark.
+    %of_multipliers = transform.structured.match attributes {of_multiplier} in %root : (!transform.any_op) -> !transform.any_op
+    %left = transform.structured.match attributes {aside} in %root : (!transform.any_op) -> !transform.any_op
+    %kept = transform.merge_handles deduplicate %found, %windows, %statistics, %of_multipliers, %left : !transform.any_op
     %put_aside = "lhkit.outline_ops"(%kept) {name = "contraction"} : (!transform.any_op) -> !transform.any_op
     // Generic ops that do not read what they write to, such as an argument, are given a new tensor; so are fills.
     %fills_before = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -168,6 +178,8 @@ module attributes {transform.with_named_sequence} {
 
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
+    %small = "lhkit.small_ops"(%contractions) {most = 384} : (!transform.any_op) -> !transform.any_op
+    transform.annotate %small "aside" : !transform.any_op
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @leave_small_product failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -186,7 +198,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @mark_ends failures(propagate) (%payload_0) : (!transform.any_op) -> ()
 
     // All other ops, while products, what they start from and what ends them are put aside.
-    %others = transform.structured.match ops{["func.func"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    %others = transform.include @functions_on_tensors failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
     %products = transform.structured.match ops{["linalg.matmul"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
     %before = transform.foreach %products : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
@@ -200,7 +212,13 @@ module attributes {transform.with_named_sequence} {
     }
     %starts = transform.merge_handles deduplicate %fills : !transform.any_op
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload_0 : (!transform.any_op) -> !transform.any_op
-    %layers = transform.merge_handles %starts, %products, %ends : !transform.any_op
+    // Marks are lost with unit extents.
+    %rest = transform.structured.match ops{["linalg.generic"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    %small_again = "lhkit.small_ops"(%rest) {most = 384, windows = true} : (!transform.any_op) -> !transform.any_op
+    transform.annotate %small_again "aside" : !transform.any_op
+    %small_ones = transform.structured.match attributes {aside} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    transform.annotate %small_ones "in_loops" : !transform.any_op
+    %layers = transform.merge_handles deduplicate %starts, %products, %ends, %small_ones : !transform.any_op
     transform.annotate %layers "aside" : !transform.any_op
     %calls = "lhkit.outline_ops"(%layers) {name = "layer"} : (!transform.any_op) -> !transform.any_op
     transform.include @schedule_depthwise failures(propagate) (%payload_0, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
@@ -679,6 +697,7 @@ module attributes {transform.with_named_sequence} {
 
   // In parts/loop_order.mlir:
   transform.named_sequence private @has_result_and_is_not_aside(!transform.any_op {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @functions_on_tensors(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @leave_small_product(!transform.any_op {transform.readonly})
   // In parts/dot_products.mlir:
   transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},

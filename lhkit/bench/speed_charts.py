@@ -232,8 +232,9 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     axes.set_xlabel(size_label)
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.
-    columns = min(len(plot.lines) + bool(plot.peak), 3)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.02), borderaxespad=0, ncols=columns, frameon=False)
+    columns = min(len(plot.lines) + bool(plot.peak), 2)
+    above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.02), "borderaxespad": 0}
+    axes.legend(ncols=columns, fontsize=8, frameon=False, **above)
     return figure
 
 

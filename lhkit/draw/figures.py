@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 _TITLE, _ABOUT, _EDGE = 11.0, 8.0, 6.0  # in points
+_LEAST_AXES = 0.75  # in inches
 
 
 def entitle(figure: Figure, title: str, about: str = "") -> float:
@@ -57,14 +59,14 @@ def entitle(figure: Figure, title: str, about: str = "") -> float:
     return float(room)
 
 
-def figure_svg(figure: Figure, room: float = 0.0) -> str:
+def figure_svg(figure: Figure, room: float = 0.0, *, salt: str = "lhkit") -> str:
     """Return a figure as an SVG element: text in the page's colour, the palette in that of the theme around.
 
-    ``room`` is what `entitle` returned, here and below.
+    ``room`` is what `entitle` returned, here and below. Two figures in one document have ids by their ``salt``.
     """
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
         svg = _written(figure, room, format="svg", metadata={"Date": None, "Creator": None}).decode()
     svg = svg[svg.index("<svg") :]
     # matplotlib draws black by default; a dark page needs the ink of the theme.
@@ -72,6 +74,33 @@ def figure_svg(figure: Figure, room: float = 0.0) -> str:
     for color in DARK_FIGURES:
         svg = re.sub(rf"(stroke|fill): ?{color}\b", rf"\1: {figure_paint(color)}", svg, flags=re.IGNORECASE)
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
+
+
+_NARROW, _WIDEST = 4.9, 8.5  # in inches: a figure for a column of 400 pixels, and the widest that it is made of
+
+
+def figure_html(figure: Figure) -> str:
+    """Return a figure as HTML for a view: as `figure_svg` has it, and once more for a narrow column.
+
+    Scaled down to 400 pixels letters would be half as high. There is no second one where labels would be cut.
+    """
+    wide, (width, height) = figure_svg(figure), figure.get_size_inches()
+    if figure.get_layout_engine() is None or not _NARROW < width <= _WIDEST:
+        return wide
+    figure.set_size_inches(_NARROW, height)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of the layout: there is no room for the axes
+            narrow = figure_svg(figure, salt="lhkit, narrow")
+            box = figure.get_tightbbox()
+            fits = box.x0 > -_EDGE / 72 and box.x1 < _NARROW + _EDGE / 72
+            fits = fits and min(axes.get_position().width for axes in figure.axes) * _NARROW > _LEAST_AXES
+    except UserWarning:
+        fits = False
+    figure.set_size_inches(width, height)
+    if not fits:
+        return wide
+    return f'<div class="lh-wide">{wide}</div><div class="lh-narrow" hidden>{narrow}</div>'
 
 
 def figure_png(figure: Figure, room: float = 0.0) -> bytes:

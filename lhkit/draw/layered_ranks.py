@@ -14,8 +14,8 @@ _MOST_BENDS = 40_000
 _SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
 # More vertices without arcs than this are spread over several layers.
 _MOST_ALONE = 8
-# Layers that are wider, in pixels, continue below, in the given order.
-_WIDEST = 1200.0
+# Layers that are wider, in pixels, continue below, in the given order; of larger graphs they would be too many.
+_WIDEST, _MOST_BROKEN = 1100.0, 400
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ def _ranks(
         columns = math.ceil(math.sqrt(2 * len(alone)))
         for i, v in enumerate(alone):
             ranks[v] = start + i // columns
-    if widths:
+    if widths and count <= _MOST_BROKEN:
         _break_layers(ranks, before, after, {*first, *last}, widths)
     if last:
         lowest = max((r for v, r in enumerate(ranks) if v not in last), default=start - 1) + 1
@@ -268,11 +268,11 @@ def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int
     return {int(v): x for positions, *_ in parts for v, (x, _) in positions}
 
 
-# Horizontal coordinates after Brandes and Köpf.
+# Horizontal coordinates: sweeps that move vertices towards their neighbours.
 
 
 Order = Sequence[Sequence[int]]
-Neighbours = Sequence[Sequence[int]]
+_SWEEPS, _LEAST_SWEEPS, _MOST_MOVES, _STRAIGHT = 24, 4, 100_000, 8.0
 
 
 def horizontal_centers(
@@ -282,35 +282,32 @@ def horizontal_centers(
     gaps: Sequence[float],
     bends_from: int,
 ) -> list[float]:
-    """Return the center of every vertex; vertices from ``bends_from`` on are bends, kept straight first."""
-    place = [0] * len(widths)
-    for layer in order:
-        for i, v in enumerate(layer):
-            place[v] = i
-    above: list[list[int]] = [[] for _ in widths]
-    below: list[list[int]] = [[] for _ in widths]
+    """Return the center of every vertex; those from ``bends_from`` on are bends, kept straight first.
+
+    No layer is wider than the widest one is when packed.
+    """
+    near: tuple[list[list[int]], list[list[int]]] = ([[] for _ in widths], [[] for _ in widths])
     for a, b in arcs:
-        below[a].append(b)
-        above[b].append(a)
-    for each in (*above, *below):
-        each.sort(key=place.__getitem__)
-    bad = _conflicts(order, above, place, bends_from)
-    found = []
-    for neighbours, layers in ((above, order), (below, order[::-1])):
-        for side in (1, -1):
-            mirrored = [layer[::side] for layer in layers]
-            roots = _aligned(mirrored, [near[::side] for near in neighbours], [side * p for p in place], bad)
-            found.append([side * x for x in _compact(mirrored, roots, widths, gaps)])
-    centers = _balanced(found, widths)
-    least = max((_extent(layer, widths, gaps)[-1] for layer in order if layer), default=0.0)
-    ends = [(x - w / 2, x + w / 2) for x, w in zip(centers, widths, strict=True)]
-    width = max((b for _, b in ends), default=0.0) - min((a for a, _ in ends), default=0.0)
-    if width > max(_WIDEST, _MOST_SPREAD * least):
-        return _relaxed(order, (above, below), widths, gaps, bends_from)
-    return centers
-
-
-_SWEEPS, _STRAIGHT, _MOST_SPREAD = 24, 8.0, 1.25
+        near[0][b].append(a)
+        near[1][a].append(b)
+    packed = [_extent(layer, widths, gaps) for layer in order]
+    width = max((each[-1] for each in packed), default=0.0)
+    at = [0.0] * len(widths)
+    for layer, (*centers, own) in zip(order, packed, strict=True):
+        for v, x in zip(layer, centers, strict=True):
+            at[v] = x + (width - own) / 2
+    rows = list(zip(order, packed, strict=True))
+    for sweep in range(min(_SWEEPS, max(_LEAST_SWEEPS, _MOST_MOVES // max(len(widths), 1)))):
+        for layer, (*centers, own) in rows[:: -1 if sweep % 2 else 1]:
+            wanted, weights = [], []
+            for v, x in zip(layer, centers, strict=True):
+                beside = near[sweep % 2][v]
+                wanted.append((sum(at[u] for u in beside) / len(beside) if beside else at[v]) - x)
+                is_straight = v >= bends_from and any(u >= bends_from for u in beside)
+                weights.append(_STRAIGHT if is_straight else 1.0 if beside else 0.2)
+            for v, x, moved in zip(layer, centers, _rising(wanted, weights), strict=True):
+                at[v] = x + min(max(moved, 0.0), width - own)
+    return at
 
 
 def _extent(layer: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
@@ -326,37 +323,6 @@ def _extent(layer: Sequence[int], widths: Sequence[float], gaps: Sequence[float]
     return [*centers, at]
 
 
-def _relaxed(
-    order: Order,
-    near: tuple[Neighbours, Neighbours],
-    widths: Sequence[float],
-    gaps: Sequence[float],
-    bends_from: int,
-) -> list[float]:
-    """Return centers within the width of the widest layer: sweeps move vertices towards their neighbours.
-
-    For graphs that straight bends would make much wider than that.
-    """
-    packed = [_extent(layer, widths, gaps) for layer in order]
-    width = max(each[-1] for each in packed if each)
-    at = [0.0] * len(widths)
-    for layer, (*centers, own) in zip(order, packed, strict=True):
-        for v, x in zip(layer, centers, strict=True):
-            at[v] = x + (width - own) / 2
-    for sweep in range(_SWEEPS):
-        rows = list(zip(order, packed, strict=True))
-        for layer, (*centers, own) in rows[:: -1 if sweep % 2 else 1]:
-            wanted, weights = [], []
-            for v, x in zip(layer, centers, strict=True):
-                beside = near[sweep % 2][v]
-                wanted.append((sum(at[u] for u in beside) / len(beside) if beside else at[v]) - x)
-                is_straight = v >= bends_from and any(u >= bends_from for u in beside)
-                weights.append(_STRAIGHT if is_straight else 1.0 if beside else 0.2)
-            for v, x, moved in zip(layer, centers, _rising(wanted, weights), strict=True):
-                at[v] = x + min(max(moved, 0.0), width - own)
-    return at
-
-
 def _rising(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return the rising numbers that are nearest to those wanted (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
@@ -368,81 +334,3 @@ def _rising(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
             mass, count = mass + heavy, count + many
         pools.append((mean, mass, count))
     return [mean for mean, _, count in pools for _ in range(count)]
-
-
-def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from: int) -> set[tuple[int, int]]:
-    """Return the arcs that cross an inner segment (type 1 conflicts)."""
-    bad: set[tuple[int, int]] = set()
-    for upper, layer in itertools.pairwise(order):
-        inner = [
-            (i, place[above[v][0]])
-            for i, v in enumerate(layer)
-            if v >= bends_from and above[v] and above[v][0] >= bends_from
-        ]
-        left, start = -1, 0
-        for end, right in [*inner, (len(layer) - 1, len(upper))]:
-            for v in layer[start : end + 1]:
-                is_bend = v >= bends_from
-                for u in above[v]:
-                    if not left <= place[u] <= right and not (is_bend and u >= bends_from):
-                        bad.add((u, v))
-            left, start = right, end + 1
-    return bad
-
-
-def _aligned(
-    layers: Order, neighbours: Neighbours, place: Sequence[int], bad: set[tuple[int, int]]
-) -> list[int]:
-    """Return the root of the block of each vertex (vertical alignment)."""
-    root = list(range(len(place)))
-    align = list(root)
-    for layer in layers:
-        reached = None
-        for v in layer:
-            near = neighbours[v]
-            for u in near[(len(near) - 1) // 2 : len(near) // 2 + 1]:  # the medians
-                if align[v] != v or (u, v) in bad or (v, u) in bad:
-                    continue
-                if reached is None or reached < place[u]:
-                    align[u] = v
-                    root[v] = align[v] = root[u]
-                    reached = place[u]
-    return root
-
-
-def _compact(order: Order, root: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """Return the center of each vertex by horizontal compaction to the left."""
-    after: dict[int, dict[int, float]] = {v: {} for v in root}
-    for layer in order:
-        for u, v in itertools.pairwise(layer):
-            a, b = root[u], root[v]
-            apart = (widths[u] + widths[v]) / 2 + (gaps[u] + gaps[v]) / 2
-            after[a][b] = max(after[a].get(b, 0.0), apart)
-    backward = list(TopologicalSorter(after).static_order())
-    at = dict.fromkeys(after, 0.0)
-    for a in reversed(backward):
-        for b, apart in after[a].items():
-            at[b] = max(at[b], at[a] + apart)
-    for a in backward:
-        if after[a]:
-            at[a] = max(at[a], min(at[b] - apart for b, apart in after[a].items()))
-    return [at[r] for r in root]
-
-
-def _balanced(found: Sequence[Sequence[float]], widths: Sequence[float]) -> list[float]:
-    """Return the mean of the two median assignments, aligned to the narrowest of the four."""
-    if not widths:
-        return []
-    edges = [
-        (
-            min(x - w / 2 for x, w in zip(xs, widths, strict=True)),
-            max(x + w / 2 for x, w in zip(xs, widths, strict=True)),
-        )
-        for xs in found
-    ]
-    left, right = min(edges, key=lambda e: e[1] - e[0])
-    moved = []
-    for i, (xs, (low, high)) in enumerate(zip(found, edges, strict=True)):
-        by = right - high if i % 2 else left - low
-        moved.append([x + by for x in xs])
-    return [sum(sorted(four)[1:3]) / 2 for four in zip(*moved, strict=True)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.figures import entitle, figure_pdf, figure_png, figure_svg
+from lhkit.draw.figures import entitle, figure_html, figure_pdf, figure_png, figure_svg
 from lhkit.draw.svg import drawing_id, element, escaped, html_document, png_pdf, svg_png, titled
 from lhkit.draw.viewer import (
     Pane,
@@ -158,9 +158,9 @@ def in_frames() -> bool:
 
 def figure_drawing(name: str, title: str, figure: Figure, text: str, about: str = "") -> Drawing:
     """Return a matplotlib figure as a drawing; it gets its title where it is a file, or an image of its own."""
-    bare = figure_svg(figure)
+    bare, shown = figure_svg(figure), figure_html(figure)
     said = element("p", escaped(about), class_="lh-note") if about else ""
-    view = View(drawing_id(name, bare, about), (Pane(name, title, bare + said, picture=bare),))
+    view = View(drawing_id(name, bare, about), (Pane(name, title, shown + said, picture=bare),))
     room = entitle(figure, title, about)
     return Drawing(
         view,

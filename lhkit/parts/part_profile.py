@@ -17,10 +17,11 @@ from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work
 from lhkit.load.random_inputs import default_arguments
 from lhkit.model.errors import public, usage_error
-from lhkit.model.measurement import CoreLimits
+from lhkit.model.measurement import CoreLimits, Work
 from lhkit.model.payload import Part
 from lhkit.model.showable import Printable
 from lhkit.parts.assembled_kernel import AssembledKernel, assemble, clocked_kernel
+from lhkit.worker.timing_conditions import last_level_cache_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,9 @@ class PartTime:
         layer: The layers of the PyTorch module that it comes from; empty where that is not known.
         time_ns: Median time of a call of the kernel that is spent in it.
         limit_ns: The least time that the core needs for its operations, or for its bytes from memory, whichever
-            is longer; None where they cannot be counted. Where data comes from a cache it can take less.
+            is longer; None where they cannot be counted, or there are none. Bytes count only where all that a
+            call of the kernel touches is more than the largest cache; what a part before has just written may
+            still come from there, and take less.
         bound: What that limit is: ``compute`` or ``memory``; empty without a limit.
         schedule: What its schedule is called.
     """
@@ -152,7 +155,11 @@ def profile(
     samples, whole = _sampled(clocked, kernel, inputs, seconds)
     times = np.median(np.diff(samples, axis=1), axis=0) * 1e9
     by_name = {part.name: part for part in kernel.parts}
-    at_limit = {name: _limit(part, limits, kernel) for name, part in by_name.items()}
+    work = {name: payload_work(p.payload, worker=kernel.worker) for name, p in by_name.items()}
+    touched = sum((work[name].bytes or 0) for name in order)
+    # What a call touches stays in the caches till the next one, if all of it fits: no bytes from memory.
+    is_cached = touched <= last_level_cache_bytes()
+    at_limit = {name: _limit(part, work[name], limits, is_cached) for name, part in by_name.items()}
     seen = dict.fromkeys(by_name, 0)
     found = []
     for name, time_ns in zip(order, times, strict=True):
@@ -178,12 +185,11 @@ def _sampled(clocked: Kernel, kernel: Kernel, inputs: Sequence[Array], seconds: 
     return np.stack(readings), statistics.median(whole)
 
 
-def _limit(part: Part, limits: CoreLimits, kernel: Kernel) -> tuple[float | None, str]:
-    work = payload_work(part.payload, worker=kernel.worker)
+def _limit(part: Part, work: Work, limits: CoreLimits, is_cached: bool) -> tuple[float | None, str]:
     results = part.payload.function().results
     peak = limits.peak_gflops(results[0].dtype if results else None)
     compute = work.flops / peak if work.flops is not None and peak else 0.0
-    memory = work.bytes / limits.copy_gbytes if work.bytes is not None else 0.0
+    memory = work.bytes / limits.copy_gbytes if work.bytes is not None and not is_cached else 0.0
     if not compute and not memory:
         return None, ""
     return max(compute, memory), "compute" if compute > memory else "memory"

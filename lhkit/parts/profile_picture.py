@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.figures import figure_png, figure_svg, new_axes
-from lhkit.draw.svg import escaped, with_theme
+from lhkit.draw.figures import figure_html, figure_png, new_axes
+from lhkit.draw.svg import drawing_id
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.draw.viewer import Pane, View, view_html
 from lhkit.parts.part_profile import PartTime, Profile
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def part_cells(t: PartTime, total_ns: float) -> tuple[str, ...]:
 
 def profile_words(profile: Profile) -> str:
     """Return what the parts add up to, and which one is furthest from its limit."""
-    total = f"{profile.name}: {format_ns(profile.kernel_ns)} a call; its parts add up to"
+    total = f"{PurePath(profile.name).name}: {format_ns(profile.kernel_ns)} a call; its parts add up to"
     share = f" {format_ns(profile.parts_ns)} ({format_share(profile.parts_ns / profile.kernel_ns)})"
     worst = profile.ranked[0]
     where = f" ({worst.layer})" if worst.layer else ""
@@ -100,8 +102,9 @@ def profile_bundle(profile: Profile) -> dict[str, Any]:
     """Return a profile as a MIME bundle."""
     words, table = profile_words(profile), profile_table(profile)
     figure = draw_profile(profile)
+    shown = figure_html(figure) + table_html(table)
     return {
         "text/plain": f"{words}\n{table_text(table)}",
-        "text/html": f"<p>{escaped(words)}</p>{with_theme(figure_svg(figure))}{table_html(table)}",
+        "text/html": view_html(View(drawing_id("profile", words), (Pane("profile", words, shown),))),
         "image/png": figure_png(figure),
     }

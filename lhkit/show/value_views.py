@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.speed_charts import draw_speed_bars
-from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.figures import figure_html, figure_png, figure_svg
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
@@ -300,7 +300,7 @@ def comparison_bundle(comparison: Comparison) -> dict[str, Any]:
     bars = figure_svg(figure)
     panes = (
         Pane("numbers", "", f'{table_html(table)}<pre class="lh-note">{escaped(lines)}</pre>'),
-        Pane("bars", "", bars, picture=bars),
+        Pane("bars", "", figure_html(figure), picture=bars),
     )
     view = View(drawing_id("comparison", repr(comparison)), panes)
     text = f"{table_text(table)}\n{lines}"

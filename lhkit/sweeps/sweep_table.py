@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.figures import figure_html, figure_png, figure_svg
 from lhkit.draw.svg import drawing_id, escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.draw.viewer import Pane, View, view_html
@@ -207,7 +207,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     if varied_knobs(result.records):
         figure = draw_knobs(result)
         drawn = figure_svg(figure)
-        panes.append(Pane("knobs", "", drawn, picture=drawn))
+        panes.append(Pane("knobs", "", figure_html(figure), picture=drawn))
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = '<pre class="lh-note">' + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
@@ -216,7 +216,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
             "outcomes",
             *(("prediction",) if result.prediction else ()),
         )
-        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in kinds)
+        more += "".join(figure_html(SWEEP_FIGURES[kind](result)) for kind in kinds)
     panes.append(Pane("course", "course and outcomes of the sweep", more, folded=True))
     view = View(drawing_id("sweep", *(pane.html for pane in panes)), tuple(panes))
     return {"text/html": view_html(view), **bundle}

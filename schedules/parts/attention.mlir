@@ -141,7 +141,7 @@ module attributes {transform.with_named_sequence} {
     %whole_5, %rest_5 = transform.include @split_off_rest failures(propagate) (%root, %tile_5, %loops_5#2)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     // What scales or masks scores ends their product where both have the same loops.
-    %functions = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %functions = transform.include @functions_on_tensors failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
     transform.apply_patterns to %functions {
       transform.apply_patterns.linalg.fold_unit_extent_dims_via_reshapes
     } : !transform.any_op
@@ -201,6 +201,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // In parts/loop_order.mlir:
+  transform.named_sequence private @functions_on_tensors(!transform.any_op {transform.readonly}) -> !transform.any_op
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},

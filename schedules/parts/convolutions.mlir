@@ -21,6 +21,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @split_points(%op: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     // lhkit: allow suppressed-failure
     %product = "lhkit.split_zero_points"(%op) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -40,6 +41,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @write_as_image(%op: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     // lhkit: allow suppressed-failure
     %image = "lhkit.convolution_to_nhwc"(%op) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -68,6 +70,7 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence private @write_as_contraction(%op: !transform.any_op {transform.consumed},
       %elements: !transform.param<i64> {transform.readonly}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     // lhkit: allow suppressed-failure
     %contraction, %windows = "lhkit.convolution_to_contraction"(%op, %elements)
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
@@ -115,6 +118,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @collapse_multiplier(%op: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     // lhkit: allow suppressed-failure
     %single = "lhkit.collapse_multiplier"(%op) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -155,6 +159,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @unroll_window(%op: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     // lhkit: allow suppressed-failure
     %unrolled = "lhkit.unroll_window"(%op) : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -322,6 +327,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield %rank : !transform.param<i64>
   }
 
+  // In parts/loop_order.mlir:
+  transform.named_sequence private @has_result_and_is_not_aside(!transform.any_op {transform.readonly}) -> !transform.any_op
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
 }

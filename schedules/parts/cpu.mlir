@@ -163,6 +163,10 @@ module attributes {transform.with_named_sequence} {
       transform.match.structured.yield %number, %height, %width
         : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
     }
+    %in_loops = transform.structured.match attributes {in_loops} in %op : (!transform.any_op) -> !transform.any_op
+    %marks = transform.num_associations %in_loops : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     // A convolution's images and rows are no tile.
     %most_loops = transform.param.constant 3 : i64 -> !transform.param<i64>
     transform.match.param.cmpi le %rank, %most_loops : !transform.param<i64>

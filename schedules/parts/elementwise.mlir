@@ -22,6 +22,9 @@ module attributes {transform.with_named_sequence} {
     transform.include @add_four_rows failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %ops "to_cut" : !transform.any_op
+    %few = transform.collect_matching @reduces_few_to_cut in %root : (!transform.any_op) -> !transform.any_op
+    %not = transform.param.constant "no" -> !transform.any_param
+    transform.annotate %few "to_cut" = %not : !transform.any_op, !transform.any_param
     // A mark for lhkit's lowering, which other programs leave alone.
     %functions = transform.get_parent_op %ops {op_name = "func.func", deduplicate} : (!transform.any_op) -> !transform.any_op
     %stream_bytes = transform.param.constant 8388608 : i64 -> !transform.param<i64>
@@ -31,9 +34,16 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Stays in the loops that it has, which LLVM vectorizes better than those around single rows.
+  transform.named_sequence private @reduces_few_to_cut(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %few = transform.include @reduces_few failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+
   // In parts/four_rows.mlir:
   transform.named_sequence private @add_four_rows(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})
   // In parts/loop_order.mlir:
+  transform.named_sequence private @reduces_few(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
   transform.named_sequence private @try_generalize(!transform.any_op {transform.consumed})
   // In parts/outer_loops.mlir:

@@ -61,7 +61,7 @@ module attributes {transform.with_named_sequence} {
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
       @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
-      @maps_rows -> @mark_square, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
+      @maps_rows -> @mark_square, @reduces_few_of_row -> @leave_loops, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %small : !transform.any_op {
@@ -376,6 +376,15 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op, %inits : !transform.any_op, !transform.param<i64>
   }
+  // A row that is not worth a vector of partial sums.
+  transform.named_sequence private @reduces_few_of_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly})
+      -> !transform.any_op {
+    %few = transform.include @reduces_few failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @leave_loops(%op: !transform.any_op {transform.readonly}) {
+    transform.yield
+  }
   transform.named_sequence private @reduces_short_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly})
       -> (!transform.any_op, !transform.param<i64>) {
     %loops, %size, %inits = transform.match.structured failures(propagate) %op
@@ -461,6 +470,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   // In parts/loop_order.mlir:
+  transform.named_sequence private @reduces_few(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @mark_ops_on_tensors(!transform.any_op {transform.readonly})
   // In parts/partial_sums.mlir:
   transform.named_sequence private @try_partial_sums_1_64(!transform.any_op {transform.consumed})

@@ -157,6 +157,36 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %same "on_tensors" : !transform.any_op
     transform.yield
   }
+  // The functions that have linalg ops on tensors: patterns that drop unit extents do not end on buffers with layouts.
+  transform.named_sequence @functions_on_tensors(%root: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %all = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %functions = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %kept = transform.include @unless_on_buffers failures(suppress) (%each) : (!transform.any_op) -> !transform.any_op
+      transform.yield %kept : !transform.any_op
+    }
+    transform.yield %functions : !transform.any_op
+  }
+  transform.named_sequence private @unless_on_buffers(%function: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @has_op_on_tensors failures(propagate) (%function) : (!transform.any_op) -> !transform.any_op
+    transform.yield %same : !transform.any_op
+  }
+  transform.named_sequence private @has_op_on_tensors(%function: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %structured = transform.structured.match interface{LinalgOp} in %function : (!transform.any_op) -> !transform.any_op
+    %on_tensors = transform.foreach %structured : !transform.any_op -> !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      %kept = transform.include @if_has_result failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+      transform.yield %kept : !transform.any_op
+    }
+    %count = transform.num_associations %on_tensors : (!transform.any_op) -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %count, %one : !transform.param<i64>
+    transform.yield %function : !transform.any_op
+  }
+  transform.named_sequence private @if_has_result(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %same : !transform.any_op
+  }
   // What a schedule has put aside is marked so.
   transform.named_sequence @has_result_and_is_not_aside(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %same = transform.include @has_result failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
@@ -165,6 +195,63 @@ module attributes {transform.with_named_sequence} {
     %none = transform.param.constant 0 : i64 -> !transform.param<i64>
     transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %same : !transform.any_op
+  }
+  // Only the innermost loop reduces, up to 8 elements, or 4 of 64 bits; or it reduces pairs. LLVM unrolls it, and works
+  // on several rows at once, which takes less time than filling and adding up a vector of partial sums for each row.
+  transform.named_sequence @reduces_few(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %four = transform.param.constant 4 : i64 -> !transform.param<i64>
+    %eight = transform.param.constant 8 : i64 -> !transform.param<i64>
+    %narrow = transform.param.constant 32 : i64 -> !transform.param<i64>
+    %wide = transform.param.constant 64 : i64 -> !transform.param<i64>
+    %of_narrow = transform.include @if_reduces_up_to failures(suppress) (%op, %eight, %narrow)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %of_wide = transform.include @if_reduces_up_to failures(suppress) (%op, %four, %wide)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %of_pairs = transform.include @if_reduces_pairs failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+    %either = transform.merge_handles %of_narrow, %of_wide, %of_pairs : !transform.any_op
+    %count = transform.num_associations %either : (!transform.any_op) -> !transform.param<i64>
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %count, %one : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // Gives nothing otherwise: what fails after its result is made gives the result all the same.
+  transform.named_sequence private @if_reduces_up_to(%op: !transform.any_op {transform.readonly},
+      %most: !transform.param<i64> {transform.readonly}, %width: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %few = transform.include @reduces_up_to failures(propagate) (%op, %most, %width)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @if_reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %few = transform.include @reduces_pairs failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[-1] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_in : !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %size, %two : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @reduces_up_to(%op: !transform.any_op {transform.readonly},
+      %most: !transform.param<i64> {transform.readonly}, %width: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %size, %bits = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[-2] {parallel} : !transform.any_op
+      %size_in = transform.match.structured.dim %linalg[-1] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      %read = transform.match.structured.input %linalg[0] : (!transform.any_op) -> !transform.any_value
+      %bits_in = transform.match.structured.elemental_bitwidth %read : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %size_in, %bits_in : !transform.param<i64>, !transform.param<i64>
+    }
+    transform.match.param.cmpi le %size, %most : !transform.param<i64>
+    transform.match.param.cmpi le %bits, %width : !transform.param<i64>
+    // An extent that is not known is below 0.
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %size, %none : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   // Put products of up to three rows, columns and steps aside: LLVM unrolls their loops, which takes less time than
   // copies of them as wide as a vector.

@@ -38,7 +38,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @find_row_values(%root: !transform.any_op {transform.readonly}) {
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops @reduces_innermost -> @mark_writes,
-      @reduces_any -> @mark_to_cut
+      @reduces_few -> @leave_whole, @reduces_any -> @mark_to_cut
       : (!transform.any_op) -> !transform.any_op
     %rows_2 = transform.structured.match attributes {writes = affine_map<(d0, d1) -> (d0)>} in %root
       : (!transform.any_op) -> !transform.any_op
@@ -216,6 +216,9 @@ module attributes {transform.with_named_sequence} {
       %map: !transform.affine_map {transform.readonly}) {
     transform.annotate %op "writes" = %map : !transform.any_op, !transform.affine_map
     transform.annotate %op "to_cut" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @leave_whole(%op: !transform.any_op {transform.readonly}) {
     transform.yield
   }
   transform.named_sequence private @mark_to_cut(%op: !transform.any_op {transform.readonly}) {
@@ -539,6 +542,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/four_rows.mlir:
   transform.named_sequence private @reduce_four_rows(!transform.any_op {transform.readonly})
   // In parts/loop_order.mlir:
+  transform.named_sequence private @reduces_few(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
   // In parts/outer_loops.mlir:
   transform.named_sequence private @cut_into_rows(!transform.any_op {transform.readonly})

@@ -61,3 +61,27 @@ def test_each_label_is_on_the_row_of_its_instruction(watched, listing_file, widt
         assert row["right"] <= row["seen"], row  # without scrolling sideways
     assert len({round(row["bottom"] - row["top"]) for row in rows}) == 1  # no row has become two
     page.check("file:")
+
+
+def test_the_address_of_a_broadcast_is_seen_whole_beside_its_label(watched, tmp_path):
+    """Its end was under a label of half the column's width."""
+    usual = "zmm21, dword ptr [rsi + r11*4 - 0x17f4]"
+    made = (
+        Instruction(0, 4, "vbroadcastss", usual, access=Access("load", "rsi", ("rsi",)), line=3),
+        Instruction(4, 4, "jne", "0", "branch", 0),
+    )
+    html = code_html(
+        list_code(MachineCode("x86-64", "kernel", (*made, Instruction(8, 4, "ret", "", "return")), IR))
+    )
+    path = tmp_path / "code.html"
+    write_file(
+        path, page_html(View("code", (Pane("code", "c", html),)), title="t", summary="s", facts=()).encode()
+    )
+    page = watched(width=1280).page
+    page.goto(path.as_uri())
+    page.wait_for_selector(".lh-live .lh-code")
+    assert page.evaluate(
+        """() => { const row = document.querySelector('[aria-label="machine code"] .l'), text = document.createRange();
+        text.selectNodeContents(row.firstChild);
+        return text.getBoundingClientRect().right <= row.querySelector(".k").getBoundingClientRect().left + 14; }"""
+    )

@@ -150,3 +150,24 @@ def test_one_iteration_has_no_slider(watched, pages, tmp_path):
     assert page.get_by_role("button", name="▶ play").count() == 0
     page.goto(pages["tiles"].as_uri())
     page.get_by_role("button", name="▶ play").wait_for()
+
+
+LETTERS = """() => [...document.querySelectorAll(".lh-body svg text")].filter((text) => text.getBoundingClientRect().width)
+  .map((text) => parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b))"""
+
+
+def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
+    """Figures are drawn anew for it; scaled down their letters had 6 to 7.5 pixels."""
+    page = watched(width=400, height=800).page
+    for name in ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput"):
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-body svg text").last.wait_for(state="attached")
+        letters = page.evaluate(LETTERS)
+        assert len(letters) > 5 and min(letters) > 8.5, (name, min(letters))
+    page.goto(pages["speed"].as_uri())
+    shown = "[...document.querySelectorAll('.lh-body svg')].filter((svg) => svg.getBoundingClientRect().width).length"
+    assert page.evaluate(shown) == 1
+    page.get_by_role("button", name="full size").click()
+    assert page.evaluate(shown) == 1 and max(page.evaluate(LETTERS)) > 12
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.evaluate(shown) == 1

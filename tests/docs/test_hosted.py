@@ -1,5 +1,6 @@
 """Files for hosts of notebooks: of the right form, and what they name exists. The hosts themselves are not asked."""
 
+import importlib.metadata
 import json
 import os
 import re
@@ -40,6 +41,17 @@ def test_the_dev_container_installs_with_the_same_command_as_everybody():
     version = container["image"].rpartition(":")[2]
     assert SpecifierSet(PROJECT["requires-python"]).contains(version)
     assert set(container["portsAttributes"]) == {str(p) for p in container["forwardPorts"]}
+
+
+def test_no_pin_needs_a_newer_python_than_the_oldest_that_is_supported():
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    known, seen, refuse = pins(), 0, []
+    for found in importlib.metadata.distributions():
+        if known.get(_plain(found.name)) == found.version:  # of others the metadata is not here
+            seen += 1
+            if not SpecifierSet(found.metadata["Requires-Python"] or "").contains(oldest):
+                refuse.append(found.name)
+    assert refuse == [] and seen > len(known) // 2
 
 
 def test_every_requirement_has_a_pin_that_it_accepts():

@@ -23,7 +23,7 @@ TEXT = "\n".join(PAGES.values())
 TOO_LONG = "lhkit bench --suite --json data/suite"  # an hour; the same with --quick is tried
 EVERY_FAMILY = "lhkit bench --suite --quick"  # minutes: a heavy test; here with one family
 SHORT = ["elementwise-small"]
-NOT_HERE = ("make ", "git ", "python ", ".venv", "room/", "lhkit lab", "pip install")
+NOT_HERE = ("make ", "git ", "python ", "python3 ", ".venv", "room/", "lhkit lab", "pip install")
 
 
 def blocks(language):

@@ -105,7 +105,7 @@ def sum_in(source, element, widen, add):
 IN_VECTORS = {
     "sums of rows": payload_of(ROWS, [P, R], ["7x203x"], "7x", SUM),
     "sums of whole tiles": payload_of(ROWS, [P, R], ["7x128x"], "7x", SUM),
-    "sums of short rows": payload_of(ROWS, [P, R], ["70x3x"], "70x", SUM),
+    "sums of short rows": payload_of(ROWS, [P, R], ["70x9x"], "70x", SUM),
     "maxima of rows": payload_of(ROWS, [P, R], ["7x203x"], "7x", MAXIMUM, init="0xFF800000"),
     "sums of columns": payload_of(COLUMNS, [R, P], ["31x203x"], "203x", SUM),
     "sum of all": payload_of(["(d0, d1) -> (d0, d1)", "(d0, d1) -> ()"], [R, R], ["31x203x"], "", SUM),

@@ -78,6 +78,16 @@ def test_vectors_run_over_the_filters_of_all_channels(op, schedule):
     assert f"{channels}x{filters}xf32>, vector" not in scheduled
 
 
+def test_vectors_run_over_the_filters_of_all_channels_with_constant_zero_points(schedule):
+    """Fusing puts such points into the body of the convolution, which is another op then."""
+    text = payload(HWCM + "_q", *SHAPES[HWCM], I8).replace(", %p: i32, %q: i32", "")
+    text = text.replace("{\n", "{\n  %p = arith.constant 3 : i32\n  %q = arith.constant 2 : i32\n", 1)
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel, arguments_for(kernel, SHAPES[HWCM])).ok
+    products = re.findall(r"arith\.muli .*: vector<", kernel.ir("scheduled"))
+    assert len(products) >= np.prod(SHAPES[HWCM][1][:2])
+
+
 def test_a_multiplier_before_what_reads_it_is_right(schedule):
     text = payload(HWCM, *SHAPES[HWCM]).replace(
         "  return %r",

@@ -75,3 +75,90 @@ def test_the_end_of_a_row_of_unknown_length_is_of_single_vectors(schedule):
         assert lhkit.verify(kernel, arguments).ok
     widths = {int(n) for n in re.findall(r"vector\.create_mask .*: vector<(\d+)xi1>", kernel.ir("scheduled"))}
     assert widths == {dict(kernel.schedule_values)["lanes"]}
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "in_loops"),
+    [
+        ((70, 3), "f32", True),
+        ((5, 70, 8), "f32", True),
+        ((70, 9), "f32", False),
+        ((70, 8, 8), "f32", False),
+        ((70, 9, 2), "f32", True),
+        ((70, 4), "f64", True),
+        ((70, 8), "f64", False),
+    ],
+)
+def test_sums_of_a_few_elements_stay_in_loops(shape, element, in_loops, schedule):
+    rows = 1 if shape[0] == 70 else 2
+    loops = [f"d{i}" for i in range(len(shape))]
+    kinds = ", ".join(['"parallel"'] * rows + ['"reduction"'] * (len(shape) - rows))
+    given, sums = (f"tensor<{''.join(f'{n}x' for n in sizes)}{element}>" for sizes in (shape, shape[:rows]))
+    text = f"""func.func @f(%a: {given}, %o: {sums}) -> {sums} {{
+  %r = linalg.generic {{indexing_maps = [affine_map<({", ".join(loops)}) -> ({", ".join(loops)})>,
+      affine_map<({", ".join(loops)}) -> ({", ".join(loops[:rows])})>], iterator_types = [{kinds}]}}
+      ins(%a : {given}) outs(%o : {sums}) {{
+  ^bb0(%x: {element}, %y: {element}):
+    %s = arith.addf %x, %y : {element}
+    linalg.yield %s : {element}
+  }} -> {sums}
+  return %r : {sums}
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("linalg.generic" in kernel.ir("scheduled")) is in_loops
+
+
+def test_a_product_of_tensors_with_encodings_is_left(schedule):
+    """Parts of such tensors have none, so that they cannot be put together again."""
+    a, b, c = (f'tensor<?x?x{element}, "rows">' for element in ("i8", "i8", "i32"))
+    text = f"""func.func @f(%a: {a}, %b: {b}, %c: {c}) -> {c} {{
+  %r = linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c}) -> {c}
+  return %r : {c}
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    random = np.random.default_rng(0)
+    shapes = zip(((5, 7), (7, 9), (5, 9)), (np.int8, np.int8, np.int32), strict=True)
+    assert lhkit.verify(kernel, [random.integers(-9, 9, shape, dtype) for shape, dtype in shapes]).ok
+
+
+def test_arith_on_whole_tensors_is_computed_in_vectors(schedule):
+    text = """func.func @f(%a: tensor<9x40xf32>, %b: tensor<9x40xf32>) -> tensor<9x40xf32> {
+  %s = arith.addf %a, %b : tensor<9x40xf32>
+  %r = math.absf %s : tensor<9x40xf32>
+  return %r : tensor<9x40xf32>
+}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    assert re.search(r"math\.absf .*vector<", scheduled) and "linalg" not in scheduled
+
+
+def convolution(op, image, window, result):
+    types = [f"tensor<{''.join(f'{n}x' for n in shape)}f32>" for shape in (image, window, result)]
+    return f"""func.func @f(%image: {types[0]}, %window: {types[1]}, %start: {types[2]}) -> {types[2]} {{
+  %r = linalg.{op} ins(%image, %window : {types[0]}, {types[1]}) outs(%start : {types[2]}) -> {types[2]}
+  return %r : {types[2]}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "in_loops"),
+    [
+        ("conv_2d_nhwc_hwcf", ((1, 3, 3, 3), (2, 2, 3, 8), (1, 2, 2, 8)), True),
+        ("conv_2d_nchw_fchw", ((1, 1, 6, 6), (1, 1, 3, 3), (1, 1, 4, 4)), True),
+        ("conv_1d_ncw_fcw", ((2, 4, 4), (4, 4, 1), (2, 4, 4)), True),
+        ("conv_2d_nhwc_hwcf", ((1, 6, 6, 3), (3, 3, 3, 8), (1, 4, 4, 8)), False),
+        ("depthwise_conv_2d_nhwc_hwc", ((1, 5, 5, 4), (3, 3, 4), (1, 3, 3, 4)), False),
+        ("pooling_nhwc_sum", ((1, 5, 5, 4), (2, 2), (1, 4, 4, 4)), False),
+    ],
+)
+def test_convolutions_of_a_few_products_stay_in_loops(op, shapes, in_loops, schedule):
+    """Up to 384 products; with more, or where channels are for themselves, vectors take less time."""
+    kernel = lhkit.compile(lhkit.load_payload(convolution(op, *shapes)), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("linalg.generic" in kernel.ir("scheduled")) is in_loops

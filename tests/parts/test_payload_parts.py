@@ -173,6 +173,14 @@ def test_a_profile_times_every_place_and_adds_up():
     assert "Most is to be gained in" in bundle["text/plain"] and "<svg" in bundle["text/html"]
 
 
+def test_bytes_limit_a_part_only_where_the_caches_do_not_hold_all_that_a_call_touches(monkeypatch):
+    kernel = lhkit.assemble(lhkit.payloads.mlp(16, (32, 32, 32, 32)))
+    small = lhkit.profile(kernel, seconds=0.1)
+    assert {t.bound for t in small.times} <= {"compute", ""}
+    monkeypatch.setattr("lhkit.parts.part_profile.last_level_cache_bytes", lambda: 0)
+    assert "memory" in {t.bound for t in lhkit.profile(kernel, seconds=0.1).times}
+
+
 def test_a_kernel_with_one_schedule_is_profiled_by_its_parts():
     payload = lhkit.payloads.mlp(16, (32, 32, 32, 32))
     profile = lhkit.profile(lhkit.compile(payload, "cpu.mlir"), seconds=0.2)

@@ -326,7 +326,7 @@ class TimedCall:
         return self._calls, self._settle(taken)
 
     def adopt(self, other: TimedCall) -> None:
-        """Take the batch size of the same call on other arguments, and make one call to warm up if it is short."""
+        """Take the batch size of the same call on other arguments; a short one is called once to warm up."""
         self._calls, self._once_ns = other._calls, other._once_ns
         self._batch = self._batches(self._calls)
         self._restore()

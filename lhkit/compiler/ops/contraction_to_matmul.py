@@ -62,9 +62,9 @@ def contraction_to_matmul(target: Ops, *, rewriter: Rewriter) -> Ops:
         The products, a ``linalg.matmul`` for each contraction.
 
     Raises:
-        SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product
-            and a sum; a result of one row or column, which is better read as a reduction; a dimension that is
-            summed in one operand only.
+        SilenceableError: Another op; buffers; tensors with an encoding; a body with more in it than casts of
+            the operands, a product and a sum; a result of one row or column, which is better read as a
+            reduction; a dimension that is summed in one operand only.
     """
     layouts = [_layout(op.operation) for op in target]
     products = []
@@ -84,6 +84,8 @@ def _layout(op: Any) -> _Layout:
     operands = list(op.operands)
     if len(operands) != 3 or len(op.results) != 1 or not _linalg.isa_contraction_op(op):
         raise SilenceableError("this is no contraction of two tensors into a third", at=op)
+    if any(ir.RankedTensorType(v.type).encoding is not None for v in operands):
+        raise SilenceableError("its tensors have an encoding, which their parts would not have", at=op)
     casts = casts_of_factors(op)
     maps = _linalg.get_indexing_maps(op)
     dims = [tuple(ir.AffineDimExpr(e).position for e in map_.value.results) for map_ in maps]
