@@ -19,9 +19,13 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
 
 
-def has_right(measured: Measured, most: int) -> bool:
-    """Return True if one of the first repairs leads to what was meant."""
-    return any(tried.outcome == "right" for tried in measured.repairs[:most])
+def has_right(measured: Measured, most: int, *, but_silent: bool = False) -> bool:
+    """Return True if one of the first repairs leads to what was meant.
+
+    With ``but_silent`` one also counts that undoes one of two breakages, where the other one alone is silent.
+    """
+    first = measured.repairs[:most]
+    return any(tried.outcome == "right" or (but_silent and tried.one_undone) for tried in first)
 
 
 def summary(results: Sequence[Measured], alarms: dict[str, list[str]]) -> dict[str, str]:
@@ -66,6 +70,9 @@ def summary(results: Sequence[Measured], alarms: dict[str, list[str]]) -> dict[s
         ),
         "of those that fail or have repairs: one of three right": share(
             sum(has_right(m, 3) for m in helped), len(helped)
+        ),
+        "the same, a silent second breakage left aside": share(
+            sum(has_right(m, 3, but_silent=True) for m in helped), len(helped)
         ),
         "silent with a warning": share(sum(bool(m.warnings) for m in silent), len(silent)),
         "unbroken with a warning (false alarms)": share(sum(map(bool, alarms.values())), len(alarms)),
