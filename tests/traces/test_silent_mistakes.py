@@ -451,6 +451,20 @@ def test_more_mistakes(name, traced):
     assert kind in kinds(traced(lines, payload))
 
 
+@pytest.mark.parametrize(("sizes", "loops"), [("[4, 8]", "%rows, %loop"), ("[4]", "%loop")])
+def test_what_an_op_only_writes_to_is_not_read(sizes, loops, traced):
+    """A loop hands on what the op in it writes to; the sums of rows are the same in each iteration of columns."""
+    absolute = f"  %e = linalg.abs ins(%a : {C}) outs(%c : {C}) -> {C}\n  %row ="
+    payload = ROWS.replace("  %row =", absolute).replace("addf } ins(%a", "addf } ins(%e")
+    results = ", ".join([ANY] * (2 + loops.count(",")))
+    lines = [ADD, producer("wide", "add", 1), producer("row", "wide", 0), producer("e", "row", 0)]
+    lines += [
+        f"%tile, {loops} = transform.structured.tile_using_for %add tile_sizes {sizes} : ({ANY}) -> ({results})"
+    ]
+    lines += [fuse("wide", "loop"), fuse("row", "wide_loop"), fuse("e", "row_loop")]
+    assert ("recomputed" in kinds(traced(lines, payload))) == ("rows" in loops)
+
+
 @pytest.mark.parametrize("name", NO_TROUBLE)
 def test_no_false_alarm(name, traced):
     assert said(traced(NO_TROUBLE[name])) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -98,6 +99,10 @@ def _born(trace: Trace, placed: PlacedOps, number: int) -> int:
     return trace.op(id_).born if id_ else -1
 
 
+# What is computed from the element that stands in their outs, or may be.
+_MAY_READ = ("linalg.generic", "linalg.index", "linalg.pack", "linalg.unpack", "linalg.softmax")
+
+
 def _is_reduction(op: PrintedOp) -> bool:
     is_named = op.name.startswith(("linalg.reduce", "linalg.conv", "linalg.pool")) or "mat" in op.name
     return op.name.startswith("linalg.") and (is_named or '"reduction"' in op.shapes[0])
@@ -116,13 +121,21 @@ def _inputs(placed: PlacedOps, number: int) -> set[Value]:
     found, waiting, seen = set[Value](), [number], {number}
     while waiting:
         at = waiting.pop()
-        for value in {value for line in placed.ir.ops[at].values for value in line}:
+        for value in set(_read_values(placed.ir.ops[at])):
             if value[1] < 0 and value[0] != at:
                 found.add(value)
             elif value[0] not in seen and loops.intersection(around(placed, value[0])):
                 seen.add(value[0])
                 waiting.append(value[0])
     return found
+
+
+def _read_values(op: PrintedOp) -> Iterator[Value]:
+    """Yield the values that an op names, but not the outs of a named op that only writes there."""
+    yield from itertools.chain(*op.values[1:])
+    before, outs, _ = op.shapes[0].partition(" outs(")
+    only_writes = outs and op.name.startswith("linalg.") and not _is_reduction(op) and op.name not in _MAY_READ
+    yield from op.values[0][: before.count("%")] if only_writes else op.values[0]
 
 
 def _reads(placed: PlacedOps, number: int, loop: int) -> Iterator[Value]:
