@@ -192,7 +192,8 @@ def test_numbers_of_cells_are_in_the_drawing_and_maps_of_nothing_can_be_drawn():
 
 def test_a_result_shows_itself_with_its_drawing_and_what_failed():
     bundle = result_of(two(), m=(1, 2, 4), n=(16, 64))._repr_mimebundle_()
-    assert bundle["text/html"].count("<svg") == 3 and "image/png" in bundle
+    drawn, narrow = (bundle["text/html"].count(each) for each in ("<svg", 'class="lh-narrow"'))
+    assert (drawn, narrow) == (5, 2) and "image/png" in bundle  # two of three also for narrow columns
     assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
     alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
     assert "image/png" not in alone
