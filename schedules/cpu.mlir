@@ -57,7 +57,7 @@
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
 // lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
-// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.small_ops, lhkit.split_argmax, lhkit.split_zero_points
+// lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.mark_small_ops, lhkit.split_argmax, lhkit.split_zero_points
 // lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
 // lhkit: require tile_n_64 % lanes_64 == 0
@@ -99,8 +99,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     // Small convolutions and poolings stay loops.
     %generic_ops = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    %small_windows = "lhkit.small_ops"(%generic_ops) {most = 384, windows = true} : (!transform.any_op) -> !transform.any_op
-    transform.annotate %small_windows "aside" : !transform.any_op
+    "lhkit.mark_small_ops"(%generic_ops) {most = 384, mark = "aside", windows = true} : (!transform.any_op) -> ()
     transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
@@ -178,8 +177,7 @@ module attributes {transform.with_named_sequence} {
 
     // Contractions become products of matrices; where that cannot be, those that are such products are called so.
     %contractions = transform.include @find_contractions failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
-    %small = "lhkit.small_ops"(%contractions) {most = 384} : (!transform.any_op) -> !transform.any_op
-    transform.annotate %small "aside" : !transform.any_op
+    "lhkit.mark_small_ops"(%contractions) {most = 384, mark = "aside"} : (!transform.any_op) -> ()
     transform.foreach %contractions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.include @leave_small_product failures(suppress) (%each) : (!transform.any_op) -> ()
@@ -214,8 +212,7 @@ module attributes {transform.with_named_sequence} {
     %ends = transform.structured.match attributes {role = "epilogue"} in %payload_0 : (!transform.any_op) -> !transform.any_op
     // Marks are lost with unit extents.
     %rest = transform.structured.match ops{["linalg.generic"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
-    %small_again = "lhkit.small_ops"(%rest) {most = 384, windows = true} : (!transform.any_op) -> !transform.any_op
-    transform.annotate %small_again "aside" : !transform.any_op
+    "lhkit.mark_small_ops"(%rest) {most = 384, mark = "aside", windows = true} : (!transform.any_op) -> ()
     %small_ones = transform.structured.match attributes {aside} in %payload_0 : (!transform.any_op) -> !transform.any_op
     transform.annotate %small_ones "in_loops" : !transform.any_op
     %layers = transform.merge_handles deduplicate %starts, %products, %ends, %small_ones : !transform.any_op

@@ -84,7 +84,7 @@ def draw_profile(profile: Profile) -> Figure:
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.margins(x=0.18)
     axes.set_xlim(left=0)
-    axes.set_xlabel("µs a call; the black mark is what the core allows (operations or bytes)")
+    axes.set_xlabel("µs a call; the upright mark is what the core\nallows (operations or bytes)")
     kinds = dict.fromkeys(t.part.kind for t in shown)
     bars = []
     for kind in kinds:

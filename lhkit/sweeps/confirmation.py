@@ -134,7 +134,8 @@ def judge(
         return Verdict("winner", (standing,), len(runs), 1.0, f"{contenders[0]} is the only contender")
     confidence = rule.confidence(len(contenders))
     alive = [c for c in contenders if c in _names(runs[-1])]
-    leader = max(alive, key=lambda name: ratio_over_processes(runs, name, alive[0]).middle)
+    # Medians of ratios are not transitive: the one that is least behind any other, whatever their order.
+    leader = max(alive, key=lambda name: _least_lead(runs, name, alive))
     standings = [_standing(runs, leader, leader, Interval(1.0, 1.0, 1.0), "leader")]
     for name in contenders:
         if name != leader:
@@ -143,6 +144,10 @@ def judge(
     ordered = (standings[0], *sorted(standings[1:], key=lambda s: s.lead.middle))
     outcome, reason = _outcome(ordered, rule, len(runs), is_over=is_over or len(runs) >= rule.looks[-1])
     return Verdict(outcome, ordered, len(runs), confidence, reason)
+
+
+def _least_lead(runs: Sequence[Comparison], name: str, alive: Sequence[str]) -> float:
+    return min((ratio_over_processes(runs, name, o).middle for o in alive if o != name), default=1.0)
 
 
 def ratio_over_processes(

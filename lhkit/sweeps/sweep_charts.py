@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -276,7 +277,8 @@ def parallel_coordinates(records: Sequence[SweepRecord], *, ahead: Ahead | None 
     # Of equal programs the one that was timed; those that are ahead in any case, and on top.
     own = [r for r in records if r.key in times and (r.same_as is None or r.key in ahead.keys)]
     own.sort(key=lambda r: (r.key not in ahead.keys, times[r.key]))
-    chosen = own[: max(_CONTENDERS, len(ahead.keys & times.keys()))][::-1]
+    chosen = own[: max(_CONTENDERS, len(ahead.keys & times.keys()))]
+    chosen.sort(key=lambda r: (times[r.key], r.key not in ahead.keys), reverse=True)  # as the colour bar says
     places = {r.key: tuple(list(values[n]).index(r.values[n]) for n in names) for r in records}
     lines = tuple(
         ParallelLine(places[r.key], times[r.key], (i + 1) / len(chosen), r.key in ahead.keys)
@@ -481,9 +483,9 @@ def draw_history(history: History) -> Figure:
         for payload, line in history.best.items():
             named = cut(payload, 24)
             words = f"best so far, {named}" if payload else "best so far"
-            axes.step(
-                *zip(*line, strict=True), where="post", color=looks[payload].color, linewidth=2, label=words
-            )
+            look = looks[payload]
+            how: dict[str, Any] = {"linestyle": look.line, "markevery": [-1], **look.style}
+            axes.step(*zip(*line, strict=True), where="post", linewidth=2, label=words, **how)
         axes.set_yscale("log")
     if history.failed:
         heights, top = [1.03] * len(history.failed), axes.get_xaxis_transform()
@@ -508,6 +510,9 @@ def draw_history(history: History) -> Figure:
     return figure
 
 
+_FOLDERS = re.compile(r"(?<!\S)(?:[A-Za-z]:)?[/\\](?:[^\s:/\\]+[/\\])+")
+
+
 def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
     """Return how many variants had each status that occurred, with their most frequent message."""
     bars = []
@@ -516,7 +521,8 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
         if not own:
             continue
         said = Counter(r.message for r in own if r.message).most_common(1)
-        text = textwrap.shorten(said[0][0].partition("\n")[0] if said else "", _LABEL_WIDTH, placeholder=" …")
+        line = said[0][0].partition("\n")[0] if said else ""
+        text = cut(_FOLDERS.sub("", line), _LABEL_WIDTH)
         bars.append(StatusBar(status, len(own), text))
     return tuple(bars)
 

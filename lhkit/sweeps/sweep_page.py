@@ -152,7 +152,7 @@ def draw_contenders(contenders: Sequence[Contender], ahead: str = "") -> Figure:
             key.append("bar: interval of the ratio" if is_known else "no bar: one process tells no interval")
     axes.set_yticks(range(len(contenders)), [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders])
     axes.set_ylim(len(contenders) - 0.4, -0.6)
-    axes.set_xlabel("time as a multiple of the fastest's" if contenders else "no variant was timed")
+    axes.set_xlabel(f"time as a multiple of that of {AHEAD}" if contenders else "no variant was timed")
     marked = [f"{AHEAD} {ahead}"] if ahead and any(c.is_ahead for c in contenders) else []
     figure.supxlabel(" · ".join([*marked, *dict.fromkeys(key)]), fontsize=8, color=FAINT)
     return figure

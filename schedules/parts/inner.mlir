@@ -61,7 +61,7 @@ module attributes {transform.with_named_sequence} {
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
       @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
-      @maps_rows -> @mark_square, @reduces_few_of_row -> @leave_loops, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
+      @maps_rows -> @mark_square, @reduces_few_of_row -> @leave_sum_in_loops, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %small : !transform.any_op {
@@ -382,7 +382,7 @@ module attributes {transform.with_named_sequence} {
     %few = transform.include @reduces_few failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     transform.yield %few : !transform.any_op
   }
-  transform.named_sequence private @leave_loops(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @leave_sum_in_loops(%op: !transform.any_op {transform.readonly}) {
     transform.yield
   }
   transform.named_sequence private @reduces_short_row(%op: !transform.any_op {transform.readonly}, %tile: !transform.param<i64> {transform.readonly})

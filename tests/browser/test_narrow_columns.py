@@ -1,5 +1,6 @@
 """Every drawing in a column of 400 pixels and on paper: nothing is wider than it, or scrolls sideways."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def drawings():
     found |= {
         "timeline": show.timeline(trace),
         "long timeline": show.timeline(vectorized),
+        "timeline of a model": show.timeline(lhkit.trace("mlp.mlir", "cpu.mlir")),
         "schedule": show.graph(trace),
         "graph": show.graph(vectorized, step=vectorized.step_records[-1].index),
         "tiles": show.tiles(trace),
@@ -57,6 +59,9 @@ def pages(tmp_path_factory):
         page = html_document(name, [html], style="body { margin: 8px; padding: 0; }")
         found[name].write_text(page, encoding="utf-8", errors="replace")
     return found
+
+
+A4_PIXELS = 1123  # its height
 
 
 def too_wide(page, pages):
@@ -117,6 +122,17 @@ def test_a_timeline_is_whole_on_paper_and_as_it_was_after(watched, pages):
     assert last["y"] + last["height"] <= box["y"] + box["height"] and columns.count() > shown[1]
     page.emulate_media(media="screen")
     page.wait_for_function(f"document.querySelectorAll('.lh-names [data-handle]').length == {shown[0]}")
+
+
+def test_a_long_timeline_prints_on_as_many_pages_as_it_needs(watched, pages):
+    page = watched(width=1280, height=700).page
+    page.goto(pages["timeline of a model"].as_uri())
+    page.locator(".lh-names [data-handle]").first.wait_for()
+    pages_of = [len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) for _ in range(2)]
+    page.emulate_media(media="print")
+    page.wait_for_function("document.querySelector('.lh-tl-scroller').scrollWidth <= innerWidth")
+    height = page.locator(".lh-tl-stage").bounding_box()["height"]
+    assert min(pages_of) >= height / A4_PIXELS > 1
 
 
 def test_a_button_has_a_drawing_in_its_own_size(watched, pages):

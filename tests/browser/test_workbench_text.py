@@ -143,9 +143,15 @@ def test_the_file_is_followed_and_saved_by_keys(text, file):
     bench.page.keyboard.press("ControlOrMeta+s")
     bench.pane.locator(".lhw-file", has_text="✓ saved").wait_for()
     assert "// mine" in file.read_text()
-    bench.page.keyboard.press("Escape")
-    bench.page.keyboard.press("Tab")
-    assert bench.page.evaluate("document.activeElement.closest('.cm-editor')") is None
+    inside = "document.activeElement.closest('.cm-editor') !== null"
+    for _ in range(
+        5
+    ):  # the editor hands on a Tab within two seconds of an Escape, which a slow machine may miss
+        bench.page.keyboard.press("Escape")
+        bench.page.keyboard.press("Tab")
+        if not bench.page.evaluate(inside):
+            break
+    assert not bench.page.evaluate(inside)
 
 
 def test_a_step_and_its_line_are_one(text, theme):

@@ -1,10 +1,13 @@
 """Payloads cut into parts, put together again, and profiled."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import lhkit
 from lhkit.model.errors import ScheduleError, UsageError, WrongResultError
+from lhkit.model.measurement import CoreLimits
 from lhkit.model.payload import LocalReference
 from tests.torch_cases import difference, imported
 
@@ -173,12 +176,16 @@ def test_a_profile_times_every_place_and_adds_up():
     assert "Most is to be gained in" in bundle["text/plain"] and "<svg" in bundle["text/html"]
 
 
-def test_bytes_limit_a_part_only_where_the_caches_do_not_hold_all_that_a_call_touches(monkeypatch):
-    kernel = lhkit.assemble(lhkit.payloads.mlp(16, (32, 32, 32, 32)))
-    small = lhkit.profile(kernel, seconds=0.1)
-    assert {t.bound for t in small.times} <= {"compute", ""}
-    monkeypatch.setattr("lhkit.parts.part_profile.last_level_cache_bytes", lambda: 0)
-    assert "memory" in {t.bound for t in lhkit.profile(kernel, seconds=0.1).times}
+@pytest.mark.parametrize(("cache_bytes", "bound"), [(1 << 40, "compute"), (0, "memory")])
+def test_bytes_limit_a_part_only_where_the_caches_do_not_hold_all_that_a_call_touches(
+    cache_bytes, bound, monkeypatch
+):
+    slow_memory = CoreLimits(1e3, 1e3, 1e-3)
+    measured = SimpleNamespace(limits=slow_memory)
+    monkeypatch.setattr("lhkit.parts.part_profile.measure", lambda *_, **__: measured)
+    monkeypatch.setattr("lhkit.parts.part_profile.last_level_cache_bytes", lambda: cache_bytes)
+    profile = lhkit.profile(lhkit.assemble(lhkit.payloads.mlp(16, (32, 32, 32, 32))), seconds=0.1)
+    assert {t.bound for t in profile.times} == {bound}
 
 
 def test_a_kernel_with_one_schedule_is_profiled_by_its_parts():

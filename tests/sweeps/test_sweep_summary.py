@@ -43,9 +43,20 @@ def test_failures_are_counted_by_kind_with_what_they_said():
         record({"i": 2}, status="schedule-failed", number=2, message="no tiling"),
         record({"i": 3}, status="crashed", number=3, message="signal 6"),
         record({"i": 4}, status="crashed", number=4, message="signal 6"),
+        record(
+            {"i": 5},
+            status="compile-failed",
+            number=5,
+            message="/home/of/a/user/with/a/long/name/s.mlir:3:5: no",
+        ),
     ]
     bars = [(bar.status, bar.count, bar.text) for bar in status_bars(records)]
-    assert bars == [("ok", 1, ""), ("schedule-failed", 1, "no tiling"), ("crashed", 3, "signal 6")]
+    assert bars == [
+        ("ok", 1, ""),
+        ("schedule-failed", 1, "no tiling"),
+        ("compile-failed", 1, "s.mlir:3:5: no"),
+        ("crashed", 3, "signal 6"),
+    ]
 
 
 def test_values_of_knobs_are_in_order():

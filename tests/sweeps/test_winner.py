@@ -1,5 +1,6 @@
 """Winners: named where there is one, and next to never where there is none, under noise as it was recorded."""
 
+import itertools
 import json
 import math
 import random
@@ -149,3 +150,11 @@ def test_signed_ranks_are_those_of_the_tables():
     means = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
     interval = centre_interval(ratios, confidence=0.95)
     assert [math.log(v) for v in (interval.low, interval.high)] == pytest.approx([means[3], means[-4]])
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations("abc")))
+def test_who_leads_does_not_depend_on_the_order_of_the_contenders(names):
+    # c over b is more than c over a, in the middle, and yet a is faster than b in most rounds.
+    rounds = {"a": [1.0, 2.0, 4.0], "b": [2.0, 2.2, 1.0], "c": [2.0, 4.62, 4.0]}
+    runs = [comparison({name: rounds[name] for name in names})] * 3
+    assert judge(runs, names, is_over=True).leader.name == "a"

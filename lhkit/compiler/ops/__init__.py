@@ -28,7 +28,7 @@
   microkernel.
 - ``linalg_rewrites``: Rewrites of linalg ops: 1x1 convolutions, accumulators, transposes into packs, loop
   order, scalars.
-- ``small_ops``: ``lhkit.small_ops``: the ops of linalg that take few steps.
+- ``mark_small_ops``: ``lhkit.mark_small_ops``: an attribute on the ops of linalg that take few steps.
 - ``split_argmax``: ``lhkit.split_argmax``: the place of a row's largest or smallest element is found by as many
   lanes as a vector has.
 - ``split_zero_points``: ``lhkit.split_zero_points``: quantized products and convolutions become those of the
@@ -55,11 +55,11 @@ from lhkit.compiler.ops import (
     expand_math,
     expand_tensor_shapes,
     linalg_rewrites,
+    mark_small_ops,
     memrefs_to_tensors,
     outline_ops,
     program_globals,
     replace_with_call,
-    small_ops,
     split_argmax,
     split_zero_points,
     unroll_window,
@@ -79,11 +79,11 @@ __all__ = [
     "expand_math",
     "expand_tensor_shapes",
     "linalg_rewrites",
+    "mark_small_ops",
     "memrefs_to_tensors",
     "outline_ops",
     "program_globals",
     "replace_with_call",
-    "small_ops",
     "split_argmax",
     "split_zero_points",
     "unroll_window",

@@ -34,6 +34,10 @@ class HandleTimeline extends TimelineDrawing {
     this.listen();
   }
 
+  get onPaper() {
+    return this.isPrinted || this.paper.matches;
+  }
+
   listen() {
     const { scroller } = this;
     scroller.addEventListener("scroll", () => this.drawSoon());
@@ -57,6 +61,17 @@ class HandleTimeline extends TimelineDrawing {
     this.drags(this.map, center);
     this.paper = matchMedia("print"); // on paper all steps have room beside one another
     this.paper.addEventListener("change", () => this.columns && this.draw());
+    // The pages are counted before the media query changes.
+    const printed = (is) => () => {
+      const { scrollLeft, scrollTop } = scroller;
+      if (is) this.scrolled = { left: scrollLeft, top: scrollTop };
+      this.isPrinted = is;
+      scroller.scrollTo({ left: 0, top: 0, behavior: "instant" });
+      if (this.columns) this.draw();
+      if (!is && this.scrolled) scroller.scrollTo({ ...this.scrolled, behavior: "instant" });
+    };
+    addEventListener("beforeprint", printed(true));
+    addEventListener("afterprint", printed(false));
     new ResizeObserver(() => this.columns && this.drawSoon()).observe(scroller);
   }
 
@@ -318,7 +333,7 @@ class HandleTimeline extends TimelineDrawing {
     const height = this.top(this.shown.length) + 4;
     this.sizer.style.height = `${this.heading + height}px`;
     this.scroller.style.setProperty("--lh-tl-height", `${this.heading + height + 2}px`);
-    this.sight = Math.max(scroller.clientHeight - this.heading, 0);
+    this.sight = this.onPaper ? height : Math.max(scroller.clientHeight - this.heading, 0);
     const from = Math.max(Math.floor(scroller.scrollTop / ROW) - 1, 0);
     const to = Math.min(Math.ceil((scroller.scrollTop + this.sight) / ROW) + 1, this.shown.length);
     const view = { begin, end, from, to, x: (column) => column * width - scroller.scrollLeft, y: (index) => this.top(index) - scroller.scrollTop + ROW / 2 };

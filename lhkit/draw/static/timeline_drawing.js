@@ -1,6 +1,7 @@
 // What the timeline of timeline.js draws of its data, as SVG: heads, names, tracks, causes and the map.
 
 const ROW = 20;
+const BAND = 10 * ROW; // a drawing of its own on paper, where no page ends within one
 const HEAD = 18; // the line of numbers
 const LEVEL = 15; // a line of brackets
 const WIDEST = 52; // of a column, unless the reader zooms in
@@ -42,7 +43,7 @@ class TimelineDrawing {
     this.whole = whole;
     this.room = Math.max(whole - this.left - this.right, 40);
     const fit = Math.max(Math.min(this.room / columns.length, WIDEST), 1.5);
-    this.width = this.paper.matches ? Math.min(this.room / columns.length, WIDEST) : this.zoom ?? Math.max(fit, this.isLong ? 18 : 26);
+    this.width = this.onPaper ? Math.min(this.room / columns.length, WIDEST) : this.zoom ?? Math.max(fit, this.isLong ? 18 : 26);
     this.lines = Math.min(Math.max(0, ...this.levels.map(({ level }) => level + 1)), Math.max(Math.floor((scroller.clientHeight * 0.45 - HEAD) / LEVEL), 1), 5);
     this.numbers = HEAD + (this.width >= NAMED ? 11 : 0);
     this.heading = this.numbers + LEVEL * this.lines + 4;
@@ -56,7 +57,12 @@ class TimelineDrawing {
   }
 
   fill(node, width, height, inside) {
-    const svg = `<svg width="${width.toFixed(1)}" height="${height.toFixed(1)}" xmlns="http://www.w3.org/2000/svg">${inside}</svg>`;
+    const band = this.onPaper ? Math.min(height, BAND) : height;
+    let svg = "";
+    for (let y = 0; y < height; y += band) {
+      const box = [width, Math.min(band, height - y)].map((size) => size.toFixed(1));
+      svg += `<svg width="${box[0]}" height="${box[1]}" viewBox="0 ${y} ${box[0]} ${box[1]}" xmlns="http://www.w3.org/2000/svg">${inside}</svg>`;
+    }
     if (node.lhHtml !== svg) node.innerHTML = node.lhHtml = svg;
   }
 
@@ -100,7 +106,9 @@ class TimelineDrawing {
       const isWrong = isStep && status > 0 && status < 4;
       const isNear = c !== now && Math.abs(c - now) * width < needs; // the step that is shown has its number in any case
       if (!isNow && (isNear || (middle - needs / 2 < free && !isWrong))) continue;
-      free = middle + needs / 2;
+      const seen = Math.min(Math.max(middle, needs / 2), this.room - needs / 2); // whole, also at an edge
+      if (!isNow && Math.abs(seen - middle) > 1) continue;
+      free = seen + needs / 2;
       const role = isStep ? `role="button" tabindex="${isNow || (now < 0 && c === begin) ? 0 : -1}" data-step="${at[moment]}" aria-label="${safe(this.titleOf(moment))}"` : "";
       const tone = isWrong ? "dead" : isStep && status !== 4 ? "ink" : "faint";
       const ground = isWrong ? ' class="lh-f-erased-paper"' : ' fill="none"';
@@ -108,7 +116,7 @@ class TimelineDrawing {
       made.push(
         `<g class="lh-step${isNow ? " lh-at" : ""}" ${role}><title>${safe(this.titleOf(moment))}</title>`,
         `<rect x="${x(c).toFixed(1)}" y="0" width="${width.toFixed(1)}" height="${this.numbers}" pointer-events="all"${ground}/>`,
-        `<text x="${middle.toFixed(1)}" y="13" text-anchor="middle" class="lh-f-${tone}"${hit}>${sign}</text>`,
+        `<text x="${seen.toFixed(1)}" y="13" text-anchor="middle" class="lh-f-${tone}"${hit}>${sign}</text>`,
         isStep && width >= NAMED ? `<text x="${middle.toFixed(1)}" y="24" text-anchor="middle" class="lh-f-faint lh-tl-small">${safe(cut(this.shortOf(at[moment]), Math.floor(width / TINY_CHAR)))}</text>` : "",
         isStep && !status && said.length ? `<text x="${(middle + needs / 2).toFixed(1)}" y="13" class="lh-f-ink">!</text>` : "", "</g>");
     }
@@ -188,12 +196,15 @@ class TimelineDrawing {
   // States, each from within the column where it begins to within the one where it ends.
   bars(row, y, x) {
     const { width } = this;
+    const { moments, at, steps } = this.data;
+    let halt = moments.length; // nothing is known of handles behind the last step that ran
+    while (halt > 1 && moments[halt - 1] === "s" && steps[at[halt - 1]][1] === 4) halt -= 1;
     let made = "";
     for (let i = 0; i < row.states.length; i += 3) {
       const [first, last, state] = row.states.slice(i, i + 3);
       const isEnd = i + 3 >= row.states.length;
       const begin = Math.max(x(this.columnOf[first]) + width * 0.74, -4);
-      const end = Math.min(isEnd ? x(this.columnOf[last] + 1) : x(this.columnOf[last]) + width * 0.74, this.room + 4);
+      const end = Math.min(isEnd ? x(this.columnOf[Math.min(last, halt - 1)] + 1) : x(this.columnOf[last]) + width * 0.74, this.room + 4);
       if (end <= begin) continue;
       const title = `<title>${safe(`${row.called}: ${STATES[state]}${isEnd ? `, ${row.note}` : ""}`)}</title>`;
       const marked = `data-handle="${safe(row.id)}"`;

@@ -21,7 +21,7 @@ _STATUS: dict[StepStatus, tuple[str, str, str]] = {
 _LEGEND = (
     LegendEntry("reads", "○", "read"),
     LegendEntry("consumes", "●", "consumed"),
-    LegendEntry("invalidated by what the step consumed", "✕", "dead"),
+    LegendEntry("invalidated, by this step or before it", "✕", "dead"),
 )
 
 

@@ -1,4 +1,4 @@
-"""``lhkit.small_ops``: the ops of linalg that take few steps."""
+"""``lhkit.mark_small_ops``: an attribute on the ops of linalg that take few steps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lhkit.compiler.ir.bindings import ir
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 
-@transform_op("lhkit.small_ops")
-def small_ops(target: Ops, *, most: int, windows: bool = False, rewriter: Rewriter) -> Ops:
-    """Give the ops that add up products of windows, or in four loops and more, in at most so many iterations.
+@transform_op("lhkit.mark_small_ops")
+def mark_small_ops(target: Ops, *, most: int, mark: str, windows: bool = False, rewriter: Rewriter) -> None:
+    """Mark the ops that add up products of windows, or in four loops and more, in at most so many iterations.
 
     The compiler unrolls such loops, which takes less time than copies of operands in another layout, or filled
     up to vectors. Those of each channel for itself, and poolings, are not among them. Upstream's matchers
@@ -24,14 +24,14 @@ def small_ops(target: Ops, *, most: int, windows: bool = False, rewriter: Rewrit
     Args:
         target: ``linalg.generic`` on tensors, or any other ops.
         most: How many iterations.
+        mark: The name of the attribute that they get.
         windows: Only those that read an operand by a sum of loops, such as convolutions.
-        rewriter: Not used; nothing is changed.
-
-    Returns:
-        Those of the ops.
+        rewriter: Not used; nothing is replaced.
     """
     del rewriter
-    return [op.operation for op in target if _is_small(op.operation, most, windows)]
+    for op in target:
+        if _is_small(op.operation, most, windows):
+            op.operation.attributes[mark] = ir.UnitAttr.get(op.operation.context)
 
 
 def _is_small(op: Any, most: int, windows: bool) -> bool:
