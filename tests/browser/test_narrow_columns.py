@@ -182,8 +182,8 @@ def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
         assert len(letters) > 5 and min(letters) > 8.5, (name, min(letters))
     page.goto(pages["speed"].as_uri())
     shown = "[...document.querySelectorAll('.lh-body svg')].filter((svg) => svg.getBoundingClientRect().width).length"
-    assert page.evaluate(shown) == 1
+    page.wait_for_function(f"{shown} === 1")
     page.get_by_role("button", name="full size").click()
-    assert page.evaluate(shown) == 1 and max(page.evaluate(LETTERS)) > 12
+    page.wait_for_function(f"{shown} === 1 && Math.max(...({LETTERS})()) > 12")
     page.set_viewport_size({"width": 1280, "height": 800})
-    assert page.evaluate(shown) == 1
+    page.wait_for_function(f"{shown} === 1")
