@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -385,6 +386,23 @@ def _with_payload(tried: _Tried) -> Repair:
     return dataclasses.replace(tried.repair, payload=payload_in_a_line(trace), warnings=kinds)
 
 
+# Where so many alternatives of a group were no repair, the others of the group are tried last.
+_MOST_IN_VAIN = 2
+
+
+def _other_groups_first(
+    candidates: Iterable[tuple[Candidate, bool]], in_vain: Mapping[str, int]
+) -> Iterator[tuple[Candidate, bool]]:
+    """Yield candidates in their order, but those of groups of which several were tried in vain at the end."""
+    put_off: list[tuple[Candidate, bool]] = []
+    for each in candidates:
+        if each[0].group and in_vain[each[0].group] >= _MOST_IN_VAIN:
+            put_off.append(each)
+        else:
+            yield each
+    yield from put_off
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     payload: Payload
@@ -406,7 +424,9 @@ class _Search:
             done: set[str] = set()
             proposed = candidates_for(context) if kind is None else distinct(propose_for_warning(kind, context))
             later: list[Candidate] = []
-            for each, fails_elsewhere in self._promising(context, schedule, proposed, kind):
+            in_vain: Counter[str] = Counter()
+            promising = self._promising(context, schedule, proposed, kind)
+            for each, fails_elsewhere in _other_groups_first(promising, in_vain):
                 is_worse = best is not None and each.doubt > best + (0 if len(whole) >= limit else _FAR)
                 if self.is_over() or is_worse:
                     break
@@ -414,6 +434,7 @@ class _Search:
                     later.append(each)
                     continue
                 tried = self._try_unless_done(context, schedule, each, kind, done)
+                in_vain[each.group] += tried is None
                 if tried is not None and tried.repair.passes_whole:
                     whole.add(each.group or each.title)
                     best = max(best or 0, tried.repair.doubt)
