@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
-from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate
+from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, op_at
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import Script
+from lhkit.text.script import Replacement, Script
+from lhkit.traces.record.op_names import is_called, words_of
 
 _MATCH, _SPLIT, _CAST = "transform.structured.match", "transform.split_handle", "transform.cast"
 _ON_FUNCTIONS = (
@@ -68,6 +70,24 @@ def wanted_of(script: Script, step: OpSyntax, position: int) -> Wanted | None:
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)
     return None
+
+
+def propose_split_order(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates that exchange two results of a split, each of which is named after the other's op."""
+    script, trace = context.script, context.trace
+    for step in trace.step_records[: context.step.index]:
+        op = op_at(script, step) if step.op == _SPLIT else None
+        results = [context.locate(r) for r in step.results] if op is not None else []
+        known = [h for h in results if h is not None and len(h.ops) == 1]
+        for one, two in itertools.combinations(known, 2):
+            words = [words_of(handle.value) for handle in (one, two)]
+            ops = [trace.op(handle.ops[0]) for handle in (two, one)]
+            if all(is_called(named, trace, op) for named, op in zip(words, ops, strict=True)):
+                mine, its = one.definition.name, two.definition.name
+                edits = [Replacement(mine.start, mine.start + len(mine.text), its.text)]
+                edits.append(Replacement(its.start, its.start + len(its.text), mine.text))
+                title = f"Exchange {mine.text} and {its.text} in step {step.index}, as the ops are named"
+                yield candidate("other-handle", title, script, edits)
 
 
 def _suitable(context: RepairContext, given: Located, wanted: Wanted) -> list[Located]:

@@ -29,6 +29,8 @@ from lhkit.repairs.intended_ops import (
     propose_missing_producer,
     propose_other_ops,
 )
+from lhkit.repairs.missing_matches import propose_missing_parts
+from lhkit.repairs.other_handles import propose_split_order
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -47,6 +49,7 @@ from lhkit.repairs.silent_mistakes import (
     suppressed_contexts,
     warnings_left,
 )
+from lhkit.repairs.trial_verdicts import judge_repair, judge_silent
 from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.repairs.wrong_arguments import (
     propose_generic,
@@ -63,10 +66,8 @@ from lhkit.repairs.wrong_kinds import (
     propose_other_loops,
 )
 from lhkit.text.script import Script
-from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.markdown_report import provenance_of
-from lhkit.traces.warnings.lost_work import FUSE
 from lhkit.traces.warnings.strided_fusion import has_wrong_numbers
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -76,6 +77,7 @@ Proposal = Callable[[RepairContext], Iterator[Candidate]]
 # To add a repair, write a module with a function that yields candidates, and list the function here.
 _FOR_HANDLES: tuple[Proposal, ...] = (
     propose_operand_numbers,
+    propose_split_order,
     propose_live_handles,
     propose_deduplication,
     propose_for_block,
@@ -94,6 +96,7 @@ _FOR_ARGUMENTS: tuple[Proposal, ...] = (
     propose_other_loops,
     propose_fusion_order,
     propose_missing_match,
+    propose_missing_parts,
     propose_sizes_before,
 )
 
@@ -162,116 +165,6 @@ def empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
     return [found[i] for i in sorted(found, reverse=True)]
 
 
-_SILENT = ("zero-match", "no-effect")
-_DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
-
-
-def judge_repair(
-    context: RepairContext, repaired: Trace, script: Script, ops: Mapping[int, int], *, same_payload: bool
-) -> int | None:
-    """Return the doubt that a repair's trace adds, None unless the step passes and no other does worse.
-
-    ``ops`` maps the start of each op of the old text to its start in the new one; with ``same_payload`` the
-    step should act on as many payload ops as its handles had while they were live.
-    """
-    if repaired.outcome.status in _DIED:
-        return None
-    old, new = _executions(context.trace, context.script), _executions(repaired, script)
-    own = new.get(ops.get(context.op.start, -1), [])
-    added = [step for start in new.keys() - set(ops.values()) for step in new[start]]
-    if not _passes(own, old[context.op.start]) or any(map(_is_silent, added)):
-        return None
-    if _fusions_of_what_is_inside(repaired) > _fusions_of_what_is_inside(context.trace):
-        return None
-    if _does_worse(old, new, ops):
-        return None
-    more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
-    doubt = sum(more for more in more_silent if more > 0)
-    return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
-
-
-def _does_worse(
-    old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
-) -> bool:
-    """Return whether a step passes fewer times, one that had nothing to act on and those behind it left out."""
-    failing = [at for at, now in ops.items() if any(s.status == "failed" for s in new.get(now, []))]
-    is_new = bool(failing) and all(all(map(_is_idle, old.get(at, []))) for at in failing)
-    for at, steps in old.items():
-        now = new.get(ops.get(at, -1), [])
-        is_behind = is_new and (at in failing or all(s.status == "not-run" for s in now))
-        if at in ops and _passed(now) < _passed(steps) and not is_behind:
-            return True
-    return False
-
-
-def _is_idle(step: TraceStep) -> bool:
-    return _is_silent(step) or any(w.kind == "no-effect" for w in step.warnings)
-
-
-def judge_silent(before: Trace, repaired: Trace) -> int | None:
-    """Return 0 if a repair leaves fewer warnings, none of them of a new kind, and all steps pass; else None."""
-    old, new = warnings_left(before), warnings_left(repaired)
-    is_better = new.total() < old.total() and not new.keys() - old.keys()
-    return 0 if repaired.outcome.status == "ok" and is_better else None
-
-
-def _fusions_of_what_is_inside(trace: Trace) -> int:
-    """Return how many steps fuse an op into a loop that has the op already."""
-    history, found = PayloadHistory(trace), 0
-    for step in trace.step_records:
-        if step.op == FUSE and step.status == "ok":
-            loops = set(history.ops_given(step, 1))
-            found += any(history.lies_in(trace.op(o), loops) for o in history.ops_given(step, 0))
-    return found
-
-
-def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
-    found: dict[int, list[TraceStep]] = {}
-    for step in trace.step_records:
-        op = op_at(script, step)
-        if op is not None:
-            found.setdefault(op.start, []).append(step)
-    return found
-
-
-def _passes(now: list[TraceStep], before: list[TraceStep]) -> bool:
-    if not now or any(_is_silent(s) for s in now):
-        return False
-    was_silent = any(_is_silent(s) for s in before)
-    return _passed(now) >= _passed(before) if was_silent else _passed(now) > _passed(before)
-
-
-def _passed(steps: list[TraceStep]) -> int:
-    return sum(s.status == "ok" for s in steps)
-
-
-def _is_silent(step: TraceStep) -> bool:
-    return any(
-        w.kind in ("zero-match", "tile-size-zero") or w.message.startswith("does nothing")
-        for w in step.warnings
-    )
-
-
-def _silences(steps: list[TraceStep]) -> int:
-    return sum(w.kind in _SILENT for s in steps for w in s.warnings)
-
-
-def _other_counts(context: RepairContext, repaired: Trace, own: TraceStep) -> int:
-    """Return the doubt because the step acts on more or fewer ops than its operands had while live."""
-    before = states_before(repaired, own.index)
-    alive = {op.id for op in context.history.alive_before(context.step.index)}
-    doubt = 0
-    for intended, operand in zip(context.step.operands, own.operands, strict=False):
-        last = context.last_live(intended.handle)
-        was = [r for r in last.payload if isinstance(r, str)] if last else []
-        names = {context.trace.op(r).name for r in was}
-        came = [o for o in context.history.descendants(was) if o.id in alive and o.name in names]
-        wanted, change = max(len(was), len(came)), before.get(operand.handle)
-        if wanted and change is not None and change.state == "live" and len(change.payload) != wanted:
-            doubt += 2
-    return doubt
-
-
 DEFAULT_LIMIT = 3
 # Limits of one trial.
 _TRIAL_LIMITS = Limits(seconds=20.0)
@@ -302,7 +195,8 @@ def find_repairs(
     found; there may be better ones.
     """
     search = _Search(payload, worker, _cancellation(seconds, stop), _once(on_first))
-    return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
+    found = list(search.run(schedule, trace, limit, _MOST_TOGETHER))
+    return _best([*found, *search.with_warnings(schedule.text, schedule.source, found, limit)], limit)
 
 
 def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
@@ -331,7 +225,11 @@ def find_text_repairs(
     search = _Search(payload, worker, _cancellation(seconds))
     options: dict[str, Any] = {"entry": entry, "knobs": knobs, "bind": bind, "libraries": libraries}
     load = partial(load_schedule, **options, worker=worker, limits=_TRIAL_LIMITS)
-    return _best(search.run_text(error, load, limit, _MOST_TOGETHER), limit)
+    found = list(search.run_text(error, load, limit, _MOST_TOGETHER))
+    script = _script_of(error)
+    if script is not None:
+        found += search.with_warnings(script.text, script.source, found, limit)
+    return _best(found, limit)
 
 
 def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
@@ -450,6 +348,18 @@ class _Search:
             for second in self.run(*first.applied, limit, most_together - 1):
                 yield _joined(schedule.text, schedule.source, first, second)
 
+    def with_warnings(self, text: str, source: str, found: Sequence[_Tried], limit: int) -> Iterator[_Tried]:
+        """Yield the best repair joined with those of the warnings that it leaves.
+
+        With two mistakes of which one is silent, the repair of the other one is only half of what is needed.
+        """
+        whole = [t for t in found if t.repair.passes_whole and t.applied]
+        first = min(whole, key=_rank, default=None)
+        if first is not None and first.applied and first.warnings:
+            for second in self.run(*first.applied, limit, 1):
+                if second.repair.passes_whole:
+                    yield _joined(text, source, first, second)
+
     def _promising(
         self, context: RepairContext, schedule: Schedule, proposed: Sequence[Candidate], kind: str | None
     ) -> Iterator[tuple[Candidate, bool]]:
@@ -502,12 +412,11 @@ class _Search:
         self, error: ScheduleError, load: Callable[..., Schedule], limit: int, most_together: int
     ) -> Iterator[_Tried]:
         """Yield repairs after which a text loads, alone or combined with repairs of the next failure."""
-        first = error.failure.diagnostics[0] if error.failure.diagnostics else None
-        texts = dict(error.failure.texts)
-        if first is None or first.span is None or first.span.file not in texts:
+        script = _script_of(error)
+        if script is None:
             return
-        source, text = first.span.file, texts[first.span.file]
-        for each in propose_for_text(Script(text, source), first):
+        source, text = script.source, script.text
+        for each in propose_for_text(script, error.failure.diagnostics[0]):
             if self.is_over():
                 return
             try:
@@ -551,6 +460,13 @@ class _Search:
         self.on_found(repair)
         pieces = len(candidate.edited.replacements)
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
+
+
+def _script_of(error: ScheduleError) -> Script | None:
+    """Return the text that the first error of a schedule which does not load is in."""
+    span = error.failure.diagnostics[0].span if error.failure.diagnostics else None
+    text = dict(error.failure.texts).get(span.file) if span is not None else None
+    return None if span is None or text is None else Script(text, span.file)
 
 
 def _said(error: ScheduleError) -> list[str]:

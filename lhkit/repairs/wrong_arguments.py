@@ -9,11 +9,11 @@ from lhkit.repairs.other_handles import wanted_by
 from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, type_span
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement, put_before
-from lhkit.traces.record.op_names import is_product
+from lhkit.traces.record.op_names import is_product, is_target
 from lhkit.traces.record.placed_ops import place_ops
 
 _PRODUCER = "transform.get_producer_of_operand"
-_MERGE = "transform.merge_handles"
+_MERGE, _FILL = "transform.merge_handles", "linalg.fill"
 _GENERALIZE = "transform.structured.generalize"
 # The attribute of a step that has to divide an extent.
 _DIVIDING = {
@@ -32,28 +32,50 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
     """Yield candidates that ask for the producer of another operand, in this step or one that it depends on.
 
     Two handles that ask for the same operand point to one op: what is fused or tiled through the first is dead
-    for the second. Numbers that nothing asks for come first.
+    for the second. Numbers that nothing asks for come first. A step that found a constant, an empty tensor or a
+    fill asked for the wrong operand, if its result is tiled, fused or asked further.
     """
     if context.op.name == _PRODUCER:
-        of = context.locate(context.step.operands[0].handle) if context.step.operands else None
-        # A producer is asked of what computes something: of a tensor.empty the step before is wrong.
-        is_found = of is None or any(name.startswith("linalg.") for name in of.payload)
-        yield from _other_numbers(context, context.op, 0 if is_found else 1)
-        if of is not None and not of.definition.is_argument and of.definition.op.name == _PRODUCER:
-            yield from _other_numbers(context, of.definition.op, 1 if is_found else 0)
+        behind = [
+            found for operand in context.step.operands for found in _asked_behind(context, operand.handle)
+        ]
+        is_astray = any(_is_astray(context, found) for found in behind)
+        yield from _other_numbers(context, context.op, 1 if is_astray else 0)
+        for found in behind:
+            yield from _other_numbers(context, found.definition.op, 0 if _is_astray(context, found) else 1)
         return
     for operand in context.step.operands:
-        located = context.locate(operand.handle)
-        op = None if located is None or located.definition.is_argument else located.definition.op
-        if located is None or op is None or op.name != _PRODUCER:
-            continue
-        same = [
-            o
-            for o in _asking(context, op)
-            if o.start != op.start and _number(context, o) == _number(context, op)
-        ]
-        for each in (op, *same) if same else ():
-            yield from _other_numbers(context, each, 0)
+        behind = _asked_behind(context, operand.handle)
+        for found in (found for found in behind if _is_astray(context, found)):
+            yield from _other_numbers(context, found.definition.op, 0)
+        for op in (found.definition.op for found in behind[:1]):
+            same = [
+                o
+                for o in _asking(context, op)
+                if o.start != op.start and _number(context, o) == _number(context, op)
+            ]
+            for each in (op, *same) if same else ():
+                yield from _other_numbers(context, each, 0)
+
+
+def _asked_behind(context: RepairContext, handle: str) -> list[Located]:
+    """Return the results of steps that ask for a producer which a handle comes from, the last step first."""
+    found: list[Located] = []
+    located = context.locate(handle)
+    while located is not None and not located.definition.is_argument:
+        if located.definition.op.name != _PRODUCER:
+            break
+        found.append(located)
+        located = context.locate(context.trace.step_records[located.record.defined_by].operands[0].handle)
+    return found
+
+
+def _is_astray(context: RepairContext, found: Located) -> bool:
+    """Return whether a step that asks for a producer found what none of its users is for."""
+    if context.op.name == _HOIST:
+        return True  # it failed: what it found is no pad, or one of an output, which is not hoisted
+    is_read = context.op.name == _PRODUCER
+    return not any(is_target(name) and not (is_read and name == _FILL) for name in found.payload)
 
 
 def _asking(context: RepairContext, op: OpSyntax) -> list[OpSyntax]:
@@ -73,7 +95,7 @@ def _other_numbers(context: RepairContext, op: OpSyntax, doubt: int) -> Iterator
         return
     where = context.script.describe(op)
     asked = {_number(context, o) for o in _asking(context, op)}
-    for number in map(str, range(_MOST_OPERANDS)):
+    for number in map(str, sorted(range(_MOST_OPERANDS), key=lambda n: abs(n - int(found[1])))):
         if number != found[1]:
             title = f"Ask for the producer of operand {number} instead of {found[1]} in {where}"
             edit = Replacement(found.start(1), found.end(1), number)

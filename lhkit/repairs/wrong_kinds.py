@@ -307,7 +307,8 @@ def _other_parent(context: RepairContext) -> Iterator[Candidate]:
     alive = {op.name for op in context.history.alive_before(context.step.index)}
     dialect = text[argument.start : argument.end].strip('"').partition(".")[0]
     # Where an op lies may have changed since it was first seen.
-    names += sorted(n for n in alive if n.startswith(f"{dialect}."))
+    inner = ("yield", "in_parallel", "condition")
+    names += sorted(n for n in alive if n.startswith(f"{dialect}.") and not n.endswith(inner))
     for i, name in enumerate(n for n in dict.fromkeys(names) if n in alive and n != "builtin.module"):
         title = f"Ask for a parent {name}: that is what lies around"
         same = name.startswith(f"{dialect}.")
