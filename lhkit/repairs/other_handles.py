@@ -12,6 +12,7 @@ from lhkit.text.script import Replacement, Script
 from lhkit.traces.record.op_names import is_called, words_of
 
 _MATCH, _SPLIT, _CAST = "transform.structured.match", "transform.split_handle", "transform.cast"
+_INCLUDE = "transform.include"
 _ON_FUNCTIONS = (
     "transform.apply_patterns",
     "transform.apply_cse",
@@ -64,12 +65,61 @@ def wanted_of(script: Script, step: OpSyntax, position: int) -> Wanted | None:
         return lambda names: all(n.startswith(("scf.", "affine.")) for n in names)
     if op == _SPLIT:
         return lambda names: len(names) == len(step.values)
+    if op == _INCLUDE:
+        return _wanted_inside(script, step, position)
     if op == _CAST:
         typed = _TYPED.search(script.text[step.start : step.end])
         return None if typed is None else lambda names: all(n == typed[1] for n in names)
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)
     return None
+
+
+def _wanted_inside(script: Script, include: OpSyntax, position: int) -> Wanted | None:
+    """Return a predicate for what the steps of an included sequence take as one of its arguments."""
+    owner = next((s for s in script.steps if s.symbol == include.symbol and position < len(s.arguments)), None)
+    own = [d for d in script.handles.definitions if d.is_argument and d.op == owner]
+    uses = [pair for d in own for pair in d.uses_of(owner.arguments[position].text)] if owner else []
+    inside = (wanted_of(script, op, op.operands.index(use)) for use, op in uses if op.name != _INCLUDE)
+    return next((wanted for wanted in inside if wanted is not None), None)
+
+
+def propose_yielded(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates in which an included sequence yields another result of a step, for a wrong kind."""
+    script, trace = context.script, context.trace
+    for position, operand in enumerate(context.step.operands):
+        wanted, given = wanted_by(context, position), context.locate(operand.handle)
+        if wanted is None or given is None or wanted(given.payload):
+            continue
+        handle, definition = operand.handle, given.definition
+        if definition.is_argument and context.step.parent is not None:  # what the include around is given
+            around = trace.step_records[context.step.parent]
+            names = [argument.text for argument in definition.op.arguments]
+            if around.op != _INCLUDE or definition.name.text not in names:
+                continue
+            handle = around.operands[names.index(definition.name.text)].handle
+        maker = trace.handle(handle).defined_by
+        include = trace.step_records[maker] if maker >= 0 else context.step
+        op = op_at(script, include) if include.op == _INCLUDE else None
+        if op is not None and handle in include.results:
+            yield from _yielding(context, op.symbol, include.results.index(handle))
+
+
+def _yielding(context: RepairContext, symbol: str, number: int) -> Iterator[Candidate]:
+    """Yield candidates in which a sequence yields another result of the step that made what it yields."""
+    script = context.script
+    owner = next((s for s in script.steps if s.symbol == symbol and s.regions), None)
+    last = owner.regions[-1].ops[-1] if owner is not None and owner.regions[-1].ops else None
+    if last is None or number >= len(last.operands):
+        return
+    use = last.operands[number]
+    for definition in script.handles.definitions:
+        if definition.is_argument or (use, last) not in definition.uses_of(use.text):
+            continue
+        for value in definition.op.values:
+            if value != use.text:
+                title = f"Let {symbol} yield {value}, the other result of its step, not {use.text}"
+                yield candidate("other-handle", title, script, [Replacement(use.start, use.end, value)])
 
 
 def propose_split_order(context: RepairContext) -> Iterator[Candidate]:

@@ -30,7 +30,7 @@ from lhkit.repairs.intended_ops import (
     propose_other_ops,
 )
 from lhkit.repairs.missing_matches import propose_missing_parts
-from lhkit.repairs.other_handles import propose_split_order
+from lhkit.repairs.other_handles import propose_split_order, propose_yielded
 from lhkit.repairs.repair_context import (
     Candidate,
     RepairContext,
@@ -78,6 +78,7 @@ Proposal = Callable[[RepairContext], Iterator[Candidate]]
 _FOR_HANDLES: tuple[Proposal, ...] = (
     propose_operand_numbers,
     propose_split_order,
+    propose_yielded,
     propose_live_handles,
     propose_deduplication,
     propose_for_block,
@@ -114,11 +115,14 @@ def candidates_for(context: RepairContext) -> list[Candidate]:
 
 def repairable_contexts(trace: Trace, script: Script) -> Iterator[tuple[str | None, RepairContext]]:
     """Yield the steps to repair, each with the kind of its warning where there is nothing but a warning."""
-    if trace.outcome.status == "failed":
+    status = trace.outcome.status
+    silent = list(silent_contexts(trace, script)) if status in ("ok", "crashed") else []
+    # A match of another op than the one that it is named for may be why a later one finds nothing.
+    yield from (each for each in silent if each[0] == "other-op-named")
+    if status == "failed":
         yield from ((None, context) for context in suppressed_contexts(trace, script))
     yield from ((None, context) for context in contexts(trace, script))
-    if trace.outcome.status == "ok":
-        yield from silent_contexts(trace, script)
+    yield from (each for each in silent if each[0] != "other-op-named")
 
 
 def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:

@@ -117,7 +117,7 @@ def _takers(context: RepairContext, given: Located, wanted: Wanted) -> Iterator[
     for handle in found:
         step = handle.record.defined_by
         # Of `%loops:2` the last is the innermost loop; of `%main, %rest` the first is what the step is for.
-        same = [h for h in unread if h.record.defined_by == step]
+        same = [h for h in likely if h.record.defined_by == step]
         first = min((h.definition.name.start for h in same), default=-1)
         best = max((h.value for h in same if h.definition.name.start == first), default="")
         is_kin = step == given.record.defined_by or is_finding(context, handle.definition.op)
@@ -146,7 +146,10 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
             # Of three sizes that all tile, any other order may let the loop run more than once: none is meant.
             is_whole = any(w.kind == "tile-size-whole" for w in context.step.warnings)
             if not (is_whole and len(set(sizes) - {"0"}) > 2 and "0" not in sizes):
-                wanted += [(each, 1) for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
+                # Zeros at the end tile nothing: such a list is written from the wrong end.
+                turned = tuple(reversed(sizes)) if sizes[-1] == "0" else None
+                several = [each for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
+                wanted += [(each, int(each != turned)) for each in several]
             if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
                 wanted.append((tuple(sizes[:-1]), 1))
             for each, doubt in wanted:
@@ -161,12 +164,45 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
 
 
 def propose_sizes_before(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates for a step that fails behind one with a warning about its tile sizes."""
+    """Yield candidates for a step that fails behind one with a warning about its tile sizes.
+
+    An op that cannot be vectorized, as its shape is not static, may be tiled by sizes that divide its extents
+    in another order.
+    """
+    given = context.step.operands[0].handle if context.op.name == _VECTORIZE and context.step.operands else None
+    last = max((s.step for s in context.trace.snapshots if s.step < context.step.index), default=-1)
+    placed, located = place_ops(context.trace, last), context.locate(given) if given is not None else None
+    numbers = [placed.ids.index(o) for o in located.ops if o in placed.ids] if placed and located else []
+    is_dynamic = placed is not None and any("?" in line for n in numbers for line in placed.ir.ops[n].shapes)
     for step in context.trace.step_records[: context.step.index]:
         op = op_at(context.script, step)
-        if op is not None and any(w.kind.startswith("tile-size-") for w in step.warnings):
-            for each in propose_sizes(RepairContext(context.trace, context.script, step, op)):
-                yield dataclasses.replace(each, group=SIZES_BEFORE)
+        if op is None or not (is_dynamic or any(w.kind.startswith("tile-size-") for w in step.warnings)):
+            continue
+        for each in propose_sizes(RepairContext(context.trace, context.script, step, op)):
+            yield dataclasses.replace(each, group=SIZES_BEFORE)
+
+
+def propose_uncrossed(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates in which two steps tile by the same sizes in the same order.
+
+    The larger size sooner is that of the last dimension, whose elements are contiguous.
+    """
+    script = context.script
+    own = _sizes_of(script, context.op)
+    before = [op for op in script.steps if op.name in _TILES and op.start < context.op.start]
+    for other, (there, its) in ((op, each) for op in before for each in _sizes_of(script, op)):
+        for here, mine in own:
+            if mine == its or sorted(mine) != sorted(its) or "0" in mine:
+                continue
+            is_other_wrong = int(mine[-1]) > int(its[-1])
+            for op, span, sizes, doubt in (
+                (context.op, here, its, is_other_wrong),
+                (other, there, mine, not is_other_wrong),
+            ):
+                new = f"[{', '.join(sizes)}]"
+                title = f"Tile by {new} in {script.describe(op)}"
+                yield candidate("sizes", title, script, [Replacement(*span, new)], int(doubt))
+    yield from propose_sizes(context)
 
 
 def _tiling_behind(context: RepairContext) -> Iterator[OpSyntax]:
@@ -286,7 +322,7 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "left-outside": propose_fusion,
     "recomputed": partial(propose_sizes, fewer_loops=True),
     "tile-size-whole": propose_sizes,
-    "tiles-crossed": propose_sizes,
+    "tiles-crossed": propose_uncrossed,
     "other-loop-named": propose_sizes,
     "outer-unrolled": propose_inner_loop,
     "other-op-named": propose_other_ops,

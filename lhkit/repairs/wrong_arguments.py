@@ -48,7 +48,7 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
         behind = _asked_behind(context, operand.handle)
         for found in (found for found in behind if _is_astray(context, found)):
             yield from _other_numbers(context, found.definition.op, 0)
-        for op in (found.definition.op for found in behind[:1]):
+        for op in (found.definition.op for found in behind if found.record.id == operand.handle):
             same = [
                 o
                 for o in _asking(context, op)
@@ -59,14 +59,18 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _asked_behind(context: RepairContext, handle: str) -> list[Located]:
-    """Return the results of steps that ask for a producer which a handle comes from, the last step first."""
+    """Return the results of steps that ask for a producer which a handle comes from, the nearest step first."""
     found: list[Located] = []
-    located = context.locate(handle)
-    while located is not None and not located.definition.is_argument:
-        if located.definition.op.name != _PRODUCER:
-            break
-        found.append(located)
-        located = context.locate(context.trace.step_records[located.record.defined_by].operands[0].handle)
+    waiting, seen = [handle], set[str]()
+    while waiting:
+        located = context.locate(handle := waiting.pop(0))
+        if handle in seen or located is None or located.definition.is_argument:
+            continue
+        seen.add(handle)
+        made = context.trace.step_records[located.record.defined_by]
+        if made.op == _PRODUCER:
+            found.append(located)
+        waiting += [operand.handle for operand in made.operands]
     return found
 
 
