@@ -142,6 +142,7 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
             # One dimension further to the left or to the right.
             shorter = [tuple(sizes[1:])] if len(sizes) > 1 and sizes[0] == "0" != sizes[1] else []
             wanted = [(each, 0) for each in shorter]
+            wanted += [(each, 0) for each in _smaller_elsewhere(context.script, op, sizes)]
             wanted += [(("0", *sizes), 1)] if sizes[0] != "0" else []
             # Of three sizes that all tile, any other order may let the loop run more than once: none is meant.
             is_whole = any(w.kind == "tile-size-whole" for w in context.step.warnings)
@@ -161,6 +162,19 @@ def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Itera
                     continue
                 title = f"Tile by {new} in {context.script.describe(op)}"
                 yield candidate("sizes", title, context.script, [Replacement(start, end, new), *dropped], doubt)
+
+
+def _smaller_elsewhere(script: Script, op: OpSyntax, sizes: list[str]) -> list[tuple[str, ...]]:
+    """Return the sizes of other steps that differ from those of a step in one, which is smaller."""
+    found = []
+    others = (
+        each for o in script.steps if o.name in _TILES and o is not op for _, each in _sizes_of(script, o)
+    )
+    for other in (each for each in others if len(each) == len(sizes)):
+        unlike = [(int(its), int(mine)) for its, mine in zip(other, sizes, strict=True) if its != mine]
+        if len(unlike) == 1 and 0 < unlike[0][0] < unlike[0][1]:
+            found.append(tuple(other))
+    return found
 
 
 def propose_sizes_before(context: RepairContext) -> Iterator[Candidate]:

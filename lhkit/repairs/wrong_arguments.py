@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from lhkit.repairs.other_handles import wanted_by
-from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, type_span
+from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, op_at, type_span
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import Replacement, put_before
-from lhkit.traces.record.op_names import is_product, is_target
+from lhkit.traces.record.op_names import is_product, is_target, means, words_of
 from lhkit.traces.record.placed_ops import place_ops
 
 _PRODUCER = "transform.get_producer_of_operand"
@@ -55,7 +55,7 @@ def propose_operand_numbers(context: RepairContext) -> Iterator[Candidate]:
                 if o.start != op.start and _number(context, o) == _number(context, op)
             ]
             for each in (op, *same) if same else ():
-                yield from _other_numbers(context, each, 0)
+                yield from _other_numbers(context, each, int(_finds_what_it_is_called(context, each)))
 
 
 def _asked_behind(context: RepairContext, handle: str) -> list[Located]:
@@ -86,6 +86,14 @@ def _asking(context: RepairContext, op: OpSyntax) -> list[OpSyntax]:
     """Return the steps that ask for a producer of the same handle."""
     steps = (o for o in context.script.steps if o.name == _PRODUCER and o.operands)
     return [o for o in steps if o.operands[0].text == op.operands[0].text]
+
+
+def _finds_what_it_is_called(context: RepairContext, op: OpSyntax) -> bool:
+    """Return whether the name of a step's result names what the step found."""
+    step = next((s for s in context.trace.step_records if s.results and op_at(context.script, s) is op), None)
+    found = context.locate(step.results[0]) if step is not None else None
+    ops = [context.trace.op(o) for o in found.ops] if found is not None else []
+    return found is not None and means(words_of(found.value), context.trace, ops)
 
 
 def _number(context: RepairContext, op: OpSyntax) -> str:
