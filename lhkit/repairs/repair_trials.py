@@ -41,10 +41,8 @@ from lhkit.repairs.repair_context import (
 )
 from lhkit.repairs.repaired_payload import payload_in_a_line
 from lhkit.repairs.silent_mistakes import (
-    SIZES_BEFORE,
     propose_for_block,
     propose_for_warning,
-    propose_sizes_before,
     silent_contexts,
     suppressed_contexts,
     warnings_left,
@@ -65,6 +63,7 @@ from lhkit.repairs.wrong_kinds import (
     propose_narrower_match,
     propose_other_loops,
 )
+from lhkit.repairs.wrong_sizes import SIZES_BEFORE, propose_sizes_before
 from lhkit.text.script import Script
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.markdown_report import provenance_of

@@ -6,12 +6,11 @@ Each function proposes for one kind of warning, at the step that has it.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.model.trace_record import Trace
 from lhkit.repairs.dead_handles import is_finding
 from lhkit.repairs.intended_ops import propose_other_ops
 from lhkit.repairs.other_handles import Wanted, wanted_of
@@ -24,11 +23,11 @@ from lhkit.repairs.repair_context import (
     edit_candidate,
     op_at,
     type_span,
-    without_last_results,
 )
+from lhkit.repairs.wrong_sizes import propose_fitting_sizes, propose_sizes, propose_uncrossed
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.script import Replacement, Script, is_terminator, put_after
-from lhkit.text.step_arguments import arguments_of, elements_of, set_argument
+from lhkit.text.step_arguments import arguments_of, set_argument
 from lhkit.traces.record.op_names import is_target
 from lhkit.traces.record.placed_ops import place_ops
 from lhkit.traces.record.placed_values import around
@@ -37,10 +36,6 @@ from lhkit.traces.warnings.unrolled_loops import inner_loops
 
 _SEQUENCE, _VECTORIZE = "transform.sequence", "transform.structured.vectorize"
 _NAMED = "create_named_contraction"
-_TILES = ("transform.structured.tile_using_for", "transform.structured.tile_using_forall")
-_FUSED_TILES = "transform.structured.fuse"
-SIZES_BEFORE = "sizes of an earlier step"
-_MOST_ORDERS, _MOST_PERMUTED = 6, 120
 
 
 def silent_contexts(trace: Trace, script: Script) -> Iterator[tuple[str, RepairContext]]:
@@ -124,113 +119,6 @@ def _takers(context: RepairContext, given: Located, wanted: Wanted) -> Iterator[
         doubt = (handle.value != best) + (step != nearest) + (step != nearest and not is_kin)
         doubt += handle.value in inits
         yield doubt if handle in unread else 3, handle
-
-
-def _sizes_of(script: Script, op: OpSyntax) -> list[tuple[tuple[int, int], list[str]]]:
-    """Return span and elements of the tile sizes of a step, if they are numbers."""
-    found = [a for a in arguments_of(op) if a.name == "tile_sizes" and script.text[a.start] == "["]
-    spans = [(a, elements_of(op, a.start, a.end)) for a in found]
-    sizes = [((a.start, a.end), [script.text[b:e] for b, e in each]) for a, each in spans]
-    return [(span, each) for span, each in sizes if each and all(size.isdigit() for size in each)]
-
-
-def propose_sizes(context: RepairContext, *, fewer_loops: bool = False) -> Iterator[Candidate]:
-    """Yield candidates that tile other dimensions: other orders, no leading zero, or not the last."""
-    for op in _tiling_behind(context):
-        for (start, end), sizes in _sizes_of(context.script, op):
-            orders = dict.fromkeys(itertools.islice(itertools.permutations(sizes), _MOST_PERMUTED))
-            # One dimension further to the left or to the right.
-            shorter = [tuple(sizes[1:])] if len(sizes) > 1 and sizes[0] == "0" != sizes[1] else []
-            wanted = [(each, 0) for each in shorter]
-            wanted += [(each, 0) for each in _smaller_elsewhere(context.script, op, sizes)]
-            wanted += [(("0", *sizes), 1)] if sizes[0] != "0" else []
-            # Of three sizes that all tile, any other order may let the loop run more than once: none is meant.
-            is_whole = any(w.kind == "tile-size-whole" for w in context.step.warnings)
-            if not (is_whole and len(set(sizes) - {"0"}) > 2 and "0" not in sizes):
-                # Zeros at the end tile nothing: such a list is written from the wrong end.
-                turned = tuple(reversed(sizes)) if sizes[-1] == "0" else None
-                several = [each for each in list(orders)[:_MOST_ORDERS] if list(each) != sizes]
-                wanted += [(each, int(each != turned)) for each in several]
-            if fewer_loops and len(sizes) > 1 and sizes[-1] != "0":
-                wanted.append((tuple(sizes[:-1]), 1))
-            for each, doubt in wanted:
-                new = f"[{', '.join(each)}]"
-                fewer = sum(s != "0" for s in sizes) - sum(s != "0" for s in each)
-                fewer = fewer if op.name != _TILES[1] else 0
-                dropped = without_last_results(context.script, op, fewer)
-                if dropped is None or all(s == "0" for s in each):
-                    continue
-                title = f"Tile by {new} in {context.script.describe(op)}"
-                yield candidate("sizes", title, context.script, [Replacement(start, end, new), *dropped], doubt)
-
-
-def _smaller_elsewhere(script: Script, op: OpSyntax, sizes: list[str]) -> list[tuple[str, ...]]:
-    """Return the sizes of other steps that differ from those of a step in one, which is smaller."""
-    found = []
-    others = (
-        each for o in script.steps if o.name in _TILES and o is not op for _, each in _sizes_of(script, o)
-    )
-    for other in (each for each in others if len(each) == len(sizes)):
-        unlike = [(int(its), int(mine)) for its, mine in zip(other, sizes, strict=True) if its != mine]
-        if len(unlike) == 1 and 0 < unlike[0][0] < unlike[0][1]:
-            found.append(tuple(other))
-    return found
-
-
-def propose_sizes_before(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates for a step that fails behind one with a warning about its tile sizes.
-
-    An op that cannot be vectorized, as its shape is not static, may be tiled by sizes that divide its extents
-    in another order.
-    """
-    given = context.step.operands[0].handle if context.op.name == _VECTORIZE and context.step.operands else None
-    last = max((s.step for s in context.trace.snapshots if s.step < context.step.index), default=-1)
-    placed, located = place_ops(context.trace, last), context.locate(given) if given is not None else None
-    numbers = [placed.ids.index(o) for o in located.ops if o in placed.ids] if placed and located else []
-    is_dynamic = placed is not None and any("?" in line for n in numbers for line in placed.ir.ops[n].shapes)
-    for step in context.trace.step_records[: context.step.index]:
-        op = op_at(context.script, step)
-        if op is None or not (is_dynamic or any(w.kind.startswith("tile-size-") for w in step.warnings)):
-            continue
-        for each in propose_sizes(RepairContext(context.trace, context.script, step, op)):
-            yield dataclasses.replace(each, group=SIZES_BEFORE)
-
-
-def propose_uncrossed(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates in which two steps tile by the same sizes in the same order.
-
-    The larger size sooner is that of the last dimension, whose elements are contiguous.
-    """
-    script = context.script
-    own = _sizes_of(script, context.op)
-    before = [op for op in script.steps if op.name in _TILES and op.start < context.op.start]
-    for other, (there, its) in ((op, each) for op in before for each in _sizes_of(script, op)):
-        for here, mine in own:
-            if mine == its or sorted(mine) != sorted(its) or "0" in mine:
-                continue
-            is_other_wrong = int(mine[-1]) > int(its[-1])
-            for op, span, sizes, doubt in (
-                (context.op, here, its, is_other_wrong),
-                (other, there, mine, not is_other_wrong),
-            ):
-                new = f"[{', '.join(sizes)}]"
-                title = f"Tile by {new} in {script.describe(op)}"
-                yield candidate("sizes", title, script, [Replacement(*span, new)], int(doubt))
-    yield from propose_sizes(context)
-
-
-def _tiling_behind(context: RepairContext) -> Iterator[OpSyntax]:
-    """Yield the step itself if it tiles, otherwise the step whose loop it was given."""
-    if context.op.name in (*_TILES, _FUSED_TILES):
-        yield context.op
-        return
-    by_result = {r: s for s in context.trace.step_records for r in s.results}
-    step: TraceStep | None = context.step
-    while step is not None and step.op == FUSE and len(step.operands) > 1:
-        step = by_result.get(step.operands[1].handle)
-    op = op_at(context.script, step) if step is not None else None
-    if op is not None and op.name in _TILES:
-        yield op
 
 
 def propose_vectorized(context: RepairContext) -> Iterator[Candidate]:
@@ -335,14 +223,14 @@ _FOR_KINDS: Mapping[str, Callable[[RepairContext], Iterator[Candidate]]] = {
     "suppressed-failure": propose_for_block,
     "left-outside": propose_fusion,
     "recomputed": partial(propose_sizes, fewer_loops=True),
-    "tile-size-whole": propose_sizes,
+    "tile-size-whole": propose_fitting_sizes,
     "tiles-crossed": propose_uncrossed,
     "other-loop-named": propose_sizes,
     "outer-unrolled": propose_inner_loop,
     "other-op-named": propose_other_ops,
     "tile-size-unused": partial(propose_sizes, fewer_loops=True),
     "reduction-shared": partial(propose_sizes, fewer_loops=True),
-    "tile-size-too-large": propose_sizes,
+    "tile-size-too-large": propose_fitting_sizes,
     "lost-contraction": propose_contraction,
     "scalar-code-left": propose_vectorized,
 }

@@ -25,6 +25,7 @@ from lhkit.repairs.repair_context import (
     with_more_results,
     without_last_results,
 )
+from lhkit.repairs.wrong_sizes import propose_shifted_sizes
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import Argument, arguments_of, elements_of, result_types_of, set_argument
 from lhkit.text.step_edits import wrap_in_foreach
@@ -272,7 +273,10 @@ def propose_narrower_match(context: RepairContext) -> Iterator[Candidate]:
 
 
 def propose_other_loops(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates that peel another loop of the same step, for one that cannot be peeled."""
+    """Yield candidates that peel another loop of the same step, for one that cannot be peeled.
+
+    Or the step tiles the dimensions from the first one on.
+    """
     if context.op.name != _PEEL or not context.step.operands:
         return
     at, given = context, context.locate(context.step.operands[0].handle)
@@ -289,7 +293,13 @@ def propose_other_loops(context: RepairContext) -> Iterator[Candidate]:
         edits = at.replaced_uses(at.uses_in_step(given), other.value, given.type, other.type)
         if edits:
             title = f"Use {other.value}, another loop of step {other.record.defined_by}, not {given.value}"
-            yield candidate("other-handle", title, context.script, edits)
+            is_outer = other.value < given.value  # seldom peeled where an inner one was written
+            yield candidate("other-handle", title, context.script, edits, int(is_outer))
+    if given is not None and not given.definition.is_argument:
+        step = context.trace.step_records[given.record.defined_by]
+        yield from propose_shifted_sizes(
+            RepairContext(context.trace, context.script, step, given.definition.op)
+        )
 
 
 def _other_parent(context: RepairContext) -> Iterator[Candidate]:

@@ -26,6 +26,7 @@ def means(words: Collection[str], trace: Trace, ops: Iterable[PayloadOp]) -> boo
     """Return True if words name one of some payload ops: by its kind, or by its value in the payload's text."""
     for op in ops:
         names = words_of(op.name.partition(".")[2]) | _value_words(SameTrace(trace), op.id)
+        names |= {"product"} if is_product(op.name) else set()
         if any(w == n or (len(w) > 3 and w.startswith(n)) for w in words for n in names):
             return True
     return False
