@@ -8,10 +8,14 @@
   sizes, handles or payload ops, or ops of the wrong kind.
 - ``wrong_arguments``: Repairs of a step that asks for the wrong operand's producer, or takes a generic op and
   is given a named one.
-- ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
+- ``wrong_sizes``: Repairs of tile sizes: other orders, fewer loops, and what other steps tile by.
+- ``other_handles``: Candidates that read another handle: a sibling result, one that nothing reads, or what an
+  included sequence yields.
 - ``intended_ops``: Repairs by the op that was meant: a match of another op, or one that is missing.
-- ``silent_mistakes``: Repairs for a warning: sizes, fusions, vectorization, steps whose failure is suppressed.
+- ``missing_matches``: Repairs of a step that is given a function or a module in place of what lies inside.
+- ``silent_mistakes``: Repairs for a warning: fusions, vectorization, steps whose failure is suppressed.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
 - ``repaired_payload``: The final payload of a repaired schedule in one line.
+- ``trial_verdicts``: Whether an edit repairs a step: its trace compared with that of the text as it was.
 - ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.
 """

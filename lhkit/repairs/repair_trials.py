@@ -199,7 +199,7 @@ def find_repairs(
     """
     search = _Search(payload, worker, _cancellation(seconds, stop), _once(on_first))
     found = list(search.run(schedule, trace, limit, _MOST_TOGETHER))
-    return _best([*found, *search.with_warnings(schedule.text, schedule.source, found, limit)], limit)
+    return _best(found, limit, search.with_warnings(schedule.text, schedule.source, found, limit))
 
 
 def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
@@ -230,15 +230,21 @@ def find_text_repairs(
     load = partial(load_schedule, **options, worker=worker, limits=_TRIAL_LIMITS)
     found = list(search.run_text(error, load, limit, _MOST_TOGETHER))
     script = _script_of(error)
-    if script is not None:
-        found += search.with_warnings(script.text, script.source, found, limit)
-    return _best(found, limit)
+    joined = search.with_warnings(script.text, script.source, found, limit) if script is not None else ()
+    return _best(found, limit, joined)
 
 
 def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
     """Return whether the time limit is exceeded or the search is cancelled."""
     deadline = math.inf if seconds is None else time.monotonic() + seconds
-    return lambda: time.monotonic() >= deadline or (stop is not None and stop())
+    ended: list[bool] = []
+
+    def is_over() -> bool:
+        if not ended and (time.monotonic() >= deadline or (stop is not None and stop())):
+            ended.append(True)
+        return bool(ended)
+
+    return is_over
 
 
 def _once(call: Callable[[Repair], None] | None) -> Callable[[Repair], None]:
@@ -268,11 +274,15 @@ def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
     return not repair.passes_whole, doubt, repair.characters_changed, tried.pieces_changed
 
 
-def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    """Return the first repairs by rank, with what their final payload is like."""
+def _best(found: Iterable[_Tried], limit: int, joined: Iterable[_Tried] = ()) -> tuple[Repair, ...]:
+    """Return the first repairs by rank, with what their final payload is like.
+
+    The best of those that are joined with repairs of warnings comes behind the one that it is made of.
+    """
     distinct: dict[str, _Tried] = {}
     groups: set[str] = set()
-    for tried in sorted(found, key=_rank):
+    alone, both = sorted(found, key=_rank), sorted(joined, key=_rank)
+    for tried in [*alone[:1], *both[:1], *sorted([*alone[1:], *both[1:]], key=_rank)]:
         if tried.group not in groups:
             groups.add(tried.group)
             distinct.setdefault(tried.repair.text, tried)

@@ -114,6 +114,33 @@ SILENT = {
         CHAIN,
     ),
 }
+SILENT |= {
+    "a size that another step has smaller": (
+        "tile-size-whole",
+        POWER + SIZE,
+        POWER + SIZE.replace("[4, 8]", "[4, 64]"),
+        CHAIN,
+    ),
+    "a dimension that is tiled twice": (
+        "tile-size-whole",
+        POWER.replace("[4, 8]", "[4]").replace(":2", "").replace(THREE, TWO)
+        + tile("%q, %ql", "%p", "[0, 8]", TWO),
+        POWER + tile("%q, %ql", "%p", "[0, 8]", TWO),
+        CHAIN,
+    ),
+    "a match before it, of the op that it is for": (
+        "other-op-named",
+        POWER + vectorize("%p") + SIZE,
+        POWER.replace("linalg.exp", "linalg.abs") + vectorize("%p") + SIZE,
+        CHAIN,
+    ),
+    "columns in the first of two, wide in the second": (
+        "tiles-crossed",
+        POWER + SIZE,
+        POWER.replace("[4, 8]", "[8, 4]") + SIZE,
+        CHAIN,
+    ),
+}
 # name: (right steps, wrong steps): failures whose cause is a match of another op, or one that is missing.
 MEANT = {
     "another op is matched": (
@@ -167,6 +194,18 @@ def test_the_first_repair_is_the_op_that_was_meant(name, worker):
     best = find_repairs(payload, lhkit.load_schedule(text_of(wrong), worker=worker), trace, worker=worker)[0]
     again = trace_schedule(payload, lhkit.load_schedule(best.text, worker=worker), worker=worker)
     assert again.last_snapshot_text() == intended.last_snapshot_text(), best.describe()
+
+
+def test_a_repair_of_a_failure_is_joined_with_that_of_the_warning_it_leaves(worker):
+    wrong = MADE.replace("%max[0]", "%max[3]") + FIRST
+    _, intended = traced(MADE + FIRST + LAST, PAYLOAD, worker)
+    payload, trace = traced(wrong, PAYLOAD, worker)
+    assert trace.outcome.status == "failed"
+    schedule = lhkit.load_schedule(text_of(wrong), worker=worker)
+    joined = [r for r in find_repairs(payload, schedule, trace, worker=worker) if not r.warnings]
+    assert [r.kind for r in joined] == ["several"]
+    again = trace_schedule(payload, lhkit.load_schedule(joined[0].text, worker=worker), worker=worker)
+    assert again.last_snapshot_text() == intended.last_snapshot_text(), joined[0].describe()
 
 
 def test_a_repair_says_what_the_payload_then_is_like(worker):

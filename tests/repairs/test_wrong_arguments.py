@@ -103,8 +103,41 @@ PADDED = [
     f"%right = transform.get_producer_of_operand %t_padded[1] : {ONE}",
     f"%packed = transform.structured.hoist_pad %right by 1 loops : {ONE}",
 ]
+INITS = [
+    f'%fills = transform.structured.match ops{{["linalg.fill"]}} in %root : {ONE}',
+    f"%product_init, %zeros = transform.split_handle %fills : ({ANY}) -> ({ANY}, {ANY})",
+    FUSED[0],
+    FUSED[3],
+    f"%zeros_t, %l1 = transform.structured.fuse_into_containing_op %zeros into %l0 : {TWO}",
+]
+PARENT = [
+    MATMUL,
+    TILED,
+    f'%again = transform.structured.match ops{{["linalg.matmul"]}} in %root : {ONE}',
+    f'%inner = transform.get_parent_op %again {{op_name = "scf.for"}} : {ONE}',
+    f"transform.loop.unroll %inner {{factor = 2}} : {ANY}",
+]
+LOOPS = [
+    MATMUL,
+    TILED,
+    f"%loops = transform.structured.match interface{{LoopLikeInterface}} in %root : {ONE}",
+    f"transform.apply_licm to %loops : {ANY}",
+]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
+    "an empty tensor in place of what is fused": (FUSED, "%relu[1]", "%relu[2]"),
+    "an empty tensor, two steps before it is asked": (CHAIN, "%relu[0]", "%relu[2]"),
+    "two that ask for one operand, one called as it is": (FUSED, "%relu[0]", "%relu[1]"),
+    "an empty tensor among what is merged": (MERGED, "%relu[1]", "%relu[2]"),
+    "the pad of an output, which is not hoisted": (PADDED, "%t_padded[1]", "%t_padded[2]"),
+    "two results of a split, called as the other's op": (
+        INITS,
+        "%product_init, %zeros =",
+        "%zeros, %product_init =",
+    ),
+    "no match of what is split": (INITS, "\n".join(INITS[:2]), INITS[1].replace("%fills", "%root")),
+    "no match of what lies in a loop": (PARENT, "\n".join(PARENT[2:4]), PARENT[3].replace("%again", "%root")),
+    "no match of loops": (LOOPS, "\n".join(LOOPS[2:]), LOOPS[3].replace("%loops", "%root")),
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
     "a producer of the wrong operand, whose producer is asked for": (CHAIN, "%sum[0]", "%sum[2]"),
     "an operand that has no producer": (FUSED, "%relu[1]", "%relu[3]"),
@@ -180,6 +213,61 @@ def test_the_first_repair_is_what_was_meant(name, worker):
     repaired = traced(repairs[0].text)
     assert repaired.outcome.status == "ok", repairs[0]
     assert repaired.last_snapshot_text() == meant.last_snapshot_text(), repairs[0]
+
+
+# The extents of a layer, its right schedule, and what is replaced in it by a mistake.
+BY_EXTENTS = {
+    "sizes that divide in another order": (
+        (48, 16, 32),
+        [MATMUL, PEELED[1].replace("[8, 12]", "[12, 8]"), f"transform.structured.vectorize %t : {ANY}"],
+        "[12, 8]",
+        "[8, 12]",
+    ),
+    "a loop without a rest, by sizes from the second one on": (
+        (20, 22, 16),
+        [line.replace("[8, 12]", "[4, 4]") for line in PEELED],
+        "[4, 4]",
+        "[0, 4, 4]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_EXTENTS)
+def test_the_first_repair_has_the_sizes_that_were_meant(name, worker):
+    extents, lines, right, wrong = BY_EXTENTS[name]
+    payload = lhkit.payloads.fc_relu(*extents)
+    broken = lhkit.load_schedule(module(lines).replace(right, wrong), worker=worker)
+    repairs = lhkit.trace(payload, broken, worker=worker).repairs()
+    assert repairs[0].text == module(lines)
+
+
+SEQUENCES = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: ANY {transform.consumed}) {
+    %relu = transform.structured.match ops{["linalg.max"]} in %root : ONE
+    %sum = transform.get_producer_of_operand %relu[0] : ONE
+    %zeros = transform.get_producer_of_operand %relu[1] : ONE
+    %tile, %l0 = transform.structured.tile_using_forall %relu tile_sizes [8, 16] : (ANY) -> (ANY, ANY)
+    %sum_t, %l1 = transform.include @fuse_it failures(propagate) (%sum, %l0) : TWO
+    %zeros_t, %l2 = transform.include @fuse_it failures(propagate) (%zeros, %l1) : TWO
+    transform.yield
+  }
+  transform.named_sequence @fuse_it(%op: ANY {transform.consumed}, %loop: ANY {transform.readonly}) -> (ANY, ANY) {
+    %t, %l = transform.structured.fuse_into_containing_op %op into %loop : TWO
+    transform.yield %t, %l : ANY, ANY
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("yield %t, %l", "yield %t, %t"), ("(%zeros, %l1)", "(%zeros, %sum)")]
+)
+def test_what_an_included_sequence_yields_and_takes(right, wrong, worker):
+    text = SEQUENCES.replace("ANY", ANY).replace("ONE", ONE).replace("TWO", TWO)
+    payload = lhkit.load_payload(PAYLOAD, worker=worker)
+    broken = lhkit.load_schedule(text.replace(right, wrong), worker=worker)
+    first, *_ = lhkit.trace(payload, broken, worker=worker).repairs()
+    assert first.text == text and first.doubt == 0
 
 
 def test_a_match_of_the_ops_of_several_functions_looks_in_one(worker):
