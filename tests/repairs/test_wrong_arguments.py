@@ -117,17 +117,15 @@ PARENT = [
     f'%inner = transform.get_parent_op %again {{op_name = "scf.for"}} : {ONE}',
     f"transform.loop.unroll %inner {{factor = 2}} : {ANY}",
 ]
-LOOPS = [
-    MATMUL,
-    TILED,
-    f"%loops = transform.structured.match interface{{LoopLikeInterface}} in %root : {ONE}",
-    f"transform.apply_licm to %loops : {ANY}",
-]
 # The right schedule, and what is replaced in it by a mistake.
 MISTAKES = {
     "an empty tensor in place of what is fused": (FUSED, "%relu[1]", "%relu[2]"),
-    "an empty tensor, two steps before it is asked": (CHAIN, "%relu[0]", "%relu[2]"),
-    "two that ask for one operand, one called as it is": (FUSED, "%relu[0]", "%relu[1]"),
+    "a fill, two steps before its constant is asked": (CHAIN, "%relu[0]", "%relu[1]"),
+    "two that ask for one operand, one called as it is": (
+        [*FUSED, f'transform.annotate %sum_t "seen" : {ANY}'],
+        "%relu[0]",
+        "%relu[1]",
+    ),
     "an empty tensor among what is merged": (MERGED, "%relu[1]", "%relu[2]"),
     "the pad of an output, which is not hoisted": (PADDED, "%t_padded[1]", "%t_padded[2]"),
     "two results of a split, called as the other's op": (
@@ -137,7 +135,6 @@ MISTAKES = {
     ),
     "no match of what is split": (INITS, "\n".join(INITS[:2]), INITS[1].replace("%fills", "%root")),
     "no match of what lies in a loop": (PARENT, "\n".join(PARENT[2:4]), PARENT[3].replace("%again", "%root")),
-    "no match of loops": (LOOPS, "\n".join(LOOPS[2:]), LOOPS[3].replace("%loops", "%root")),
     "the producer of another operand": (FUSED, "%relu[1]", "%relu[0]"),
     "a producer of the wrong operand, whose producer is asked for": (CHAIN, "%sum[0]", "%sum[2]"),
     "an operand that has no producer": (FUSED, "%relu[1]", "%relu[3]"),
@@ -241,6 +238,7 @@ def test_the_first_repair_has_the_sizes_that_were_meant(name, worker):
     assert repairs[0].text == module(lines)
 
 
+LOOPS = f"    %loops = transform.structured.match interface{{LoopLikeInterface}} in %function : {ONE}"
 SEQUENCES = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: ANY {transform.consumed}) {
     %relu = transform.structured.match ops{["linalg.max"]} in %root : ONE
@@ -249,6 +247,12 @@ SEQUENCES = """module attributes {transform.with_named_sequence} {
     %tile, %l0 = transform.structured.tile_using_forall %relu tile_sizes [8, 16] : (ANY) -> (ANY, ANY)
     %sum_t, %l1 = transform.include @fuse_it failures(propagate) (%sum, %l0) : TWO
     %zeros_t, %l2 = transform.include @fuse_it failures(propagate) (%zeros, %l1) : TWO
+    transform.include @hoist failures(propagate) (%root) : (ANY) -> ()
+    transform.yield
+  }
+  transform.named_sequence @hoist(%function: ANY {transform.readonly}) {
+    %loops = transform.structured.match interface{LoopLikeInterface} in %function : ONE
+    transform.apply_licm to %loops : ANY
     transform.yield
   }
   transform.named_sequence @fuse_it(%op: ANY {transform.consumed}, %loop: ANY {transform.readonly}) -> (ANY, ANY) {
@@ -260,9 +264,15 @@ SEQUENCES = """module attributes {transform.with_named_sequence} {
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"), [("yield %t, %l", "yield %t, %t"), ("(%zeros, %l1)", "(%zeros, %sum)")]
+    ("right", "wrong"),
+    [
+        ("yield %t, %l", "yield %t, %t"),
+        ("(%zeros, %l1)", "(%zeros, %sum)"),
+        (f"{LOOPS}\n    transform.apply_licm to %loops", "    transform.apply_licm to %function"),
+    ],
+    ids=["what one yields", "what one takes", "loops in one"],
 )
-def test_what_an_included_sequence_yields_and_takes(right, wrong, worker):
+def test_the_first_repair_in_included_sequences_is_what_was_meant(right, wrong, worker):
     text = SEQUENCES.replace("ANY", ANY).replace("ONE", ONE).replace("TWO", TWO)
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
     broken = lhkit.load_schedule(text.replace(right, wrong), worker=worker)
