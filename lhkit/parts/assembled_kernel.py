@@ -113,8 +113,16 @@ def assemble(
     given = _given(payload, parts, schedules or {}, target, worker)
     others = [part for part in parts if part.name not in given]
     kept = _kept(others, target, worker, with_imported=check) if use_kept else {}
-    options = {"target": target, "check": check, "constants": tuple(constants), "worker": worker}
-    make = functools.partial(_kernel, payload, name, parts, **options)
+    make = functools.partial(
+        _kernel,
+        payload,
+        name,
+        parts,
+        target=target,
+        check=check,
+        constants=tuple(constants),
+        worker=worker,
+    )
     if kept:
         try:
             return make(given | kept, tuple(kept))
