@@ -175,9 +175,9 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
 
     Floats are drawn from the normal distribution. A schedule that pads what takes a maximum, a minimum or a
     product over a loop is run on their absolute values and on the negative of these too: of a maximum of
-    numbers of both signs, a padding of zeros changes nothing. Extents that are not known (``?``) are all 64, and
-    where there is a schedule, all 61 after that, which tiles do not divide; payloads that refuse 61 are run at
-    64 alone.
+    numbers of both signs, a padding of zeros changes nothing. Extents that are not known (``?``) are all 64,
+    and where there is a schedule, all 61 after that, which tiles do not divide; payloads that refuse 61 are
+    run at 64 alone.
 
     Args:
         kernel: What to verify.
