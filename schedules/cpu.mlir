@@ -602,6 +602,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @multiply_matrices_not_aside(%contraction: !transform.any_op {transform.consumed}) {
     %same = transform.include @has_result_and_is_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
+    transform.include @note_transposed_constant failures(suppress) (%product) : (!transform.any_op) -> ()
     transform.yield
   }
   // Fuse products of a batch, whose dimensions are the first of their loops, into the only op that reads them, if that
@@ -699,6 +700,8 @@ module attributes {transform.with_named_sequence} {
   // In parts/dot_products.mlir:
   transform.named_sequence private @multiply_by_dot_products(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  // In parts/packed.mlir:
+  transform.named_sequence private @note_transposed_constant(!transform.any_op {transform.readonly})
   // In parts/attention.mlir:
   transform.named_sequence private @find_attention(!transform.any_op {transform.readonly})
   transform.named_sequence private @fuse_attention(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -15,7 +16,7 @@ from lhkit.kernels.bound_arguments import all_arguments
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import payload_source
 from lhkit.load.random_inputs import default_arguments
-from lhkit.model.errors import public, usage_error
+from lhkit.model.errors import PayloadError, UsageError, public, usage_error
 from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
 from lhkit.worker.client import Worker, shared_worker
@@ -174,7 +175,9 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
 
     Floats are drawn from the normal distribution. A schedule that pads what takes a maximum, a minimum or a
     product over a loop is run on their absolute values and on the negative of these too: of a maximum of
-    numbers of both signs, a padding of zeros changes nothing.
+    numbers of both signs, a padding of zeros changes nothing. Extents that are not known (``?``) are all 64,
+    and where there is a schedule, all 61 after that, which tiles do not divide; payloads that refuse 61 are
+    run at 64 alone.
 
     Args:
         kernel: What to verify.
@@ -199,10 +202,19 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
             weights = {w.argument for w in kernel.function.weights}
             signed = [a if i in weights else _of_one_sign(a, sign) for i, a in enumerate(drawn)]
             verdict = _verdict(kernel, signed)
-            if not verdict.ok:
-                said = f"{verdict.difference}, where all floats given are {what}"
-                verdict = dataclasses.replace(verdict, difference=said)
+            verdict = _where(verdict, f"all floats given are {what}")
+    if verdict.ok and kernel.function.is_dynamic and kernel.schedule is not None and not kernel.bound:
+        with contextlib.suppress(PayloadError, UsageError):  # The payload may take some extents only.
+            odd = default_arguments(kernel.payload, kernel.function, seed, extent=_ODD_EXTENT)
+            verdict = _where(_verdict(kernel, odd), f"each ? is {_ODD_EXTENT}")
     return verdict
+
+
+def _where(verdict: Verification, what: str) -> Verification:
+    """Add to what is said of wrong results when they are so."""
+    if verdict.ok:
+        return verdict
+    return dataclasses.replace(verdict, difference=f"{verdict.difference}, where {what}")
 
 
 def _verdict(kernel: Kernel, arguments: list[Array]) -> Verification:
@@ -210,6 +222,8 @@ def _verdict(kernel: Kernel, arguments: list[Array]) -> Verification:
     return verify_against(kernel, inputs, *expected_results(kernel, inputs))
 
 
+# A prime, which leaves each tile an end that is not whole.
+_ODD_EXTENT = 61
 _PADS = re.compile(r"transform\.structured\.pad\b")
 _REDUCES = re.compile(r"\breduction\b|linalg\.reduce\b")
 _EXTREME = re.compile(r"arith\.(max|min)|linalg\.reduce\s*\{\s*arith\.mul")

@@ -40,6 +40,7 @@ class AssembledKernel(Kernel):
         parts: Its parts.
         schedules: The schedule of each part, by its name.
         kept: The parts whose schedule is the best that a sweep found; see `lhkit.best`.
+        constants: The arguments that were said to be constants.
         verification: How its results compare with those of the whole payload.
     """
 
@@ -47,6 +48,7 @@ class AssembledKernel(Kernel):
     parts: tuple[Part, ...]
     schedules: Mapping[str, Schedule]
     kept: tuple[str, ...]
+    constants: tuple[int, ...]
     verification: Verification
 
     @property
@@ -77,6 +79,7 @@ def assemble(
     target: str | None = None,
     check: bool = True,
     use_kept: bool = False,
+    constants: Sequence[int] = (),
     worker: Worker | None = None,
 ) -> AssembledKernel:
     """Schedule the parts of a payload one by one, and compile them together as one kernel.
@@ -91,6 +94,8 @@ def assemble(
         use_kept: Whether parts that are not named get the best that sweeps found for the same ops, extents and
             types; see `lhkit.best`. Where that does not apply, or gives wrong results, a warning says so, and
             ``cpu.mlir`` is taken. Imported schedules need ``check``.
+        constants: Arguments, by their places, that the kernel will be bound to, such as weights: what is
+            computed from these and constants of the payload alone may go ahead of calls.
         worker: Another worker than the session's.
 
     Returns:
@@ -108,7 +113,16 @@ def assemble(
     given = _given(payload, parts, schedules or {}, target, worker)
     others = [part for part in parts if part.name not in given]
     kept = _kept(others, target, worker, with_imported=check) if use_kept else {}
-    make = functools.partial(_kernel, payload, name, parts, target=target, check=check, worker=worker)
+    make = functools.partial(
+        _kernel,
+        payload,
+        name,
+        parts,
+        target=target,
+        check=check,
+        constants=tuple(constants),
+        worker=worker,
+    )
     if kept:
         try:
             return make(given | kept, tuple(kept))
@@ -131,15 +145,17 @@ def _kernel(
     *,
     target: str | None,
     check: bool,
+    constants: tuple[int, ...],
     worker: Worker,
 ) -> AssembledKernel:
     """Return the kernel; parts without a schedule have that for any payload."""
     if len(chosen) < len(parts):
         general = load_schedule(shipped_folder("schedules") / _FOR_ANY, target=target, worker=worker)
         chosen = {part.name: chosen.get(part.name, general) for part in parts}
-    assembled = _assembled(payload, name, chosen, worker)
+    assembled = _assembled(payload, name, chosen, worker, bound=constants)
     kernel = AssembledKernel(assembled, None, name, 3, worker, None, target=target)
     kernel.whole, kernel.parts, kernel.schedules, kernel.kept = payload, parts, chosen, kept
+    kernel.constants = constants
     kernel.build()
     if check:
         kernel.verification = verify(kernel)
@@ -167,7 +183,7 @@ def _kept(
 def clocked_kernel(kernel: AssembledKernel) -> tuple[Kernel, tuple[str, ...]]:
     """Return a kernel that also returns when each part began and the last ended, in s, and the parts."""
     name, worker = kernel.function.name, kernel.worker
-    payload = _assembled(kernel.whole, name, kernel.schedules, worker, "clocks")
+    payload = _assembled(kernel.whole, name, kernel.schedules, worker, "clocks", kernel.constants)
     clocked = compile_kernel(payload, function=name, target=kernel.target or None, worker=worker)
     return clocked, cut(kernel.whole, name, worker).order
 
@@ -193,6 +209,7 @@ def _assembled(
     schedules: Mapping[str, Schedule],
     worker: Worker,
     added: Literal["", "clocks", "operands"] = "",
+    bound: tuple[int, ...] = (),
 ) -> Payload:
     """Return the payload whose function has its scheduled parts in it."""
     answer = cut(payload, function, worker)
@@ -205,7 +222,7 @@ def _assembled(
         for p in answer.parts
     )
     source = dataclasses.replace(payload_source(payload), content=answer.text.encode())
-    done = worker.ask(AssembleParts(source, function, parts, added))
+    done = worker.ask(AssembleParts(source, function, parts, added, bound))
     blobs = {blob.name: blob for blob in payload.blobs}
     used = uses_of(done.functions, done.resources)
     return Payload(

@@ -57,10 +57,10 @@ def _refusal(inputs: Sequence[Any]) -> str | None:
 
 def _kernel(graph: Any, inputs: Sequence[Any]) -> Kernel:
     payload = from_torch(graph, *inputs, name="<graph>")
-    assembled = assemble(payload, check=False)
     arrays = [array_of_tensor(torch, x) for x in inputs]
     is_parameter = [isinstance(x, torch.nn.Parameter) for x in inputs]
     parameters: dict[str | int, Any] = {i: a for i, a in enumerate(arrays) if is_parameter[i]}
+    assembled = assemble(payload, check=False, constants=[i for i, p in enumerate(is_parameter) if p])
     kernel = assembled.bind(parameters) if parameters else assembled
     verification = verify(kernel, arrays)
     if not verification.ok:

@@ -249,6 +249,8 @@ class AssembleParts(Request[AppliedPayload], frozen=True, tag="assemble_parts"):
     # What the function returns too: ``clocks``, readings in seconds before each call and at the end;
     # ``operands``, what the first call of each part is given
     added: Literal["", "clocks", "operands"] = ""
+    # Arguments of the function that will be constants
+    bound: tuple[int, ...] = ()
 
 
 class ScheduleAnswer(Answer, frozen=True):

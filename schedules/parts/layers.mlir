@@ -116,6 +116,7 @@ module attributes {transform.with_named_sequence} {
       @has_constant_weights -> @go_by_constant_panels, @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @panels_of_marked_constants failures(propagate) (%root) : (!transform.any_op) -> ()
     %layers = transform.foreach %all : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %in_one = transform.structured.match ops{["linalg.matmul"]} in %each : (!transform.any_op) -> !transform.any_op
@@ -521,6 +522,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @go_by_constant_panels(!transform.any_op {transform.readonly})
   transform.named_sequence private @has_constant_weights(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  transform.named_sequence private @panels_of_marked_constants(!transform.any_op {transform.readonly})
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
   transform.named_sequence private @split_off_rest(!transform.any_op {transform.readonly},

@@ -111,6 +111,40 @@ module attributes {transform.with_named_sequence} {
     transform.match.operation_name %weights ["arith.constant"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
+  // A matmul whose right-hand side is a transposed constant is marked, since the transpose will be loops.
+  transform.named_sequence @note_transposed_constant(%matmul: !transform.any_op {transform.readonly}) {
+    %same = transform.include @reads_transposed_constant failures(propagate) (%matmul) : (!transform.any_op) -> !transform.any_op
+    transform.annotate %same "of_constant" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @reads_transposed_constant(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %transpose = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%matmul: !transform.any_op):
+      %producer = transform.match.structured.input %matmul[1] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %producer : !transform.any_op
+    }
+    transform.match.operation_name %transpose ["linalg.transpose"] : !transform.any_op
+    %weights = transform.match.structured failures(propagate) %transpose : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%linalg: !transform.any_op):
+      %producer = transform.match.structured.input %linalg[0] : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %producer : !transform.any_op
+    }
+    transform.match.operation_name %weights ["arith.constant"] : !transform.any_op
+    transform.yield %op : !transform.any_op
+  }
+  // Those go by panels too, but for tiles that are small.
+  transform.named_sequence @panels_of_marked_constants(%root: !transform.any_op {transform.readonly}) {
+    %by_rows = transform.structured.match attributes {of_constant, layer = "rows"} in %root : (!transform.any_op) -> !transform.any_op
+    %by_strips = transform.structured.match attributes {of_constant, layer = "strips"} in %root : (!transform.any_op) -> !transform.any_op
+    %by_panels = transform.structured.match attributes {of_constant, layer = "panels"} in %root : (!transform.any_op) -> !transform.any_op
+    %all = transform.merge_handles %by_rows, %by_strips, %by_panels : !transform.any_op
+    transform.foreach %all : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @go_by_constant_panels failures(propagate) (%each) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
   // Go by panels, which are filled beforehand.
   transform.named_sequence @go_by_constant_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param

@@ -87,6 +87,28 @@ def test_transposed_weights_are_packed_like_others():
     assert "memref<2x33x24xf32>" in bound.ir("bufferized").partition("attributes")[0]
 
 
+@pytest.mark.parametrize("rows", [2, 8, 40])
+def test_transposed_weights_that_are_bound_become_panels_of_the_right_hand_side(rows):
+    """As the left-hand side of the transposed product, 8 rows of the payload would fill half of a vector."""
+    text = f"""
+func.func @linear(%x: tensor<{rows}x70xf32>, %w: tensor<144x70xf32>) -> tensor<{rows}x144xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %across = tensor.empty() : tensor<70x144xf32>
+  %rhs = linalg.transpose ins(%w : tensor<144x70xf32>) outs(%across : tensor<70x144xf32>) permutation = [1, 0]
+  %empty = tensor.empty() : tensor<{rows}x144xf32>
+  %from = linalg.fill ins(%zero : f32) outs(%empty : tensor<{rows}x144xf32>) -> tensor<{rows}x144xf32>
+  %result = linalg.matmul ins(%x, %rhs : tensor<{rows}x70xf32>, tensor<70x144xf32>)
+    outs(%from : tensor<{rows}x144xf32>) -> tensor<{rows}x144xf32>
+  return %result : tensor<{rows}x144xf32>
+}}
+"""
+    bound, (x, *_), _ = bound_and_not(lhkit.load_payload(text), "cpu.mlir", (1,), target="avx2")
+    weights = default_arguments(bound.payload, bound.function, 3)[1]
+    np.testing.assert_allclose(bound(x), x @ weights.T, rtol=1e-4, atol=1e-4)
+    # Six strips of 24 columns.
+    assert "memref<6x70x24xf32>" in bound.ir("bufferized").partition("attributes")[0]
+
+
 @pytest.mark.parametrize("widths", [[7, 33, 65, 3], [64, 128, 80, 30]])
 def test_layers_with_all_weights_bound(widths):
     bound, left, expected = bound_and_not(payloads.mlp(20, widths), "mlp.mlir", range(1, 7))

@@ -169,3 +169,45 @@ def test_padding_that_hides_among_numbers_of_both_signs_is_found(combiner, start
     assert verified(start).ok
     verdict = verified("0.0")
     assert not verdict.ok and words in verdict.difference
+
+
+SUMS = """#all = affine_map<(d0, d1) -> (d0, d1)>
+#rows = affine_map<(d0, d1) -> (d0)>
+func.func @sums(%x: tensor<?x?xf32>) -> tensor<?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %empty = tensor.empty(%m) : tensor<?xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %sums = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x?xf32>) outs(%init : tensor<?xf32>) {
+  ^bb0(%element: f32, %sum: f32):
+    %power = math.exp %element : f32
+    %next = arith.addf %sum, %power : f32
+    linalg.yield %next : f32
+  } -> tensor<?xf32>
+  return %sums : tensor<?xf32>
+}
+"""
+IN_FULL_TILES = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tile, %loops:2 = transform.structured.tile_using_for %op tile_sizes [4, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %full, %pads, %back = transform.structured.pad %tile pad_to_multiple_of [4, 16] {padding_values = [PADDING : f32, 0.0 : f32], padding_dimensions = [0, 1], copy_back_op = "none"} : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+
+
+def test_padding_of_ends_that_64_does_not_leave_is_found(worker):
+    payload = lhkit.load_payload(SUMS, worker=worker)
+
+    def verified(padding, arguments=None):
+        schedule = lhkit.load_schedule(IN_FULL_TILES.replace("PADDING", padding), worker=worker)
+        return lhkit.verify(lhkit.compile(payload, schedule, worker=worker), arguments)
+
+    assert verified("0xFF800000").ok
+    assert verified("0.0", [np.zeros((64, 64), np.float32)]).ok
+    verdict = verified("0.0")
+    assert not verdict.ok and verdict.difference.endswith(", where each ? is 61")

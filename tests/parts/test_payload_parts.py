@@ -65,6 +65,16 @@ def test_each_part_is_a_payload_with_the_arrays_that_flow_through_it():
     assert difference(result, expected) < 1e-5
 
 
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+def test_constant_weights_of_a_part_are_packed_when_the_kernel_is_built(target):
+    """Parts have their weights as arguments, of which nothing could be computed ahead of calls."""
+    _, inputs, payload = imported("mlp", 8)
+    kernel = lhkit.assemble(payload, target=target)
+    whole = lhkit.compile(payload, "cpu.mlir", target=target)
+    assert kernel.packed_bytes == whole.packed_bytes >= payload.weights()["second.weight"].nbytes
+    np.testing.assert_array_equal(kernel(*inputs), whole(*inputs))
+
+
 def test_a_part_has_the_schedule_that_it_is_given():
     _, _, payload = imported("mlp", 8)
     proposal = lhkit.propose(payload.parts()[0].payload)

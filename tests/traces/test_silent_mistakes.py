@@ -480,6 +480,7 @@ def test_no_false_alarm(name, traced):
         ([match("x", "exp"), USE], "did you mean linalg.exp (there are 2) or math.exp (there are 2)?"),
         ([f'%x = transform.structured.match ops{{["linalg.exp"]}} attributes{{none}} in %root : {TO_ANY}', USE], "2 linalg.exp are there, and none has the attribute none: leave that condition out"),
         (["%n = transform.param.constant 8 : i64 -> !transform.param<i64>", MATMUL, f'transform.annotate %m "size" = %n : {ANY}, !transform.param<i64>', f'%x = transform.structured.match ops{{["linalg.matmul"]}} attributes{{size = 4 : i64}} in %root : {TO_ANY}', USE], "1 linalg.matmul is there, and the match asks for size = 4 : i64, where the op has 8 : i64: write size = 8 : i64"),
+        (["%n = transform.param.constant 8 : i64 -> !transform.param<i64>", MATMUL, f'transform.annotate %m "size" = %n : {ANY}, !transform.param<i64>', f'%x = transform.structured.match interface{{LinalgOp}} attributes{{size = 8 : i32}} in %root : {TO_ANY}', USE], "nothing: the match asks for size = 8 : i32, where the op has 8 : i64: write size = 8 : i64"),
         ([f'%x = transform.structured.match ops{{["linalg.matmul"]}} filter_result_type = tensor<16x8xf32> in %root : {TO_ANY}', USE], "1 linalg.matmul is there, and the result is tensor<8x16xf32>, not tensor<16x8xf32>: write filter_result_type = tensor<8x16xf32>"),
         ([f'%x = transform.structured.match interface{{LoopLikeInterface}} in %root : {TO_ANY}', USE], "what uses it will do nothing"),
     ],
@@ -487,6 +488,13 @@ def test_no_false_alarm(name, traced):
 def test_the_nearest_misses_of_a_match(lines, why, traced):
     (message,) = [m for k, m in said(traced(lines)) if k == "zero-match"]
     assert message.endswith(why)
+
+
+def test_who_reads_the_copy_outside_is_the_op_behind_its_slice(traced):
+    steps = [producer("e", "add", 0), producer("s", "add", 1), producer("p", "e", 0), TILE_ADD]
+    steps += [fuse("e", "loop"), fuse("p", "e_loop"), fuse("s", "p_loop")]
+    (message,) = [m for k, m in said(traced([ADD, *steps])) if k == "computed-twice"]
+    assert message.endswith("and again outside of it, for linalg.exp of p.mlir:5:13")
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -184,6 +184,11 @@ class _Tensor:
         extents = map(self.extent, self.dims)
         return math.prod(_UNKNOWN_EXTENT if ir.ShapedType.is_dynamic_size(n) else n for n in extents)
 
+    def is_constant(self) -> bool:
+        """Return True for a constant, which is moved once, when the kernel is built."""
+        producer = producer_of(self.value)
+        return producer is not None and producer.name == "arith.constant"
+
     def is_matrix(self, batch: _Dims, *groups: _Dims) -> bool:
         """Return True where the groups follow each other, each in one piece, and end the tensor."""
         if tuple(d for d in self.dims if d not in batch) != sum(groups, ()) or self.dims[-1] in batch:
@@ -263,9 +268,11 @@ class _Layout:
             (self.result, self.rows, self.columns),
         ]
 
-    def moved(self) -> int:
-        """Return how many elements are moved before and after the products."""
-        return sum(t.elements() for t, *groups in self.matrices() if self.order(t, *groups) != t.dims)
+    def moved(self) -> tuple[int, int]:
+        """Return how many elements are moved before and after the products in each call, and ahead of calls."""
+        moves = [t for t, *groups in self.matrices() if self.order(t, *groups) != t.dims]
+        ahead = sum(t.elements() for t in moves if t.is_constant())
+        return sum(t.elements() for t in moves) - ahead, ahead
 
     def order(self, tensor: _Tensor, *groups: _Dims) -> _Dims:
         """Return the order in which a tensor is read or written."""

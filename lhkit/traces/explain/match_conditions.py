@@ -15,6 +15,7 @@ _OPERAND_TYPES = re.compile(r"\bfilter_operand_types\s*=\s*\[(.*?)\](?=\s|$)", r
 _INTERFACE = re.compile(r"\binterface\s*\{\s*(\w+)\s*\}")
 _LOOPS = ("scf.for", "scf.forall", "scf.while", "scf.parallel", "affine.for")
 _GROUPS = re.compile(r"\b(?:ins|outs)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_ASKS = "the match asks for"
 _OPEN, _CLOSE = "<([{", ">)]}"
 
 
@@ -27,11 +28,7 @@ def excluding_condition(trace: Trace, step: TraceStep, clauses: str, ids: Collec
         clauses: What it asks for, as written.
         ids: The ops of the name that it asks for.
     """
-    snapshots = [s.step for s in trace.snapshots if s.step < step.index]
-    placed = place_ops(trace, snapshots[-1]) if snapshots else None
-    ops = [op for op, id_ in zip(placed.ir.ops, placed.ids, strict=True) if id_ in ids] if placed else []
-    printed = ["\n".join(op.shapes) for op in ops]
-    names = list(dict.fromkeys(op.name for op in ops))
+    printed, names = _printed(trace, step, ids)
     checks = (
         _wrong_interface(names, clauses),
         _wrong_attribute(printed, names, clauses),
@@ -39,6 +36,20 @@ def excluding_condition(trace: Trace, step: TraceStep, clauses: str, ids: Collec
         _wrong_operands(printed, clauses),
     )
     return next((said for said in checks if said), "its other conditions exclude them")
+
+
+def other_value(trace: Trace, step: TraceStep, clauses: str, ids: Collection[str]) -> str:
+    """Return that ops have an attribute that a match asks for, with another value; empty if none has."""
+    said = _wrong_attribute(*_printed(trace, step, ids), clauses)
+    return said if said.startswith(_ASKS) else ""
+
+
+def _printed(trace: Trace, step: TraceStep, ids: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the texts of ops as they were before a step, and their names."""
+    snapshots = [s.step for s in trace.snapshots if s.step < step.index]
+    placed = place_ops(trace, snapshots[-1]) if snapshots else None
+    ops = [op for op, id_ in zip(placed.ir.ops, placed.ids, strict=True) if id_ in ids] if placed else []
+    return ["\n".join(op.shapes) for op in ops], list(dict.fromkeys(op.name for op in ops))
 
 
 def _wrong_interface(names: Sequence[str], clauses: str) -> str:
@@ -60,7 +71,7 @@ def _wrong_attribute(printed: Sequence[str], names: Sequence[str], clauses: str)
         if value and not any(_is_same(value, each) for each in having):
             nearest = max(having, key=lambda each: difflib.SequenceMatcher(None, each, value).ratio())
             has = nearest or "it without a value"
-            return f"the match asks for {name} = {value}, where the op has {has}: write {name} = {nearest}"
+            return f"{_ASKS} {name} = {value}, where the op has {has}: write {name} = {nearest}"
     return ""
 
 

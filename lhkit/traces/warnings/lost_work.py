@@ -163,13 +163,20 @@ def find_computed_twice(history: PayloadHistory) -> Messages:
         if not inside or not outside or trace.op(root).name == "linalg.fill":
             continue
         born = trace.op(placed.ids[inside[0]] or root).born
-        users = [placed.ids[n] for n in users_of(placed, outside[0])]
+        users = [placed.ids[n] for n in _readers_of(placed, outside[0])]
         names = ", ".join(dict.fromkeys(op_in_words(trace, u) for u in users if u)) or "what is behind the loop"
         if born in {s.index for s in fusions}:
             yield (
                 born,
                 f"the {op_in_words(trace, root)} is computed in the loop and again outside of it, for {names}",
             )
+
+
+def _readers_of(placed: PlacedOps, number: int) -> Iterator[int]:
+    """Yield the ops that read a result, or a slice of it."""
+    for user in users_of(placed, number):
+        is_slice = placed.ir.ops[user].name == "tensor.extract_slice"
+        yield from _readers_of(placed, user) if is_slice else (user,)
 
 
 def _is_piece(trace: Trace, root: str, placed: PlacedOps, number: int) -> bool:

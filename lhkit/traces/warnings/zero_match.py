@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadOp, Trace, TraceStep, TraceWarning
-from lhkit.traces.explain.match_conditions import excluding_condition
+from lhkit.traces.explain.match_conditions import excluding_condition, other_value
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.record.placed_ops import source_place
 
@@ -17,19 +17,22 @@ _MOST_NAMES = 6
 
 
 def near_misses(history: PayloadHistory, step: TraceStep) -> str | None:
-    """Return why a match found nothing, as the end of a sentence; None if the names in it are not known."""
+    """Return why a match found nothing, as the end of a sentence; None if that is not known, or allowed."""
     text = history.texts.get(step.source.file) if step.source else None
-    asked = text.matched_names(step.source) if text and step.source else None
-    if asked is None:
+    if text is None or step.source is None or "zero-match" in text.allowed(step.source.line):
         return None
-    names, asks_for_more = asked
+    asked = text.matched_names(step.source)
     within = _payload_of(history.trace, step)
     alive = history.alive_before(step.index)
     inside = [o for o in alive if history.lies_in(o, within)]
+    if asked is None:
+        clauses = text.clauses_of(step.source)
+        return other_value(history.trace, step, clauses, {o.id for o in inside}) or None
+    names, asks_for_more = asked
     there = [o for o in inside if o.name in names]
     if there:
         more = "the payload changed since"
-        if asks_for_more and text and step.source:
+        if asks_for_more:
             more = excluding_condition(history.trace, step, text.clauses_of(step.source), {o.id for o in there})
         listed = ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in there).items())
         return f"{listed} {_are(len(there))} there, and {more}"
