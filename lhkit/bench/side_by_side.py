@@ -356,6 +356,9 @@ def _checked(kernels: Mapping[str, Kernel]) -> Kernel:
     """Return the first kernel, if all can be compared."""
     if not kernels:
         raise usage_error("there is nothing to measure")
+    if not isinstance(kernels, Mapping) or not all(isinstance(k, Kernel) for k in kernels.values()):
+        advice = 'Write lhkit.measure({"mine": lhkit.compile(payload, schedule)}).'
+        raise usage_error("what is measured are kernels with names", advice)
     first = next(iter(kernels.values()))
     origins = {k.origin.sha256 for k in kernels.values()}
     if len(origins) > 1 or any(k.worker is not first.worker for k in kernels.values()):

@@ -169,6 +169,9 @@ def test_nothing_and_what_cannot_be_compared_are_refused(kernel, worker):
     with pytest.raises(UsageError, match="nothing to measure"):
         lhkit.measure({})
     other = lhkit.compile(lhkit.payloads.row_sum(8, 8), worker=worker)
+    for no_names in (kernel, [kernel], {"payload": kernel.payload}):
+        with pytest.raises(UsageError, match="kernels with names"):
+            lhkit.measure(no_names)
     with pytest.raises(UsageError, match="different payloads or workers"):
         lhkit.measure({"a": kernel, "b": other})
     with pytest.raises(UsageError, match="name of the reference"):
