@@ -95,7 +95,8 @@ def heat_map(
     ahead: Ahead | None = None,
 ) -> HeatMap:
     """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
-    known = dict(values) if values is not None else sweep_summary.knob_values(records)
+    given = values if values is not None else sweep_summary.knob_values(records)
+    known = {name: sweep_summary.ordered_values(own) for name, own in given.items()}
     names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
     if len(names) > MOST_KNOBS:
         advice = "Draw parallel coordinates, or choose the records of one value."

@@ -12,7 +12,7 @@ from lhkit.draw.figures import spaced
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
 from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO, theme_style
-from lhkit.model.tile_picture import Box, OperandTile, PicturedOperand, Sweep, TileFrame, TilePicture
+from lhkit.model.tile_picture import Box, OperandTile, Part, PicturedOperand, Sweep, TileFrame, TilePicture
 from lhkit.tiles.tile_facts import tile_frame
 from lhkit.tiles.tile_layout import (
     FONT,
@@ -216,6 +216,7 @@ _LARGE_TILE = 10.0
 # Rows of a path that are closer cannot be distinguished.
 _ROWS_APART = 7.0
 _MOST_OUTLINES = 3
+_LEAST_GAP = 1.0
 
 
 class _Scale:
@@ -245,6 +246,27 @@ class _Scale:
         y0 = min(y0, self._sheet.y + self._sheet.height - height)
         return {"x": x0, "y": y0, "width": width, "height": height}
 
+    def pieces(self, part: Part, tile: Box) -> list[Box]:
+        """Return the boxes of a part on the sheet of the tile; gaps that are too narrow to see are closed."""
+        along = [
+            self._visible(axis, runs) if axis in (self._down, self._across)
+            # On hidden axes only: is it on this sheet?
+            else runs[:1] if any(low < tile[axis][1] and tile[axis][0] < high for low, high in runs)
+            else ()
+            for axis, runs in enumerate(part.runs)
+        ]  # fmt: skip
+        return list(itertools.product(*along))
+
+    def _visible(self, axis: int, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        edge = self._sheet.height if axis == self._down else self._sheet.width
+        found: list[tuple[int, int]] = []
+        for low, high in runs:
+            if found and (low - found[-1][1]) * edge / self._shape[axis] < _LEAST_GAP:
+                found[-1] = (found[-1][0], high)
+            else:
+                found.append((low, high))
+        return found
+
 
 def _sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, small: bool = False) -> str:
     """Return an operand at an iteration; ``hatch`` is the pattern of visited parts.
@@ -256,9 +278,9 @@ def _sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, 
     parts = [_paper(sheet, 4.0 * n, "paper", "line") for n in range(sheet.behind, 0, -1)]
     parts.append(_paper(sheet, 0.0, "panel", "faint"))
     parts += [
-        element("rect", fill=f"url(#{hatch})", **scale.box(part.box))
+        element("rect", fill=f"url(#{hatch})", **scale.box(box))
         for part in tile.visited
-        if _same_sheet(part.box, tile.tile.box, operand.shown)
+        for box in scale.pieces(part, tile.tile.box)
     ]
     if not small:
         parts += _passes(tile, scale, operand)
@@ -279,20 +301,15 @@ def _paper(sheet: Sheet, shift: float, fill: str, stroke: str) -> str:
     return element("rect", x=x, y=y, width=sheet.width, height=sheet.height, fill=fill, stroke=stroke)
 
 
-def _same_sheet(part: Box, tile: Box, shown: tuple[int, ...]) -> bool:
-    """Return True if a part and the tile overlap along the hidden axes."""
-    hidden = [a for a in range(len(tile)) if a not in shown]
-    return all(part[a][0] < tile[a][1] and tile[a][0] < part[a][1] for a in hidden)
-
-
 def _passes(tile: OperandTile, scale: _Scale, operand: PicturedOperand) -> list[str]:
     """Return outlines of the passes of loops that differ from the tile and the whole."""
     whole = tuple((0, n) for n in operand.shape)
     seen = {_on_sheet(whole, operand.shown), _on_sheet(tile.tile.box, operand.shown)}
-    distinct = {_on_sheet(part.box, operand.shown): part.box for part in reversed(tile.passes)}
-    boxes = [box for seen_as, box in distinct.items() if seen_as not in seen]
+    distinct = {_on_sheet(part.box, operand.shown): part for part in reversed(tile.passes)}
+    parts = [part for seen_as, part in distinct.items() if seen_as not in seen][:_MOST_OUTLINES]
     look: dict[str, Any] = {"fill": "none", "stroke": "ink", "stroke_width": 1, "stroke_dasharray": "5 3"}
-    return [element("rect", **look, **scale.box(box, _LEAST_TILE)) for box in boxes[:_MOST_OUTLINES]]
+    boxes = [box for part in parts for box in scale.pieces(part, tile.tile.box)]
+    return [element("rect", **look, **scale.box(box, _LEAST_TILE)) for box in boxes]
 
 
 def _on_sheet(box: Box, shown: tuple[int, ...]) -> Box:
@@ -305,8 +322,11 @@ def _tile(picture: TilePicture, operand: PicturedOperand, tile: OperandTile, sca
     label = f"tile of {operand.letter}"
     found = marks(handles=picture.handles, ops=picture.op_ids, label=label if picture.op_ids else "")
     title = element("title", escaped(f"{label}: {operand.name}[{place_text(tile.tile)}]"))
-    place = scale.box(tile.tile.box, _LEAST_TILE)
-    return element("rect", title, fill="changed", stroke="ink", stroke_width=1, **place, **found)
+    boxes = scale.pieces(tile.tile, tile.tile.box)
+    look: dict[str, Any] = {"fill": "changed", "stroke": "ink", "stroke_width": 1, **found}
+    if len(boxes) == 1:
+        return element("rect", title, **scale.box(boxes[0], _LEAST_TILE), **look)
+    return element("g", title, *(element("rect", **scale.box(box, _LEAST_TILE)) for box in boxes), **look)
 
 
 def _way(tile: OperandTile, scale: _Scale) -> str:

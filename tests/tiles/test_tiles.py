@@ -213,3 +213,56 @@ def test_bytes_are_dots_the_first_picture_has_something_visited_and_temporaries_
     assert bytes_part.count("<circle") == 4 and bytes_part.count("<rect") == 3 and "logarithmic" in bytes_part
     assert re.search(r'<rect[^>]*fill="url\(#', picture[: picture.index("bytes touched")])
     assert "tensor.empty" not in picture and "C result" in re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", picture))
+
+
+def hatched(drawing, extent):
+    """The boxes that each square sheet has hatched, in elements: rows, then columns."""
+    found = []
+    for rect in ET.fromstring(drawing).iter(f"{SVG}rect"):
+        x, y, width, height = (float(rect.get(name) or 0) for name in ("x", "y", "width", "height"))
+        looks = rect.get("class") or ""
+        if "panel" in looks:
+            left, top, scale = x, y, extent / height
+            found.append(set())
+        elif rect.get("fill").startswith("url(#") and "line" not in looks:  # but the sign in the legend
+            edges = (y - top, y - top + height, x - left, x - left + width)
+            found[-1].add(tuple(round(edge * scale) for edge in edges))
+    return found
+
+
+def test_only_what_was_visited_is_hatched():
+    """An unrolled loop has several ops, and this one only every fourth block of k: the others are not its own."""
+    picture = tile_picture_of(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))
+    boxes = [tile.tile.box for tile in tile_frame(picture).tiles]
+    assert boxes[:2] == [((0, 32), (256, 320)), ((256, 320), (320, 352))]
+    a, b, c = hatched(tiles_svg(picture), 512)
+    assert a == {(0, 32, 0, 64), (0, 32, 256, 320)}
+    assert b == {(0, 64, 0, 320), (256, 320, 0, 320), (0, 64, 320, 352)}
+    assert c == {(0, 32, 0, 320), (0, 32, 320, 352)}
+
+
+TRIANGLE = """
+func.func @triangle(%a: tensor<16x16xf32>, %to: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %r = scf.for %i = %c0 to %c16 step %c4 iter_args(%x = %to) -> tensor<16x16xf32> {
+    %end = arith.addi %i, %c4 : index
+    %q = scf.for %j = %c0 to %end step %c4 iter_args(%y = %x) -> tensor<16x16xf32> {
+      %s = tensor.extract_slice %a[%i, %j] [4, 4] [1, 1] : tensor<16x16xf32> to tensor<4x4xf32>
+      %o = tensor.extract_slice %y[%i, %j] [4, 4] [1, 1] : tensor<16x16xf32> to tensor<4x4xf32>
+      %e = linalg.exp ins(%s : tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+      %n = tensor.insert_slice %e into %y[%i, %j] [4, 4] [1, 1] : tensor<4x4xf32> into tensor<16x16xf32>
+      scf.yield %n : tensor<16x16xf32>
+    }
+    scf.yield %q : tensor<16x16xf32>
+  }
+  return %r : tensor<16x16xf32>
+}"""
+
+
+def test_what_was_visited_is_drawn_in_pieces_where_it_is_no_grid(worker):
+    """Rows get longer: the smallest box around two of them holds elements that neither touched."""
+    picture = tile_picture_of(lhkit.load_payload(TRIANGLE, worker=worker), worker=worker)
+    a, _ = hatched(tiles_svg(picture, 3), 16)  # at (8, 0), after (0, 0), (4, 0) and (4, 4)
+    assert a == {(0, 4, 0, 4), (4, 8, 0, 4), (4, 8, 4, 8)}
