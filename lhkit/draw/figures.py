@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 import warnings
@@ -15,6 +16,7 @@ from lhkit.model.printable import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
 # matplotlib takes an unescaped dollar sign as the start or end of a formula.
@@ -88,9 +90,11 @@ def figure_html(figure: Figure) -> str:
     if figure.get_layout_engine() is None or not _NARROW < width <= _WIDEST:
         return wide
     figure.set_size_inches(_NARROW, height)
+    hidden: list[Text] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of the layout: there is no room for the axes
+            hidden = _hide_overlapping(figure)
             narrow = figure_svg(figure, salt="lhkit, narrow")
             box = figure.get_tightbbox()
             fits = box.x0 > -_EDGE / 72 and box.x1 < _NARROW + _EDGE / 72
@@ -98,9 +102,33 @@ def figure_html(figure: Figure) -> str:
     except UserWarning:
         fits = False
     figure.set_size_inches(width, height)
+    for label in hidden:
+        label.set_visible(True)
     if not fits:
         return wide
     return f'<div class="lh-wide">{wide}</div><div class="lh-narrow" hidden>{narrow}</div>'
+
+
+_LEAST_GAP = 3.0  # between tick labels, in points
+
+
+def _hide_overlapping(figure: Figure) -> list[Text]:
+    """Hide the tick labels below axes that would run into the one at their left; return them."""
+    figure.draw_without_rendering()
+    hidden = []
+    for axes in figure.axes:
+        end = -math.inf
+        labels = axes.xaxis.get_ticklabels(which="both")
+        boxes = [(label, label.get_window_extent()) for label in labels if label.get_text()]
+        for label, box in sorted(boxes, key=lambda pair: pair[1].x0):
+            if not label.get_visible():
+                continue
+            if box.x0 < end + _LEAST_GAP * figure.dpi / 72:
+                label.set_visible(False)
+                hidden.append(label)
+            else:
+                end = box.x1
+    return hidden
 
 
 def figure_png(figure: Figure, room: float = 0.0) -> bytes:

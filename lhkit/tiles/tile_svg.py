@@ -5,14 +5,23 @@ from __future__ import annotations
 import base64
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lhkit.draw.figures import spaced
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
 from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO, theme_style
-from lhkit.model.tile_picture import Box, OperandTile, Part, PicturedOperand, Sweep, TileFrame, TilePicture
+from lhkit.model.tile_picture import (
+    Box,
+    OperandTile,
+    Part,
+    PicturedOperand,
+    Sweep,
+    TileFrame,
+    TilePicture,
+    WorkingSet,
+)
 from lhkit.tiles.tile_facts import tile_frame
 from lhkit.tiles.tile_layout import (
     FONT,
@@ -20,12 +29,14 @@ from lhkit.tiles.tile_layout import (
     WIDTH,
     Sheet,
     TileLayout,
+    broken,
     fits_text,
     iteration_text,
     lay_out,
     loop_text,
     pass_text,
     place_text,
+    size_text,
     tiles_text,
     title_text,
     working_sets_shown,
@@ -33,7 +44,8 @@ from lhkit.tiles.tile_layout import (
 
 _CODE = 11.0
 _MARGIN = 10.0
-_BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 250.0, 12.0
+_WIDEST_NOTE = 540.0
+_BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 210.0, 12.0
 
 
 def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: bool = True) -> str:
@@ -64,8 +76,25 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     legend = _legend(height + 14, layout, hatch, is_moving=bool(picture.loops))
     inner = element("g", head, loops, body, bars, legend, transform=f"translate({_MARGIN} {_MARGIN})")
     label = f"Tiles of {picture.op}, {iteration_text(picture, frame)}"
-    wide = max(WIDTH, layout.width) + 2 * _MARGIN
+    # At least as wide as the first iteration, whose tiles are whole: what plays keeps its size.
+    first = tile_frame(picture, 0)
+    wide = max(_width(picture, frame, layout), _width(picture, first, lay_out(picture, first))) + 2 * _MARGIN
     return svg(wide, height + 14 + LINE + 2 * _MARGIN, _hatch(hatch), inner, label=label, themed=themed)
+
+
+def _width(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> float:
+    """Return how wide a picture is: in a narrow column a narrow one has larger letters."""
+    notes = [line for note in picture.notes for line in broken(note, _WIDEST_NOTE)]
+    texts = [(text, 0.0, FONT) for text in (*notes, iteration_text(picture, frame))]
+    texts.append((title_text(picture), 0.0, 15.0))
+    beside = _BAR_X + _BAR_WIDTH + 14
+    texts += [(_fits(each, picture), beside, FONT) for each in working_sets_shown(picture, frame)]
+    widest = max(x + text_width(text, size, mono=False) for text, x, size in texts)
+    return max(layout.width, _legend_width(layout), min(widest, WIDTH))
+
+
+def _fits(each: WorkingSet, picture: TilePicture) -> str:
+    return f"{size_text(each, picture)}: {fits_text(each, picture)}"
 
 
 def _words(text: str, x: float | None, y: float, **look: Any) -> str:
@@ -123,21 +152,10 @@ def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
     title = _words(heading, None, FONT, font_size=15, font_weight=700, fill="ink")
     lines = [title, _words(where, None, y, fill="ink")]
     for note in picture.notes:
-        for line in _broken(note, WIDTH):
+        for line in broken(note, _WIDEST_NOTE):
             y += LINE
             lines.append(_words(line, None, y, fill="dead"))
     return "".join(lines), y + 14
-
-
-def _broken(text: str, width: float) -> Iterable[str]:
-    line = ""
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and text_width(longer, FONT, mono=False) > width:
-            yield line
-            longer = word
-        line = longer
-    yield line
 
 
 def _loops_fit(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> bool:
@@ -180,35 +198,45 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
     for n, each in enumerate(shown):
         top = y + LINE + 4 + n * (LINE + 3)
         middle = top + _BAR_HEIGHT / 2
-        said = f"{format_bytes(each.total_bytes)}: {fits_text(each, picture)}"
         row = f"M{_BAR_X} {middle:.1f}H{_BAR_X + _BAR_WIDTH}"
         parts += [
             _words(pass_text(each), None, top + 10, fill="ink"),
             element("path", d=row, stroke="line"),
             element("circle", cx=_BAR_X + place(each.total_bytes), cy=middle, r=5, stroke="ink",
                     fill="changed" if n == 0 else "read"),
-            _words(said, _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
+            _words(_fits(each, picture), _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
         ]  # fmt: skip
     parts.append(
-        _words("logarithmic", _BAR_X + _BAR_WIDTH, bottom + 6, text_anchor="end", font_size=9, fill="faint")
+        _words("logarithmic", _BAR_X + _BAR_WIDTH, bottom + 6, text_anchor="end", font_size=10, fill="faint")
     )
     return "".join(parts), bottom
 
 
+_SIGNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("this tile", {"fill": "changed", "stroke": "ink"}),
+    ("visited before", {"stroke": "line"}),
+    ("one pass of a loop", {"fill": "none", "stroke": "ink", "stroke_dasharray": "3 2"}),
+)
+_NOT_TO_SCALE = "short edges are not to scale"
+
+
 def _legend(y: float, layout: TileLayout, hatch: str, *, is_moving: bool) -> str:
     parts, x = [], 0.0
-    signs = (
-        ("this tile", {"fill": "changed", "stroke": "ink"}),
-        ("visited before", {"fill": f"url(#{hatch})", "stroke": "line"}),
-        ("one pass of a loop", {"fill": "none", "stroke": "ink", "stroke_dasharray": "3 2"}),
-    )
-    for text, look in signs if is_moving else signs[:1]:
-        parts.append(element("rect", x=x, y=y, width=14, height=10, **look))
+    for text, look in _SIGNS if is_moving else _SIGNS[:1]:
+        fill = {"fill": f"url(#{hatch})"} if "fill" not in look else {}
+        parts.append(element("rect", x=x, y=y, width=14, height=10, **fill, **look))
         parts.append(_words(text, x + 20, y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)
     if not all(s.is_to_scale for s in layout.sheets):
-        parts.append(_words("short edges are not to scale", x, y + 9, font_size=11, fill="faint"))
+        parts.append(_words(_NOT_TO_SCALE, x, y + 9, font_size=11, fill="faint"))
     return "".join(parts)
+
+
+def _legend_width(layout: TileLayout) -> float:
+    texts = [text for text, _ in _SIGNS]
+    if not all(s.is_to_scale for s in layout.sheets):
+        texts.append(_NOT_TO_SCALE)
+    return sum(36 + text_width(text, 11, mono=False) for text in texts)
 
 
 _LEAST_TILE = 3.0

@@ -1,5 +1,6 @@
 """Every drawing in a column of 400 pixels and on paper: nothing is wider than it, or scrolls sideways."""
 
+import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import lhkit
 from lhkit.draw.svg import html_document
 from lhkit.draw.viewer import framed_html, view_html
+from lhkit.sweeps.sweep_page import sweep_page
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 import gallery
@@ -40,6 +42,7 @@ def drawings():
         "code": show.code(kernel),
         "live buffers": show.live_buffers(lhkit.compile("mlp.mlir")),
         "passes": show.op_counts(passes),
+        "counts of a model": show.op_counts(lhkit.trace("mlp.mlir", "cpu.mlir")),
         "page": show.page(trace),
     }
     shown = {name: framed_html(drawing.view) for name, drawing in found.items()}
@@ -175,7 +178,8 @@ LETTERS = """() => [...document.querySelectorAll(".lh-body svg text")].filter((t
 def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     """Figures are drawn anew for it; scaled down their letters had 6 to 7.5 pixels."""
     page = watched(width=400, height=800).page
-    for name in ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput"):
+    figures = ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput")
+    for name in (*figures, "passes", "value passes"):
         page.goto(pages[name].as_uri())
         page.locator(".lh-body svg text").last.wait_for(state="attached")
         letters = page.evaluate(LETTERS)
@@ -187,3 +191,51 @@ def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     page.wait_for_function(f"{shown} === 1 && Math.max(...({LETTERS})()) > 12")
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_function(f"{shown} === 1")
+
+
+# Pairs of texts in sight that overlap; those that are turned lie along one another.
+OVERLAPPING = """() => {
+  const texts = [...document.querySelectorAll(".lh-body svg text")].filter((text) => !text.getScreenCTM().b);
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width);
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2)
+    .map(([other]) => [one, other]));
+}"""
+
+
+def test_no_texts_of_a_figure_overlap_in_a_narrow_column(watched, pages):
+    page = watched(width=400, height=800).page
+    for name in ("speed", "counts of a model", "op_counts", "value comparison", "passes"):
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-body svg text").last.wait_for(state="attached")
+        assert page.evaluate(OVERLAPPING) == [], name
+
+
+BROKEN = """() => [...document.querySelectorAll(".lh-rows tr > :nth-child(-n+2)")].flatMap((cell) => {
+  const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), words = [];
+  while (walk.nextNode()) for (const { 0: word, index } of walk.currentNode.data.matchAll(/[\\w%]+/g)) {
+    const range = document.createRange();
+    range.setStart(walk.currentNode, index);
+    range.setEnd(walk.currentNode, index + word.length);
+    if (range.getClientRects().length > 1) words.push(word);
+  }
+  return words;
+})"""
+
+
+def test_numbers_of_steps_are_not_broken_in_a_narrow_column(watched, pages):
+    page = watched(width=400, height=800).page
+    page.goto(pages["page"].as_uri())
+    page.get_by_text("Steps, one by one").click()
+    page.locator(".lh-rows tr").nth(12).wait_for()
+    assert page.evaluate(BROKEN) == []
+
+
+def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
+    (tmp_path / "s.html").write_text(sweep_page(dataclasses.replace(gallery._sweep(), end="finished")))
+    page = watched(width=400, height=800).page
+    page.goto((tmp_path / "s.html").as_uri())
+    letters = page.evaluate(LETTERS.replace(".lh-body svg", "figure svg"))
+    assert len(letters) > 50 and min(letters) > 8
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("[...document.querySelectorAll('figure')].every((f) => f.querySelector('svg'))")

@@ -1,5 +1,6 @@
 """Tile pictures as drawn: records, text, SVG; nothing overlaps, whatever the extents."""
 
+import dataclasses
 import itertools
 import re
 import xml.etree.ElementTree as ET
@@ -266,3 +267,28 @@ def test_what_was_visited_is_drawn_in_pieces_where_it_is_no_grid(worker):
     picture = tile_picture_of(lhkit.load_payload(TRIANGLE, worker=worker), worker=worker)
     a, _ = hatched(tiles_svg(picture, 3), 16)  # at (8, 0), after (0, 0), (4, 0) and (4, 4)
     assert a == {(0, 4, 0, 4), (4, 8, 0, 4), (4, 8, 4, 8)}
+
+
+def test_captions_wrap_and_are_not_cut():
+    trace = lhkit.trace("softmax.mlir", "softmax.mlir")
+    picture = tile_picture_of(trace)
+    captions = [sheet.caption for sheet in lay_out(picture, tile_frame(picture)).sheets]
+    assert not any("…" in line for caption in captions for line in caption)
+    assert any("made anew for each" in " ".join(caption) for caption in captions)
+
+
+def test_what_only_rounding_makes_equal_to_a_cache_does_not_seem_to_fit():
+    drawn = picture()
+    used = tile_frame(drawn).working_sets[0].total_bytes
+    caches = (CacheLevel("L1", used - 1), CacheLevel("L2", 1 << 20))
+    words = tiles_text(dataclasses.replace(drawn, caches=caches))
+    assert f"one tile: just over {format_bytes(used)}, does not fit L1, fits L2" in words
+    exactly = dataclasses.replace(drawn, caches=(CacheLevel("L1", used), *caches[1:]))
+    assert f"one tile: {format_bytes(used)}, fits L1" in tiles_text(exactly)
+
+
+def test_a_picture_is_no_wider_than_what_is_in_it_and_keeps_its_size_while_it_plays():
+    """In a column of 400 pixels all of it is scaled down, also empty room."""
+    drawn = tile_picture_of(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))
+    widths = {float(ET.fromstring(svg).get("width")) for _, svg in tiles_frames(drawn, 32)}
+    assert len(widths) == 1 and max(widths) < 640
