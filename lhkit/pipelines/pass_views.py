@@ -63,10 +63,11 @@ def counts_svg(trace: PassTrace, *, themed: bool = True, narrow: bool = False) -
     drawn = _axes(trace, most, chart)
     for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
         heights = [bottom - unit * math.log1p(n) for n in line]
-        # A count changes at a pass, and not on the way to it.
-        places = [LEFT + chart.scale * i for i in range(len(line))]
-        d = f"M{places[0]:.1f} {heights[0]:.1f}" if line else ""
-        d += "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(places[1:], heights[1:], strict=True))
+        # Level around the pass after which they were counted, the last one too.
+        middles = [LEFT + chart.scale * (i + 0.5) for i in range(len(line) - 1)]
+        d = f"M{LEFT} {heights[0]:.1f}" if line else ""
+        d += "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(middles, heights[1:], strict=True))
+        d += f"H{right:.1f}"
         look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": _DASHES[number]}
         drawn.append(element("path", d=d, fill="none", **look))
         x, y = key[0], key[1] + _ROW * number

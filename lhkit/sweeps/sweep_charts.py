@@ -511,6 +511,8 @@ def draw_history(history: History) -> Figure:
     return figure
 
 
+# What the status says already, and the place: the reason comes after them.
+_NO_REASON = re.compile(r"^.* does not apply to [^:]*: (?:[^:]*:\d+:\d+: )?")
 _FOLDERS = re.compile(r"(?<!\S)(?:[A-Za-z]:)?[/\\](?:[^\s:/\\]+[/\\])+")
 
 
@@ -523,7 +525,7 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
             continue
         said = Counter(r.message for r in own if r.message).most_common(1)
         line = said[0][0].partition("\n")[0] if said else ""
-        text = cut(_FOLDERS.sub("", line), _LABEL_WIDTH)
+        text = cut(_FOLDERS.sub("", _NO_REASON.sub("", line)), _LABEL_WIDTH)
         bars.append(StatusBar(status, len(own), text))
     return tuple(bars)
 

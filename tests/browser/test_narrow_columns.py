@@ -238,4 +238,6 @@ def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
     letters = page.evaluate(LETTERS.replace(".lh-body svg", "figure svg"))
     assert len(letters) > 50 and min(letters) > 8
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert page.evaluate("[...document.querySelectorAll('figure')].every((f) => f.querySelector('svg'))")
+    assert (
+        page.locator(".lh-narrow > svg").first.is_visible() and not page.locator(".lh-wide").first.is_visible()
+    )

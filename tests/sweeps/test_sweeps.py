@@ -263,6 +263,12 @@ def test_the_table_marks_who_is_ahead_as_the_drawings_do():
     assert framed == {"1.00", "1.01"}
 
 
+def test_a_bar_of_failures_says_the_reason_and_not_the_place():
+    said = "/a/b/tiles.mlir does not apply to <matmul 8x8 float32>: <matmul 8x8 float32>:6:14: Attempted to vectorize"
+    failed = [record({"m": 1}, status="schedule-failed", message=said)]
+    assert [bar.text for bar in status_bars(failed)] == ["Attempted to vectorize"]
+
+
 def test_no_drawing_calls_best_what_is_undecided():
     records = grid(cost, m=(1, 2), n=(16, 32), b=(0, 1), c=(0, 1))
     for drawn in (draw_heat_map(heat_map(two())), draw_parallel_coordinates(parallel_coordinates(records))):
