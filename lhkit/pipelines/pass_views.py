@@ -47,8 +47,8 @@ def scale_of(trace: PassTrace, right: float = WIDTH - RIGHT) -> float:
 
 
 def counts_html(trace: PassTrace) -> str:
-    """Return `counts_svg` for a view: as it is, and once more for a narrow column."""
-    wide = element("div", counts_svg(trace), class_="lh-wide")
+    """Return `counts_svg` for a view: as it is, and once more for a narrow column and for paper."""
+    wide = element("div", counts_svg(trace), class_="lh-wide lh-long")
     return wide + element("div", counts_svg(trace, narrow=True), class_="lh-narrow", hidden="")
 
 
@@ -58,7 +58,7 @@ def counts_svg(trace: PassTrace, *, themed: bool = True, narrow: bool = False) -
     most = max((n for line in lines.values() for n in line), default=0)
     width, right = (_NARROW, _NARROW - 16.0) if narrow else (WIDTH, float(WIDTH - RIGHT))
     bottom, unit = HEIGHT - _FOOT, (HEIGHT - _FOOT - 10) / math.log1p(most or 1)
-    key = (LEFT, HEIGHT + _ROW) if narrow else (right + 12, _ROW)
+    key = (LEFT, HEIGHT + _ROW + 4) if narrow else (right + 12, _ROW)
     chart = _Chart(right, scale_of(trace, right), bottom, unit, key)
     drawn = _axes(trace, most, chart)
     for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
@@ -76,7 +76,7 @@ def counts_svg(trace: PassTrace, *, themed: bool = True, narrow: bool = False) -
         drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
     cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": bottom, "stroke": "selected"}
     label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
-    height = HEIGHT + (_ROW * (len(lines) + 1) if narrow else 0)
+    height = HEIGHT + (_ROW * (len(lines) + 1) + 4 if narrow else 0)
     return svg(width, height, *drawn, element("line", **cursor), label=label, themed=themed)
 
 
