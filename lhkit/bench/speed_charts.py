@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import cut, new_axes, spaced
+from lhkit.draw.figures import NARROW, cut, new_axes, spaced, with_narrow
 from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.draw.theme import FAINT, GREY
 from lhkit.model.errors import usage_error
@@ -378,10 +378,13 @@ def _inner_height(plot: Roofline) -> float:
     return max(_HEIGHT - _BOTTOM - _TOP, _LABEL_HEIGHT * len(plot.entries))
 
 
-def run_places(plot: Roofline) -> dict[str, float]:
-    """Return the intensity above which each run is named: its own, moved apart where they crowd."""
+def run_places(plot: Roofline, inside: float = _WIDTH - _LEFT - _RIGHT) -> dict[str, float]:
+    """Return the intensity above which each run is named: its own, moved apart where they crowd.
+
+    ``inside`` is the width of the axes in inches.
+    """
     low, high = (math.log10(end) for end in intensity_range(plot))
-    least = _NAME_APART * (high - low) / (_WIDTH - _LEFT - _RIGHT)
+    least = _NAME_APART * (high - low) / inside
     places = spaced([math.log10(x) for x in plot.runs.values()], least, (low, high))
     return {name: 10**x for name, x in zip(plot.runs, places, strict=True)}
 
@@ -401,36 +404,40 @@ def intensity_range(plot: Roofline) -> tuple[float, float]:
 
 def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
     """Return a figure: the roofs, a point per entry and run with its 95 % interval, and shares of the roof."""
+    plot = roofline(comparisons)
+    return with_narrow(_roofline_figure(plot), _roofline_figure(plot, is_narrow=True))
+
+
+def _roofline_figure(plot: Roofline, *, is_narrow: bool = False) -> Figure:
+    """Return the figure of a roofline; a narrow one has its labels below the axes."""
     from matplotlib.figure import Figure
 
-    plot = roofline(comparisons)
-    inner = _inner_height(plot)
-    whole = (
-        _BOTTOM
-        + inner
-        + _TOP
-        + _LETTER * max((len(cut(name, _LONGEST_LABEL)) for name in plot.runs), default=0)
-    )
-    figure = Figure(figsize=(_WIDTH, whole))
+    inner = _HEIGHT - _BOTTOM - _TOP if is_narrow else _inner_height(plot)
+    note = [part for line in plot.note.split("\n") for part in textwrap.wrap(line, 78 if is_narrow else 200)]
+    below = _LABEL_HEIGHT * (len(plot.entries) + 0.5) + 0.12 * (len(note) - 3) if is_narrow else 0.0
+    names = _LETTER * max((len(cut(name, _LONGEST_LABEL)) for name in plot.runs), default=0)
+    width, bottom = (NARROW if is_narrow else _WIDTH), _BOTTOM + below
+    inside = width - _LEFT - (0.2 if is_narrow else _RIGHT)
+    whole = bottom + inner + _TOP + names
+    figure = Figure(figsize=(width, whole))
     figure.patch.set_alpha(0)
-    place = (_LEFT / _WIDTH, _BOTTOM / whole, 1 - (_LEFT + _RIGHT) / _WIDTH, inner / whole)
-    axes = figure.add_axes(place)
+    axes = figure.add_axes((_LEFT / width, bottom / whole, inside / width, inner / whole))
     axes.patch.set_alpha(0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(*intensity_range(plot))
     axes.set_ylim(*speed_range(plot))
-    _draw_roofs(axes, plot)
-    _draw_points(axes, plot)
-    _name_runs(axes, plot)
+    _draw_roofs(axes, plot, inner / inside)
+    _draw_points(axes, plot, below=_LABEL_HEIGHT / inner if is_narrow else None)
+    _name_runs(axes, plot, inside)
     axes.set_xlabel("arithmetic intensity in FLOP/byte")
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.text(0.1 / _WIDTH, 0.1 / whole, plot.note, fontsize=7.5, color=FAINT)
+    figure.text(0.1 / width, 0.1 / whole, "\n".join(note), fontsize=8 if is_narrow else 7.5, color=FAINT)
     return figure
 
 
-def _draw_roofs(axes: Axes, plot: Roofline) -> None:
+def _draw_roofs(axes: Axes, plot: Roofline, aspect: float) -> None:
     (left, right), (low, high), ridge = intensity_range(plot), speed_range(plot), plot.ridge
     axes.plot([left, ridge], [left * plot.copy_gbytes, plot.peak_gflops], color=GREY, linewidth=2)
     axes.plot([ridge, right], [plot.peak_gflops] * 2, color=GREY, linewidth=2)
@@ -444,28 +451,38 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     stops = [start, *sorted(x for p in plot.points if start < (x := p.intensity) < ridge), ridge]
     before, after = max(itertools.pairwise(stops), key=lambda gap: gap[1] / gap[0])
     middle = math.sqrt(before * after)
-    steep = _inner_height(plot) / math.log10(high / low) * math.log10(right / left)
-    turn = math.degrees(math.atan2(steep, _WIDTH - _LEFT - _RIGHT))
+    turn = math.degrees(math.atan(aspect / math.log10(high / low) * math.log10(right / left)))
     turned: dict[str, Any] = {"rotation": turn, "rotation_mode": "anchor", "ha": "center"}
     place = (middle, middle * plot.copy_gbytes)
     axes.annotate(f"copy: {plot.copy_gbytes:.3g} GB/s", place, xytext=(-5, 5), **turned, **above)
 
 
-def _draw_points(axes: Axes, plot: Roofline) -> None:
+def _draw_points(axes: Axes, plot: Roofline, *, below: float | None) -> None:
+    """Draw the points of each entry and its label: at the right, or ``below``, so high in the axes' height."""
     left, right = intensity_range(plot)
     looks = entry_looks(p.entry for p in plot.points)
     beyond = right * (right / left) ** 0.025  # right of the axes: in them a marker is a measurement
-    for (entry, points), height in zip(plot.entries.items(), label_places(plot), strict=True):
+    rows = zip(plot.entries.items(), label_places(plot), strict=True)
+    for number, ((entry, points), height) in enumerate(rows):
         look = looks[entry]
         for p in points:
             spread = [[p.gflops - p.low], [p.high - p.gflops]]
             axes.errorbar(p.intensity, p.gflops, yerr=spread, markersize=7, capsize=4, zorder=3, **look.style)
+        said = f"{cut(entry, _LONGEST_LABEL)}\n{_reached(points)}"
+        beside: dict[str, Any] = {"textcoords": "offset points", "annotation_clip": False, "va": "center"}
+        beside |= {"xytext": (8, 0), "fontsize": 8, "linespacing": 1.15}
+        if below is not None:
+            line = [p.intensity for p in points], [p.gflops for p in points]
+            axes.plot(*line, color=look.color, linestyle=look.line, linewidth=0.7, alpha=0.7, zorder=2)
+            under: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+            y = -(_BOTTOM / _LABEL_HEIGHT - 1.0 + number) * below
+            axes.plot([0.0], [y], markersize=5, **under, **look.style)
+            axes.annotate(said, (0.0, y), xycoords="axes fraction", **beside)
+            continue
         lead = [*(p.intensity for p in points), right, beyond], [*(p.gflops for p in points), height, height]
         thin: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.7, "clip_on": False, "zorder": 2}
         axes.plot(*lead, color=look.color, linestyle=look.line, **thin)
-        beside: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "annotation_clip": False}
-        said = f"{cut(entry, _LONGEST_LABEL)}\n{_reached(points)}"
-        axes.annotate(said, (beyond, height), va="center", fontsize=8, linespacing=1.15, **beside)
+        axes.annotate(said, (beyond, height), **beside)
         axes.plot([beyond], [height], markersize=5, clip_on=False, **look.style)
 
 
@@ -481,10 +498,10 @@ def _span(numbers: Sequence[float]) -> str:
     return " – ".join(dict.fromkeys(f"{number:.3g}" for number in (min(numbers), max(numbers))))
 
 
-def _name_runs(axes: Axes, plot: Roofline) -> None:
+def _name_runs(axes: Axes, plot: Roofline, inside: float) -> None:
     """Write the names of several runs above the axes, each with a line down to its points."""
     top = axes.get_ylim()[1]
-    for name, place in run_places(plot).items():
+    for name, place in run_places(plot, inside).items():
         x = plot.runs[name]
         axes.axvline(x, color=GREY, linewidth=0.5, linestyle=":", zorder=1)
         lead = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.draw.theme import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION
 
 # What kernels are compared with looks the same whether the others are in the chart or not; a variant
 # ("torch, Linear") looks like what it is a variant of, with another marker.
@@ -20,7 +20,7 @@ _KNOWN = {
 }
 # A second kind of variant of the same rival.
 _VARIANTS = {"frozen": "P"}
-_OTHERS = ((BLUE, "o"), (GREEN, "P"), (BLUE, "X"), (GREEN, "h"), (BLUE, "<"), (GREEN, ">"))
+_OTHERS = ((BLUE, "o"), (GREEN, "P"), (INK, "X"), (BLUE, "h"), (GREEN, "<"), (INK, ">"))
 # Of lines in the same colour, one after the other.
 _DASHES = ("-", "--", ":", "-.")
 
@@ -52,7 +52,7 @@ def entry_looks(names: Iterable[str]) -> dict[str, EntryLook]:
     for name in dict.fromkeys(names):
         known = _KNOWN.get(name.partition(",")[0])
         if known is None:
-            look, line = _OTHERS[others % len(_OTHERS)], _DASHES[others // 2 % len(_DASHES)]
+            look, line = _OTHERS[others % len(_OTHERS)], _DASHES[others // 3 % len(_DASHES)]
             looks[name] = EntryLook(*look, is_hollow=others >= len(_OTHERS), line=line)
             others += 1
         else:

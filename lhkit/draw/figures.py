@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from lhkit.model.printable import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
 # matplotlib takes an unescaped dollar sign as the start or end of a formula.
@@ -76,7 +79,17 @@ def figure_svg(figure: Figure, room: float = 0.0, *, salt: str = "lhkit") -> str
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
 
 
-_NARROW, _WIDEST = 4.9, 8.5  # in inches: a figure for a column of 400 pixels, and the widest that it is made of
+NARROW, _WIDEST = 4.9, 8.5  # in inches: a figure for a column of 400 pixels, and the widest that it is made of
+
+
+# Of figures that no narrow column has room for: what is drawn there.
+_DRAWN_NARROW: weakref.WeakKeyDictionary[Figure, Figure] = weakref.WeakKeyDictionary()
+
+
+def with_narrow(figure: Figure, narrow: Figure) -> Figure:
+    """Return a figure that `figure_html` shows by another one, ``NARROW`` inches wide, in a narrow column."""
+    _DRAWN_NARROW[figure] = narrow
+    return figure
 
 
 def figure_html(figure: Figure) -> str:
@@ -85,22 +98,54 @@ def figure_html(figure: Figure) -> str:
     Scaled down to 400 pixels letters would be half as high. There is no second one where labels would be cut.
     """
     wide, (width, height) = figure_svg(figure), figure.get_size_inches()
-    if figure.get_layout_engine() is None or not _NARROW < width <= _WIDEST:
+    if (other := _DRAWN_NARROW.get(figure)) is not None:
+        return _in_two_widths(wide, figure_svg(other, salt="lhkit, narrow"))
+    if figure.get_layout_engine() is None or not NARROW < width <= _WIDEST:
         return wide
-    figure.set_size_inches(_NARROW, height)
+    figure.set_size_inches(NARROW, height)
+    hidden: list[Text] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of the layout: there is no room for the axes
+            hidden = _hide_overlapping(figure)
             narrow = figure_svg(figure, salt="lhkit, narrow")
             box = figure.get_tightbbox()
-            fits = box.x0 > -_EDGE / 72 and box.x1 < _NARROW + _EDGE / 72
-            fits = fits and min(axes.get_position().width for axes in figure.axes) * _NARROW > _LEAST_AXES
+            fits = box.x0 > -_EDGE / 72 and box.x1 < NARROW + _EDGE / 72
+            fits = fits and min(axes.get_position().width for axes in figure.axes) * NARROW > _LEAST_AXES
     except UserWarning:
         fits = False
     figure.set_size_inches(width, height)
+    for label in hidden:
+        label.set_visible(True)
     if not fits:
         return wide
+    return _in_two_widths(wide, narrow)
+
+
+def _in_two_widths(wide: str, narrow: str) -> str:
     return f'<div class="lh-wide">{wide}</div><div class="lh-narrow" hidden>{narrow}</div>'
+
+
+_LEAST_GAP = 3.0  # between tick labels, in points
+
+
+def _hide_overlapping(figure: Figure) -> list[Text]:
+    """Hide the tick labels below axes that would run into the one at their left; return them."""
+    figure.draw_without_rendering()
+    hidden = []
+    for axes in figure.axes:
+        end = -math.inf
+        labels = axes.xaxis.get_ticklabels(which="both")
+        boxes = [(label, label.get_window_extent()) for label in labels if label.get_text()]
+        for label, box in sorted(boxes, key=lambda pair: pair[1].x0):
+            if not label.get_visible():
+                continue
+            if box.x0 < end + _LEAST_GAP * figure.dpi / 72:
+                label.set_visible(False)
+                hidden.append(label)
+            else:
+                end = box.x1
+    return hidden
 
 
 def figure_png(figure: Figure, room: float = 0.0) -> bytes:

@@ -18,6 +18,7 @@ VERMILION = "#D55E00"
 SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 GREY = "#7F7F7F"
+INK = "#000000"  # which figures have in the colour of the page's text
 FAINT = "#5c5f66"  # small text beside a drawing
 
 # The same on dark paper, for figures that matplotlib draws.

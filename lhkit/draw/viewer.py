@@ -203,13 +203,13 @@ body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
 """
 
 
-def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]]) -> str:
-    """Return a view as a page."""
+def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]], hint: str = "") -> str:
+    """Return a view as a page; ``hint`` says how to use it, which no paper has."""
     data = script_json({"content": view_content(view)})
     made = element("div", table_html(Table(("", ""), tuple(facts))), class_="facts")
     parts = (
         element("h1", escaped(title)),
-        element("p", escaped(summary)),
+        element("p", escaped(summary), element("span", escaped(hint), class_="lh-hint") if hint else ""),
         view_html(view),
         element("h2", "How this was made"),
         made,

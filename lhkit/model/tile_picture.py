@@ -234,6 +234,7 @@ class Part:
     box: Box  # Its bounding box
     counts: tuple[int, ...]  # Elements along each axis; fewer than the box where there are gaps
     steps: tuple[int, ...]  # Distance of neighbors along each axis, 0 where they are not evenly spaced
+    runs: tuple[tuple[tuple[int, int], ...], ...]  # Along each axis what is consecutive: first, one past last
     elements: int  # Their number: an upper bound if ``is_exact`` is False
     is_exact: bool  # False if less than every combination of the axes is touched
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from lhkit.draw.svg import element, escaped, fitted, svg
@@ -18,23 +19,68 @@ from lhkit.traces.diff.op_diff import ir_diff, text_diff
 from lhkit.traces.record.placed_ops import place_ops, source_place
 
 WIDTH, HEIGHT, LEFT, RIGHT = 1200, 126, 44, 150
-_FOOT, _ROOMY = 26, 24
+_NARROW = 376  # fits a column of 400 pixels
+_FOOT, _ROOMY, _ROW = 26, 24, 14
 _LINES = ("live", "consumed", "made", "dead", "moved", "invalid")
 # Each its own: told apart by more than colour.
-_DASHES = (None, "7 3", "2 2", "9 3 2 3", "14 4", "1 5")
+_DASHES = (None, "7 3", "2 2", "9 3 2 3", "14 4", "9 3 2 3 2 3")
 _MOST_ROWS = 200
 _MOST_DIALECTS = 12
 _MOST_NAMES = 3
 _MOST_OF_A_NAME = 60
 
 
-def scale_of(trace: PassTrace) -> float:
-    """Return the distance of two passes in the drawing of op counts."""
-    return (WIDTH - LEFT - RIGHT) / max(len(trace.steps) - 1, 1)
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """The sizes of a chart of counts: where its axes end, and where its key begins."""
+
+    right: float
+    scale: float  # the distance of two passes
+    bottom: float
+    unit: float  # of the natural logarithm of one more than a count
+    key: tuple[float, float]
 
 
-def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
+def scale_of(trace: PassTrace, right: float = WIDTH - RIGHT) -> float:
+    """Return the distance of two passes in the drawing of op counts, whose axes end at ``right``."""
+    return (right - LEFT) / max(len(trace.steps) - 1, 1)
+
+
+def counts_html(trace: PassTrace) -> str:
+    """Return `counts_svg` for a view: as it is, and once more for a narrow column and for paper."""
+    wide = element("div", counts_svg(trace), class_="lh-wide lh-long")
+    return wide + element("div", counts_svg(trace, narrow=True), class_="lh-narrow", hidden="")
+
+
+def counts_svg(trace: PassTrace, *, themed: bool = True, narrow: bool = False) -> str:
     """Return the ops by dialect over the passes, on a logarithmic scale; the rarest dialects share a line."""
+    lines = _counted(trace)
+    most = max((n for line in lines.values() for n in line), default=0)
+    width, right = (_NARROW, _NARROW - 16.0) if narrow else (WIDTH, float(WIDTH - RIGHT))
+    bottom, unit = HEIGHT - _FOOT, (HEIGHT - _FOOT - 10) / math.log1p(most or 1)
+    key = (LEFT, HEIGHT + _ROW + 4) if narrow else (right + 12, _ROW)
+    chart = _Chart(right, scale_of(trace, right), bottom, unit, key)
+    drawn = _axes(trace, most, chart)
+    for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
+        heights = [bottom - unit * math.log1p(n) for n in line]
+        # Level around the pass after which they were counted, the last one too.
+        middles = [LEFT + chart.scale * (i + 0.5) for i in range(len(line) - 1)]
+        d = f"M{LEFT} {heights[0]:.1f}" if line else ""
+        d += "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(middles, heights[1:], strict=True))
+        d += f"H{right:.1f}"
+        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": _DASHES[number]}
+        drawn.append(element("path", d=d, fill="none", **look))
+        x, y = key[0], key[1] + _ROW * number
+        drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
+        label = fitted(f"{name}, up to {max(line):,}", width - x - 28, 11, mono=False)
+        drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
+    cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": bottom, "stroke": "selected"}
+    label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
+    height = HEIGHT + (_ROW * (len(lines) + 1) + 4 if narrow else 0)
+    return svg(width, height, *drawn, element("line", **cursor), label=label, themed=themed)
+
+
+def _counted(trace: PassTrace) -> dict[str, list[int]]:
     totals: Counter[str] = Counter()
     for step in trace.steps:
         totals.update(dict(step.ops))
@@ -44,40 +90,26 @@ def counts_svg(trace: PassTrace, *, themed: bool = True) -> str:
     lines = {n: [r.get(n, 0) for r in rows] for n in shown}
     if len(names) > len(shown):
         lines["others"] = [sum(r.values()) - sum(r.get(n, 0) for n in shown) for r in rows]
-    most, scale = max((n for line in lines.values() for n in line), default=0), scale_of(trace)
-    bottom, unit = HEIGHT - _FOOT, (HEIGHT - _FOOT - 10) / math.log1p(most or 1)
-    drawn = _axes(trace, most, bottom, unit)
-    for number, ((name, line), role) in enumerate(zip(lines.items(), _LINES, strict=False)):
-        points = " ".join(
-            f"{LEFT + scale * i:.1f},{bottom - unit * math.log1p(n):.1f}" for i, n in enumerate(line)
-        )
-        look = {"stroke": role, "stroke_width": 1.6, "stroke_dasharray": _DASHES[number]}
-        drawn.append(element("polyline", points=points, fill="none", **look))
-        y, x = 14 + 14 * number, WIDTH - RIGHT + 12
-        drawn.append(element("line", x1=x, x2=x + 18, y1=y - 4, y2=y - 4, **look))
-        label = fitted(f"{name}, up to {max(line):,}", RIGHT - 40, 11, mono=False)
-        drawn.append(element("text", escaped(label), x=x + 24, y=y, font_size=11, fill="ink"))
-    cursor = {"class_": "cursor", "x1": -9, "x2": -9, "y1": 4, "y2": bottom, "stroke": "selected"}
-    label = f"ops by dialect over {counted(len(trace.steps), 'run')} of passes, up to {most:,}, logarithmic"
-    return svg(WIDTH, HEIGHT, *drawn, element("line", **cursor), label=label, themed=themed)
+    return lines
 
 
-def _axes(trace: PassTrace, most: int, bottom: float, unit: float) -> list[str]:
+def _axes(trace: PassTrace, most: int, chart: _Chart) -> list[str]:
     """Return the counts at the left, and the passes below: with their names where there is room."""
     small: dict[str, object] = {"font_size": 10.5, "fill": "faint"}
-    drawn, scale = [], scale_of(trace)
+    drawn, scale, bottom, unit = [], chart.scale, chart.bottom, chart.unit
     tops = [
         n for n in (0, 1, 3, 10, 30, 100, 1000, 10_000) if math.log1p(n) * unit <= math.log1p(most) * unit - 12
     ]
     for count in (*tops, most) if most else (0,):
         y = bottom - unit * math.log1p(count)
-        drawn.append(element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, stroke="line"))
+        drawn.append(element("line", x1=LEFT, x2=chart.right, y1=y, y2=y, stroke="line"))
         drawn.append(element("text", f"{count:,}", x=LEFT - 6, y=y + 4, text_anchor="end", **small))
     every = max(1, math.ceil(_ROOMY / scale))
     for i, step in enumerate(trace.steps):
         name = (
-            fitted(f"{step.index} {step.name}", scale, 10.5, mono=False)
-            if scale > 3 * _ROOMY
+            # The first and the last lie beside their place, and not around it as their neighbours do.
+            fitted(f"{step.index} {step.name}", scale * 2 / 3, 10.5, mono=False)
+            if scale > 5 * _ROOMY
             else str(step.index)
         )
         anchor = "start" if i == 0 else "end" if i == len(trace.steps) - 1 else "middle"
@@ -85,8 +117,9 @@ def _axes(trace: PassTrace, most: int, bottom: float, unit: float) -> list[str]:
             drawn.append(
                 element("text", escaped(name), x=LEFT + scale * i, y=bottom + 16, text_anchor=anchor, **small)
             )
-    said = "ops, logarithmic"
-    drawn.append(element("text", said, x=WIDTH - RIGHT + 12, y=bottom + 16, **small))
+    x, y = chart.key
+    y = bottom + 16 if y < bottom else y - _ROW
+    drawn.append(element("text", "ops, logarithmic", x=x, y=y, **small))
     return drawn
 
 

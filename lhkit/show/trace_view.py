@@ -201,8 +201,8 @@ def trace_page(
     schedule = trace.schedule
     files = (PurePath(source).name for source in (schedule.source, trace.payload.source))
     title = "{}, applied to {}".format(*files)
-    summary = (
-        f"{counted(len(trace.step_records), 'step')}, outcome: {trace.outcome.status}."
+    summary = f"{counted(len(trace.step_records), 'step')}, outcome: {trace.outcome.status}."
+    hint = (
         " Go through them with the slider or ← and →; click a handle, a step or a payload op to see it"
         " everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
@@ -219,7 +219,8 @@ def trace_page(
         for pane in view.panes
     ]
     facts = tuple((name, bare(value)) for name, value in facts)
-    return page_html(dataclasses.replace(view, panes=tuple(panes)), title=title, summary=summary, facts=facts)
+    shown = dataclasses.replace(view, panes=tuple(panes))
+    return page_html(shown, title=title, summary=summary, facts=facts, hint=hint)
 
 
 def _without_folders(trace: Trace) -> Callable[[str], str]:

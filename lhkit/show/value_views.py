@@ -38,7 +38,7 @@ from lhkit.model.sample_statistics import judge_run, median_interval, values_ns
 from lhkit.model.schedule import Schedule
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import Trace
-from lhkit.pipelines.pass_views import counts_svg, passes_table, passes_text, summary
+from lhkit.pipelines.pass_views import counts_html, counts_svg, passes_table, passes_text, summary
 from lhkit.tiles.tile_facts import MOST_ITERATIONS, first_shown
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
 from lhkit.traces.diff.ir_html import payload_html
@@ -320,4 +320,4 @@ def passes_bundle(trace: PassTrace) -> dict[str, Any]:
 
 def counts_pane(trace: PassTrace) -> Pane:
     """Return the ops by dialect over the passes as a pane."""
-    return Pane("op-counts", summary(trace), counts_svg(trace), picture=counts_svg(trace, themed=False))
+    return Pane("op-counts", summary(trace), counts_html(trace), picture=counts_svg(trace, themed=False))

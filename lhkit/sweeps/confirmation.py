@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -214,6 +214,7 @@ def _processes(count: int) -> str:
 ConfirmationEnd = Literal["decided", "out of processes", "out of time", "stopped", "failed"]
 
 
+Finding = Literal["only contender", "winner", "no difference", "undecided"]
 Knobs = tuple[tuple[str, KnobValue], ...]
 
 
@@ -275,6 +276,15 @@ class Confirmation(Printable):
         return self.end in ("decided", "out of processes")
 
     @property
+    def finding(self) -> Finding:
+        """What it found, in the words of every table, line of text and drawing."""
+        if len(self.verdict.standings) == 1:
+            return "only contender"
+        if self.verdict.winner is not None:
+            return "winner"
+        return "no difference" if self.is_settled else "undecided"
+
+    @property
     def bound(self) -> str | None:
         """The bound of the leader's heaviest innermost loop, as a sentence, or None."""
         return self.hot_loops.loops[0].sentence if self.hot_loops and self.hot_loops.loops else None
@@ -289,6 +299,14 @@ class Ahead:
 
     keys: frozenset[str]
     words: str
+
+
+_AHEAD: Mapping[Finding, str] = {
+    "only contender": "the only contender",
+    "winner": "winner when timed again",
+    "no difference": "not told apart when timed again",
+    "undecided": "ahead so far, undecided",
+}
 
 
 def ahead_of(confirmations: Sequence[Confirmation], fastest: Iterable[str]) -> Ahead:
@@ -306,17 +324,11 @@ def ahead_of(confirmations: Sequence[Confirmation], fastest: Iterable[str]) -> A
     keys: set[str] = set()
     words: dict[str, None] = {}
     for found in confirmations:
-        known = dict(found.keys)
-        if found.winner_key is not None:
-            keys.add(found.winner_key)
-            is_only = len(found.verdict.standings) == 1
-            words["the only contender" if is_only else "winner when timed again"] = None
-        elif found.is_settled:
+        known, words[_AHEAD[found.finding]] = dict(found.keys), None
+        if found.finding == "no difference":
             keys |= {known[name] for name in found.verdict.tied if name in known}
-            words["not told apart when timed again"] = None
         else:
             keys.add(found.leader_key)
-            words["ahead so far, undecided"] = None
     return Ahead(frozenset(keys), "; ".join(words))
 
 
@@ -350,6 +362,14 @@ def more_time_for(unsettled: Sequence[str]) -> list[str]:
     ]
 
 
+_CHOSEN: Mapping[Finding, str] = {
+    "only contender": "it has",
+    "winner": "it has",
+    "no difference": "any of them will do; the one ahead has",
+    "undecided": "the one ahead so far has",
+}
+
+
 def describe_confirmation(confirmation: Confirmation, *, advise: bool = True) -> list[str]:
     """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found.
 
@@ -358,14 +378,10 @@ def describe_confirmation(confirmation: Confirmation, *, advise: bool = True) ->
     verdict = confirmation.verdict
     knobs = dict(confirmation.knobs)[verdict.leader.name]
     choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
-    if len(verdict.standings) == 1:
-        lines = ["only contender: no other variant that was tried came near it", f"it has {choice}"]
-    elif verdict.winner is not None:
-        lines = [f"winner: {verdict.reason}", f"it has {choice}"]
-    elif confirmation.is_settled:
-        lines = [f"no difference: {verdict.reason}", f"any of them will do; the one ahead has {choice}"]
-    else:
-        lines = [f"undecided: {verdict.reason}", f"the one ahead so far has {choice}"]
+    finding = confirmation.finding
+    is_only = finding == "only contender"
+    reason = "no other variant that was tried came near it" if is_only else verdict.reason
+    lines = [f"{finding}: {reason}", f"{_CHOSEN[finding]} {choice}"]
     for s in confirmation.speed_ups:
         interval = f"95 % interval {_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
         known = interval if math.isfinite(s.speed.high) else "of one process, which tells no interval"

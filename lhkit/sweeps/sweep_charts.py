@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.entry_looks import entry_looks
-from lhkit.draw.figures import cut, new_axes
+from lhkit.draw.figures import NARROW, cut, new_axes, with_narrow
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
@@ -95,7 +95,8 @@ def heat_map(
     ahead: Ahead | None = None,
 ) -> HeatMap:
     """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
-    known = dict(values) if values is not None else sweep_summary.knob_values(records)
+    given = values if values is not None else sweep_summary.knob_values(records)
+    known = {name: sweep_summary.ordered_values(own) for name, own in given.items()}
     names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
     if len(names) > MOST_KNOBS:
         advice = "Draw parallel coordinates, or choose the records of one value."
@@ -307,20 +308,32 @@ def _segments(paths: Sequence[tuple[int, ...]]) -> tuple[Segment, ...]:
 
 
 def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
-    """Return a figure: the contenders in colour over all that was timed, and bars of importance beside it."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap, Normalize
+    """Return a figure: the contenders in colour over all that was timed, and bars of importance beside it.
+
+    In a narrow column the bars are below.
+    """
     from matplotlib.figure import Figure
 
-    count = len(plot.axes)
-    figure = Figure(figsize=(max(9.0, 1.5 * count + 4.2), 4.6), layout="constrained")
+    count, bars = len(plot.axes), 0.9 + 0.45 * max(len(plot.importance.knobs), 2)
+    wide = Figure(figsize=(max(9.0, 1.5 * count + 4.2), 4.6), layout="constrained")
+    narrow = Figure(figsize=(NARROW, 4.6 + bars), layout="constrained")
+    _draw_parallel(wide, wide.subplots(1, 2, width_ratios=(max(count, 3), 2)), plot, 200)
+    _draw_parallel(narrow, narrow.subplots(2, 1, height_ratios=(4.6, bars)), plot, 60)
+    return with_narrow(wide, narrow)
+
+
+def _draw_parallel(figure: Figure, both: Sequence[Axes], plot: ParallelCoordinates, letters: int) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
     figure.patch.set_alpha(0)
-    left, right = figure.subplots(1, 2, width_ratios=(max(count, 3), 2))
+    left, right = both
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
     failed = f", {plot.failed} of them failed" if plot.failed else ""
     said = f"the fastest {len(plot.lines)} of {plot.variants:,} variants{failed}; grey: all that were timed"
     said += f"\nthick: {plot.ahead}; beside a value: the least time with it"
+    said = "\n".join(line for each in said.split("\n") for line in textwrap.wrap(each, letters))
     figure.suptitle(said, fontsize=9, x=0.01, ha="left")  # over both, or a long line is cut at the edge
     if len(plot.lines) > 1:
         shades = ListedColormap([_shade(line.level) for line in plot.lines])
@@ -330,7 +343,6 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
         ends = (0.5 / len(plot.lines), 1 - 0.5 / len(plot.lines))
         bar.set_ticks(ends, labels=[f"{plot.lines[i].ratio:.3g}×" for i in (0, -1)])
         bar.outline.set_visible(False)
-    return figure
 
 
 def _shade(level: float) -> Any:
@@ -510,6 +522,8 @@ def draw_history(history: History) -> Figure:
     return figure
 
 
+# What the status says already, and the place: the reason comes after them.
+_NO_REASON = re.compile(r"^.* does not apply to [^:]*: (?:[^:]*:\d+:\d+: )?")
 _FOLDERS = re.compile(r"(?<!\S)(?:[A-Za-z]:)?[/\\](?:[^\s:/\\]+[/\\])+")
 
 
@@ -522,7 +536,7 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
             continue
         said = Counter(r.message for r in own if r.message).most_common(1)
         line = said[0][0].partition("\n")[0] if said else ""
-        text = cut(_FOLDERS.sub("", line), _LABEL_WIDTH)
+        text = cut(_FOLDERS.sub("", _NO_REASON.sub("", line)), _LABEL_WIDTH)
         bars.append(StatusBar(status, len(own), text))
     return tuple(bars)
 

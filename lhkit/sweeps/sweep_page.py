@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from lhkit.draw.figures import figure_svg, new_axes
-from lhkit.draw.svg import escaped, html_document, with_theme
+from lhkit.draw.figures import figure_html, new_axes
+from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import table_html
-from lhkit.draw.theme import BLUE, FAINT, GREY
+from lhkit.draw.theme import BLUE, FAINT, GREY, theme_style
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation_run import choose_contenders
@@ -67,11 +67,11 @@ def sweep_page(result: SweepResult) -> str:
         sections.append(_drawn(kind.capitalize(), SWEEP_FIGURES[kind](result)))
     course = "\n".join(course_lines(result))
     sections.append(f'<h2>Course</h2>\n<pre class="notes">{escaped(course)}</pre>')
-    return html_document(title, sections)
+    return html_document(title, sections, style=theme_style())
 
 
 def _drawn(heading: str, figure: Figure) -> str:
-    return f"<h2>{escaped(heading)}</h2>\n<figure>{with_theme(figure_svg(figure))}</figure>"
+    return f'<h2>{escaped(heading)}</h2>\n<figure class="lh">{figure_html(figure)}</figure>'
 
 
 class PageWriter:

@@ -248,7 +248,7 @@ class SweepResult(Printable):
         """Return a table with one row per payload: its best knobs, and the regret of one choice for all.
 
         The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
-        10 %). ``confirmed`` says whether the knobs won when they were timed again.
+        10 %). ``confirmed`` says what was found when the best few were timed again (`Confirmation.finding`).
 
         Raises:
             UsageError: There were not several payloads, or no variant was timed.
@@ -324,10 +324,11 @@ def knob_values(records: Sequence[SweepRecord]) -> dict[str, tuple[KnobValue, ..
             own = found.setdefault(name, [])
             if all(value != v or isinstance(value, bool) != isinstance(v, bool) for v in own):
                 own.append(value)
-    return {name: _ordered(values) for name, values in found.items()}
+    return {name: ordered_values(values) for name, values in found.items()}
 
 
-def _ordered(values: Sequence[KnobValue]) -> tuple[KnobValue, ...]:
+def ordered_values(values: Sequence[KnobValue]) -> tuple[KnobValue, ...]:
+    """Return the values of a knob as drawings have them: numbers in order, others as they came."""
     numbers = [v for v in values if isinstance(v, int | float)]
     return tuple(sorted(numbers)) if len(numbers) == len(values) else tuple(values)
 
@@ -358,8 +359,8 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     """Return one row per payload: arguments, best knobs, their time, and the regret of one choice for all.
 
     The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
-    where there was no difference or none yet; ``confirmed`` says which. The regret is None where no choice was
-    timed on all payloads.
+    where there was no difference or it is undecided; ``confirmed`` says which. The regret is None where no
+    choice was timed on all payloads.
     """
     records = result.records
     try:
@@ -375,7 +376,7 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
         confirmation = found.get(str(payload))
         if confirmation is not None:
             knobs = knobs_of.get(confirmation.leader_key, knobs)
-            outcome = confirmation.verdict.outcome
+            outcome = confirmation.finding
         rows.append(
             {
                 PAYLOAD_AXIS: payload,

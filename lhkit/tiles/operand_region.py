@@ -295,7 +295,11 @@ class RegionTracker:
             runs = self._nest.range_of(loop, around)
             before = range(runs.start, iteration[loop], runs.step)
             if before:
-                parts.append(self.region(around, {loop: before}))
+                pieces = self._pieces(around, {loop: before})
+                whole = union(pieces)
+                # What is no grid would hold more than was touched.
+                is_few = not whole.is_exact and len(pieces) <= _MOST_JOINED
+                parts += dict.fromkeys(pieces) if is_few else [whole]
         return [p for i, p in enumerate(parts) if p.elements and not _is_held(p, i, parts)]
 
     def passes(self, iteration: Mapping[int, int]) -> list[Footprint]:
@@ -308,16 +312,20 @@ class RegionTracker:
 
         ``given`` replaces the range of the next loop.
         """
+        return union(self._pieces(around, given))
+
+    def _pieces(self, around: Mapping[int, int], given: Mapping[int, range]) -> list[Footprint]:
+        """Return the same as `region` before it is united: a part for each iteration where they are few."""
         free = self._nest.with_needed(self._relevant - set(around))
         free = tuple(n for n in free if n not in around)
         first = self._corner(dict(around), given, 0)
         last = self._corner(dict(around), given, -1)
         if first is None or last is None:
-            return Footprint(tuple(range(0) for _ in self._operand.base_shape))
+            return [Footprint(tuple(range(0) for _ in self._operand.base_shape))]
         ranges = {n: given.get(n) or self._nest.range_of(n, first) for n in free}
         if math.prod(map(len, ranges.values())) <= _MOST_JOINED or not self._is_linear():
-            return union([self.at({**first, **i}) for i in self._nest.walk(free, dict(around), given)])
-        return self._spread_out(self.at(first), self.at(last), ranges)
+            return [self.at({**first, **i}) for i in self._nest.walk(free, dict(around), given)]
+        return [self._spread_out(self.at(first), self.at(last), ranges)]
 
     def _is_linear(self) -> bool:
         """Return True if every loop moves the tile along one axis at most, by a constant."""

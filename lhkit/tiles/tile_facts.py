@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +23,7 @@ from lhkit.model.tile_picture import (
     Tilings,
     WorkingSet,
 )
-from lhkit.tiles.operand_region import Footprint, LoopNest, RegionTracker, loop_factors
+from lhkit.tiles.operand_region import Footprint, LoopNest, Points, RegionTracker, loop_factors
 
 Shape = tuple[int | None, ...]
 
@@ -197,7 +198,20 @@ def _tile(sweeper: RegionTracker, iteration: Mapping[int, int], shown: Sequence[
 def _part(found: Footprint) -> Part:
     counts = tuple(len(points) for points in found.axes)
     steps = tuple(points.step if isinstance(points, range) else 0 for points in found.axes)
-    return Part(found.box, counts, steps, found.elements, found.is_exact)
+    return Part(found.box, counts, steps, tuple(map(_runs, found.axes)), found.elements, found.is_exact)
+
+
+# Gaps of evenly spaced indices that are more than these are too narrow to draw.
+_MOST_RUNS = 256
+
+
+def _runs(points: Points) -> tuple[tuple[int, int], ...]:
+    if not len(points):
+        return ()
+    if isinstance(points, range) and (points.step == 1 or len(points) > _MOST_RUNS):
+        return ((points[0], points[-1] + 1),)
+    starts = [i for i, point in enumerate(points) if not i or points[i - 1] + 1 < point]
+    return tuple((points[i], points[j - 1] + 1) for i, j in itertools.pairwise((*starts, len(points))))
 
 
 def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> WorkingSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lhkit.draw.svg import fitted, text_width
@@ -107,6 +107,13 @@ def fits_text(working_set: WorkingSet, picture: TilePicture) -> str:
     return ", ".join(said)
 
 
+def size_text(working_set: WorkingSet, picture: TilePicture) -> str:
+    """Return the bytes of a working set; of one that only rounding makes equal to a cache: how it differs."""
+    said = format_bytes(working_set.total_bytes)
+    smaller = [c for c in picture.caches if c.size_bytes < working_set.total_bytes]
+    return f"just over {said}" if any(format_bytes(c.size_bytes) == said for c in smaller) else said
+
+
 def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) -> tuple[WorkingSet, ...]:
     """Return the working sets to show, without loops that run once or add nothing."""
     counts = [1, *(loop.count for loop in reversed(picture.loops))]
@@ -115,6 +122,18 @@ def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) ->
         if not kept or (count > 1 and each.total_bytes != kept[-1].total_bytes):
             kept.append(each)
     return tuple(kept[:most])
+
+
+def broken(text: str, width: float) -> Iterable[str]:
+    """Yield the lines of a text that is no wider than so many pixels."""
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}".strip()
+        if line and text_width(longer, FONT, mono=False) > width:
+            yield line
+            longer = word
+        line = longer
+    yield line
 
 
 def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
@@ -129,7 +148,7 @@ def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
         size = f"{extents_text(operand.shape, 'x')}{_bytes_text(operand, tile.tile)}"
         lines.append(f"{what} {size}  {operand.name}[{place_text(tile.tile)}], {reuse_text(operand)}")
     for each in working_sets_shown(picture, frame):
-        lines.append(f"{pass_text(each)}: {format_bytes(each.total_bytes)}, {fits_text(each, picture)}")
+        lines.append(f"{pass_text(each)}: {size_text(each, picture)}, {fits_text(each, picture)}")
     return "\n".join(lines)
 
 
@@ -199,6 +218,8 @@ class _Block:
             lines.append(hidden)
         if flat:  # strips one above the other: a line each
             lines = [f"{lines[0]}, {', '.join(lines[1:])}"]
+        else:
+            lines[1:] = [part for line in lines[1:] for part in broken(line, _WIDEST_CAPTION - 2)]
         self.lines = () if small else tuple(lines)
         shown = [operand.shape[a] for a in operand.shown]
         self.rows = shown[0] if len(shown) == 2 else None

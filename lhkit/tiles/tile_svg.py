@@ -5,14 +5,23 @@ from __future__ import annotations
 import base64
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lhkit.draw.figures import spaced
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
 from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO, theme_style
-from lhkit.model.tile_picture import Box, OperandTile, PicturedOperand, Sweep, TileFrame, TilePicture
+from lhkit.model.tile_picture import (
+    Box,
+    OperandTile,
+    Part,
+    PicturedOperand,
+    Sweep,
+    TileFrame,
+    TilePicture,
+    WorkingSet,
+)
 from lhkit.tiles.tile_facts import tile_frame
 from lhkit.tiles.tile_layout import (
     FONT,
@@ -20,12 +29,14 @@ from lhkit.tiles.tile_layout import (
     WIDTH,
     Sheet,
     TileLayout,
+    broken,
     fits_text,
     iteration_text,
     lay_out,
     loop_text,
     pass_text,
     place_text,
+    size_text,
     tiles_text,
     title_text,
     working_sets_shown,
@@ -33,7 +44,8 @@ from lhkit.tiles.tile_layout import (
 
 _CODE = 11.0
 _MARGIN = 10.0
-_BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 250.0, 12.0
+_WIDEST_NOTE = 540.0
+_BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 210.0, 12.0
 
 
 def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: bool = True) -> str:
@@ -64,8 +76,25 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     legend = _legend(height + 14, layout, hatch, is_moving=bool(picture.loops))
     inner = element("g", head, loops, body, bars, legend, transform=f"translate({_MARGIN} {_MARGIN})")
     label = f"Tiles of {picture.op}, {iteration_text(picture, frame)}"
-    wide = max(WIDTH, layout.width) + 2 * _MARGIN
+    # At least as wide as the first iteration, whose tiles are whole: what plays keeps its size.
+    first = tile_frame(picture, 0)
+    wide = max(_width(picture, frame, layout), _width(picture, first, lay_out(picture, first))) + 2 * _MARGIN
     return svg(wide, height + 14 + LINE + 2 * _MARGIN, _hatch(hatch), inner, label=label, themed=themed)
+
+
+def _width(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> float:
+    """Return how wide a picture is: in a narrow column a narrow one has larger letters."""
+    notes = [line for note in picture.notes for line in broken(note, _WIDEST_NOTE)]
+    texts = [(text, 0.0, FONT) for text in (*notes, iteration_text(picture, frame))]
+    texts.append((title_text(picture), 0.0, 15.0))
+    beside = _BAR_X + _BAR_WIDTH + 14
+    texts += [(_fits(each, picture), beside, FONT) for each in working_sets_shown(picture, frame)]
+    widest = max(x + text_width(text, size, mono=False) for text, x, size in texts)
+    return max(layout.width, _legend_width(layout), min(widest, WIDTH))
+
+
+def _fits(each: WorkingSet, picture: TilePicture) -> str:
+    return f"{size_text(each, picture)}: {fits_text(each, picture)}"
 
 
 def _words(text: str, x: float | None, y: float, **look: Any) -> str:
@@ -123,21 +152,10 @@ def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
     title = _words(heading, None, FONT, font_size=15, font_weight=700, fill="ink")
     lines = [title, _words(where, None, y, fill="ink")]
     for note in picture.notes:
-        for line in _broken(note, WIDTH):
+        for line in broken(note, _WIDEST_NOTE):
             y += LINE
             lines.append(_words(line, None, y, fill="dead"))
     return "".join(lines), y + 14
-
-
-def _broken(text: str, width: float) -> Iterable[str]:
-    line = ""
-    for word in text.split():
-        longer = f"{line} {word}".strip()
-        if line and text_width(longer, FONT, mono=False) > width:
-            yield line
-            longer = word
-        line = longer
-    yield line
 
 
 def _loops_fit(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> bool:
@@ -180,35 +198,45 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
     for n, each in enumerate(shown):
         top = y + LINE + 4 + n * (LINE + 3)
         middle = top + _BAR_HEIGHT / 2
-        said = f"{format_bytes(each.total_bytes)}: {fits_text(each, picture)}"
         row = f"M{_BAR_X} {middle:.1f}H{_BAR_X + _BAR_WIDTH}"
         parts += [
             _words(pass_text(each), None, top + 10, fill="ink"),
             element("path", d=row, stroke="line"),
             element("circle", cx=_BAR_X + place(each.total_bytes), cy=middle, r=5, stroke="ink",
                     fill="changed" if n == 0 else "read"),
-            _words(said, _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
+            _words(_fits(each, picture), _BAR_X + _BAR_WIDTH + 14, top + 10, fill="ink"),
         ]  # fmt: skip
     parts.append(
-        _words("logarithmic", _BAR_X + _BAR_WIDTH, bottom + 6, text_anchor="end", font_size=9, fill="faint")
+        _words("logarithmic", _BAR_X + _BAR_WIDTH, bottom + 6, text_anchor="end", font_size=10, fill="faint")
     )
     return "".join(parts), bottom
 
 
+_SIGNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("this tile", {"fill": "changed", "stroke": "ink"}),
+    ("visited before", {"stroke": "line"}),
+    ("one pass of a loop", {"fill": "none", "stroke": "ink", "stroke_dasharray": "3 2"}),
+)
+_NOT_TO_SCALE = "short edges are not to scale"
+
+
 def _legend(y: float, layout: TileLayout, hatch: str, *, is_moving: bool) -> str:
     parts, x = [], 0.0
-    signs = (
-        ("this tile", {"fill": "changed", "stroke": "ink"}),
-        ("visited before", {"fill": f"url(#{hatch})", "stroke": "line"}),
-        ("one pass of a loop", {"fill": "none", "stroke": "ink", "stroke_dasharray": "3 2"}),
-    )
-    for text, look in signs if is_moving else signs[:1]:
-        parts.append(element("rect", x=x, y=y, width=14, height=10, **look))
+    for text, look in _SIGNS if is_moving else _SIGNS[:1]:
+        fill = {"fill": f"url(#{hatch})"} if "fill" not in look else {}
+        parts.append(element("rect", x=x, y=y, width=14, height=10, **fill, **look))
         parts.append(_words(text, x + 20, y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)
     if not all(s.is_to_scale for s in layout.sheets):
-        parts.append(_words("short edges are not to scale", x, y + 9, font_size=11, fill="faint"))
+        parts.append(_words(_NOT_TO_SCALE, x, y + 9, font_size=11, fill="faint"))
     return "".join(parts)
+
+
+def _legend_width(layout: TileLayout) -> float:
+    texts = [text for text, _ in _SIGNS]
+    if not all(s.is_to_scale for s in layout.sheets):
+        texts.append(_NOT_TO_SCALE)
+    return sum(36 + text_width(text, 11, mono=False) for text in texts)
 
 
 _LEAST_TILE = 3.0
@@ -216,6 +244,7 @@ _LARGE_TILE = 10.0
 # Rows of a path that are closer cannot be distinguished.
 _ROWS_APART = 7.0
 _MOST_OUTLINES = 3
+_LEAST_GAP = 1.0
 
 
 class _Scale:
@@ -245,6 +274,27 @@ class _Scale:
         y0 = min(y0, self._sheet.y + self._sheet.height - height)
         return {"x": x0, "y": y0, "width": width, "height": height}
 
+    def pieces(self, part: Part, tile: Box) -> list[Box]:
+        """Return the boxes of a part on the sheet of the tile; gaps that are too narrow to see are closed."""
+        along = [
+            self._visible(axis, runs) if axis in (self._down, self._across)
+            # On hidden axes only: is it on this sheet?
+            else runs[:1] if any(low < tile[axis][1] and tile[axis][0] < high for low, high in runs)
+            else ()
+            for axis, runs in enumerate(part.runs)
+        ]  # fmt: skip
+        return list(itertools.product(*along))
+
+    def _visible(self, axis: int, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        edge = self._sheet.height if axis == self._down else self._sheet.width
+        found: list[tuple[int, int]] = []
+        for low, high in runs:
+            if found and (low - found[-1][1]) * edge / self._shape[axis] < _LEAST_GAP:
+                found[-1] = (found[-1][0], high)
+            else:
+                found.append((low, high))
+        return found
+
 
 def _sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, small: bool = False) -> str:
     """Return an operand at an iteration; ``hatch`` is the pattern of visited parts.
@@ -256,9 +306,9 @@ def _sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, 
     parts = [_paper(sheet, 4.0 * n, "paper", "line") for n in range(sheet.behind, 0, -1)]
     parts.append(_paper(sheet, 0.0, "panel", "faint"))
     parts += [
-        element("rect", fill=f"url(#{hatch})", **scale.box(part.box))
+        element("rect", fill=f"url(#{hatch})", **scale.box(box))
         for part in tile.visited
-        if _same_sheet(part.box, tile.tile.box, operand.shown)
+        for box in scale.pieces(part, tile.tile.box)
     ]
     if not small:
         parts += _passes(tile, scale, operand)
@@ -279,20 +329,15 @@ def _paper(sheet: Sheet, shift: float, fill: str, stroke: str) -> str:
     return element("rect", x=x, y=y, width=sheet.width, height=sheet.height, fill=fill, stroke=stroke)
 
 
-def _same_sheet(part: Box, tile: Box, shown: tuple[int, ...]) -> bool:
-    """Return True if a part and the tile overlap along the hidden axes."""
-    hidden = [a for a in range(len(tile)) if a not in shown]
-    return all(part[a][0] < tile[a][1] and tile[a][0] < part[a][1] for a in hidden)
-
-
 def _passes(tile: OperandTile, scale: _Scale, operand: PicturedOperand) -> list[str]:
     """Return outlines of the passes of loops that differ from the tile and the whole."""
     whole = tuple((0, n) for n in operand.shape)
     seen = {_on_sheet(whole, operand.shown), _on_sheet(tile.tile.box, operand.shown)}
-    distinct = {_on_sheet(part.box, operand.shown): part.box for part in reversed(tile.passes)}
-    boxes = [box for seen_as, box in distinct.items() if seen_as not in seen]
+    distinct = {_on_sheet(part.box, operand.shown): part for part in reversed(tile.passes)}
+    parts = [part for seen_as, part in distinct.items() if seen_as not in seen][:_MOST_OUTLINES]
     look: dict[str, Any] = {"fill": "none", "stroke": "ink", "stroke_width": 1, "stroke_dasharray": "5 3"}
-    return [element("rect", **look, **scale.box(box, _LEAST_TILE)) for box in boxes[:_MOST_OUTLINES]]
+    boxes = [box for part in parts for box in scale.pieces(part, tile.tile.box)]
+    return [element("rect", **look, **scale.box(box, _LEAST_TILE)) for box in boxes]
 
 
 def _on_sheet(box: Box, shown: tuple[int, ...]) -> Box:
@@ -305,8 +350,11 @@ def _tile(picture: TilePicture, operand: PicturedOperand, tile: OperandTile, sca
     label = f"tile of {operand.letter}"
     found = marks(handles=picture.handles, ops=picture.op_ids, label=label if picture.op_ids else "")
     title = element("title", escaped(f"{label}: {operand.name}[{place_text(tile.tile)}]"))
-    place = scale.box(tile.tile.box, _LEAST_TILE)
-    return element("rect", title, fill="changed", stroke="ink", stroke_width=1, **place, **found)
+    boxes = scale.pieces(tile.tile, tile.tile.box)
+    look: dict[str, Any] = {"fill": "changed", "stroke": "ink", "stroke_width": 1, **found}
+    if len(boxes) == 1:
+        return element("rect", title, **scale.box(boxes[0], _LEAST_TILE), **look)
+    return element("g", title, *(element("rect", **scale.box(box, _LEAST_TILE)) for box in boxes), **look)
 
 
 def _way(tile: OperandTile, scale: _Scale) -> str:

@@ -7,6 +7,8 @@ import lhkit
 
 DEATH = """    transform.debug.emit_remark_at %tiled, "seen" : !transform.any_op
     %g = transform.structured.generalize %op : (!transform.any_op) -> !transform.any_op
+    transform.debug.emit_remark_at %tiled, "never" : !transform.any_op
+    %last = transform.structured.generalize %tiled : (!transform.any_op) -> !transform.any_op
 """
 # The horizontal middle of each caret's character and of the one above it, and whether both are on the same text.
 CARETS = """() => {
@@ -86,3 +88,35 @@ def test_steps_that_change_nothing_show_the_ops_of_their_operands(watched, page_
     assert trace.step_records[quiet].op == "transform.debug.emit_remark_at"
     payload.get_by_text(f"after step {quiet}").wait_for()
     assert any("linalg.matmul" in line for line in shown_lines(page))
+
+
+EDGES = """(failed) => {
+  const right = (node) => node.getBoundingClientRect().right;
+  const columns = [...document.querySelectorAll(".lh-heads .lh-step[data-step]")];
+  const column = columns.find((node) => Number(node.dataset.step) === failed).querySelector("rect");
+  const bars = [...document.querySelectorAll(".lh-tl-tracks :is(rect, line)[data-handle]")];
+  return { end: right(column), last: right(columns.at(-1)), bars: bars.map(right) };
+}"""
+
+
+def test_bars_of_handles_end_with_the_step_that_failed(watched, page_file, trace):
+    page = opened(watched, page_file)
+    edges = page.evaluate(EDGES, trace.outcome.failed_step)
+    assert edges["last"] > edges["end"] + 10  # steps that never ran have columns
+    assert len(edges["bars"]) >= 3 and max(edges["bars"]) <= edges["end"] + 1
+
+
+def test_the_marks_of_the_timeline_have_a_key(watched, page_file):
+    page = opened(watched, page_file)
+    key = page.locator(".lh-tl-key span")
+    assert key.all_inner_texts() == ["read", "consumed", "made", "invalidated here", "live", "invalidated"]
+    assert key.locator("svg > *").count() == 6
+
+
+def test_paper_has_no_headings_of_closed_sections_and_no_advice_for_a_pointer(watched, page_file):
+    page = opened(watched, page_file)
+    closed = page.locator(".lh-view :is(details.lh-pane, .lh-failure details):not([open]) > summary")
+    hint = page.locator(".lh-hint")
+    assert closed.count() > 2 and closed.first.is_visible() and "slider" in hint.inner_text()
+    page.emulate_media(media="print")
+    assert not any(summary.is_visible() for summary in closed.all()) and not hint.is_visible()

@@ -140,3 +140,30 @@ def test_rows_are_one_tab_stop_that_arrows_walk(timeline):
     assert timeline.page.evaluate("document.activeElement.dataset.handle") == rows[1]
     timeline.page.keyboard.press("Enter")
     assert timeline.page.locator(".lh-chosen").inner_text() != ""
+
+
+def test_numbers_at_the_edges_are_whole_or_not_there(timeline, trace):
+    """Half of a number is another one: 237 for 2371."""
+    page, count = timeline.page, len(trace.step_records)
+    timeline.get_by_role("button", name="unfold all steps").click()
+    page.wait_for_function("document.querySelectorAll('.lh-tl-fold[aria-expanded=false]').length === 0")
+    heads = "document.querySelector('.lh-heads').getBoundingClientRect()"
+    cut = f"""() => [...document.querySelectorAll('.lh-heads .lh-step[data-step] > text:first-of-type')]
+      .map((text) => [text.textContent, text.getBoundingClientRect()])
+      .filter(([, box]) => box.left < {heads}.left - 0.5 || box.right > {heads}.right + 0.5)
+      .map(([words]) => words)"""
+    # The one that is shown may be moved to be whole; the others are above their columns, or there is none.
+    moved = """() => [...document.querySelectorAll('.lh-heads .lh-step[data-step]:not(.lh-at)')].filter((step) => {
+      const middle = (node) => (node.getBoundingClientRect().left + node.getBoundingClientRect().right) / 2;
+      return Math.abs(middle(step.querySelector('rect')) - middle(step.querySelector('text'))) > 2;
+    }).map((step) => step.textContent)"""
+    for step in (count // 2, count - 1):
+        page.locator(".lh-steps input").fill(str(step + 1))
+        shown = timeline.locator(f".lh-heads .lh-at[data-step='{step}'] > text")
+        shown.first.wait_for()
+        assert shown.first.text_content() == str(step) and page.evaluate(cut) == []
+    for left in range(2000, 2018, 3):  # a column has 18 pixels
+        page.evaluate(f"document.querySelector('.lh-tl-scroller').scrollLeft = {left}")
+        page.wait_for_function(f"document.querySelector('.lh-tl-scroller').scrollLeft === {left}")
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate(cut) == [] and page.evaluate(moved) == []

@@ -1,14 +1,18 @@
 """Every drawing in a column of 400 pixels and on paper: nothing is wider than it, or scrolls sideways."""
 
+import dataclasses
+import math
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from sweep_records import grid, result_of
 
 import lhkit
 from lhkit.draw.svg import html_document
 from lhkit.draw.viewer import framed_html, view_html
+from lhkit.sweeps.sweep_page import sweep_page
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 import gallery
@@ -19,6 +23,12 @@ WIDER = """() => [...document.querySelectorAll("body *")].filter((node) => {
   const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
   return node.getBoundingClientRect().right > innerWidth + 1 || (scrolls && node.scrollWidth > node.clientWidth + 1);
 }).map((node) => `${node.tagName} ${node.getAttribute("class")}`)"""
+
+
+def whole_sweep():
+    """A sweep over four knobs, which no heat map has."""
+    records = grid(lambda **knobs: math.prod(knobs.values()), **dict.fromkeys("abcd", (1, 2, 3)))
+    return result_of(records, **dict.fromkeys("abcd", (1, 2, 3)))
 
 
 def drawings():
@@ -38,8 +48,10 @@ def drawings():
         "roofline of runs": show.roofline({"first": bench, "second": bench}),
         "throughput": show.throughput({256: bench, 512: bench}),
         "code": show.code(kernel),
+        "knobs": show.sweep(whole_sweep()),
         "live buffers": show.live_buffers(lhkit.compile("mlp.mlir")),
         "passes": show.op_counts(passes),
+        "counts of a model": show.op_counts(lhkit.trace("mlp.mlir", "cpu.mlir")),
         "page": show.page(trace),
     }
     shown = {name: framed_html(drawing.view) for name, drawing in found.items()}
@@ -137,7 +149,7 @@ def test_a_long_timeline_prints_on_as_many_pages_as_it_needs(watched, pages):
 
 def test_a_button_has_a_drawing_in_its_own_size(watched, pages):
     page = watched(width=400, height=800).page
-    page.goto(pages["roofline of runs"].as_uri())
+    page.goto(pages["graph"].as_uri())
     picture, button = page.locator(".lh-body svg"), page.get_by_role("button", name="full size")
     assert picture.bounding_box()["width"] < 400
     button.click()
@@ -151,7 +163,7 @@ def test_a_button_has_a_drawing_in_its_own_size(watched, pages):
 def test_a_figure_is_zoomed_by_keys(watched, pages):
     page = watched(width=1280, height=800).page
     page.goto(pages["roofline"].as_uri())
-    picture = page.locator(".lh-body svg")
+    picture = page.locator(".lh-wide > svg")
     width = picture.bounding_box()["width"]
     page.locator(".lh-body").focus()
     page.keyboard.press("+")
@@ -175,7 +187,8 @@ LETTERS = """() => [...document.querySelectorAll(".lh-body svg text")].filter((t
 def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     """Figures are drawn anew for it; scaled down their letters had 6 to 7.5 pixels."""
     page = watched(width=400, height=800).page
-    for name in ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput"):
+    figures = ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput")
+    for name in (*figures, "passes", "value passes", "roofline of runs", "knobs"):
         page.goto(pages[name].as_uri())
         page.locator(".lh-body svg text").last.wait_for(state="attached")
         letters = page.evaluate(LETTERS)
@@ -187,3 +200,64 @@ def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     page.wait_for_function(f"{shown} === 1 && Math.max(...({LETTERS})()) > 12")
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_function(f"{shown} === 1")
+
+
+# Pairs of texts in sight that overlap; those that are turned lie along one another.
+OVERLAPPING = """() => {
+  const texts = [...document.querySelectorAll(".lh-body svg text")].filter((text) => !text.getScreenCTM().b);
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width);
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2)
+    .map(([other]) => [one, other]));
+}"""
+
+
+def test_no_texts_of_a_figure_overlap_in_a_narrow_column(watched, pages):
+    page = watched(width=400, height=800).page
+    names = ("speed", "counts of a model", "op_counts", "value comparison", "passes", "roofline of runs")
+    for name in names:
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-body svg text").last.wait_for(state="attached")
+        assert page.evaluate(OVERLAPPING) == [], name
+
+
+BROKEN = """() => [...document.querySelectorAll(".lh-rows tr > :nth-child(-n+2)")].flatMap((cell) => {
+  const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), words = [];
+  while (walk.nextNode()) for (const { 0: word, index } of walk.currentNode.data.matchAll(/[\\w%]+/g)) {
+    const range = document.createRange();
+    range.setStart(walk.currentNode, index);
+    range.setEnd(walk.currentNode, index + word.length);
+    if (range.getClientRects().length > 1) words.push(word);
+  }
+  return words;
+})"""
+
+
+def test_numbers_of_steps_are_not_broken_in_a_narrow_column(watched, pages):
+    page = watched(width=400, height=800).page
+    page.goto(pages["page"].as_uri())
+    page.get_by_text("Steps, one by one").click()
+    page.locator(".lh-rows tr").nth(12).wait_for()
+    assert page.evaluate(BROKEN) == []
+
+
+def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
+    (tmp_path / "s.html").write_text(sweep_page(dataclasses.replace(gallery._sweep(), end="finished")))
+    page = watched(width=400, height=800).page
+    page.goto((tmp_path / "s.html").as_uri())
+    letters = page.evaluate(LETTERS.replace(".lh-body svg", "figure svg"))
+    assert len(letters) > 50 and min(letters) > 8
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert (
+        page.locator(".lh-narrow > svg").first.is_visible() and not page.locator(".lh-wide").first.is_visible()
+    )
+
+
+def test_counts_of_passes_can_be_read_on_paper(watched, pages):
+    page = watched(width=718, height=1000).page
+    page.emulate_media(media="print")
+    for name in ("passes", "value passes"):
+        page.goto(pages[name].as_uri())
+        page.locator(".lh-body svg text").last.wait_for(state="attached")
+        letters = page.evaluate(LETTERS)
+        assert len(letters) > 5 and min(letters) > 8.5, (name, min(letters))

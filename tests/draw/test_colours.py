@@ -67,6 +67,7 @@ def test_a_rival_looks_the_same_whoever_is_beside_it_and_its_variants_differ_fro
     assert many["torch, Linear"].color == many["torch"].color and many["torch, Linear"] != many["torch"]
     variants = entry_looks(["torch.compile", "torch.compile, Linear", "torch.compile, frozen"])
     assert len(set(variants.values())) == 3
+    assert len({look.color for look in entry_looks("abc").values()}) == 3
     own = entry_looks(f"schedule {n}" for n in range(12))
     assert len(set(own.values())) == 12
 

@@ -290,7 +290,7 @@ def test_the_drawing_of_op_counts_has_its_scale_and_its_passes_and_no_folder():
     most = max(count for step in passes.steps for _, count in step.ops)
     assert {"0", f"{most}", "ops, logarithmic", "0 canonicalize"} <= set(texts)
     assert "1 linalg-generalize-named-ops" in texts
-    lines = re.findall(r"<polyline[^>]*>", drawing.picture())
+    lines = re.findall(r'<path[^>]*fill="none"[^>]*>', drawing.picture())
     dashes = [re.search(r'stroke-dasharray="([^"]*)"|$', line)[1] for line in lines]
     assert len(set(dashes)) == len(lines) >= 4
     assert str(Path(passes.source).parent) not in drawing.picture() + drawing.view.panes[0].title

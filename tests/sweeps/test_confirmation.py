@@ -13,7 +13,9 @@ from lhkit.sweeps.confirmation import (
     judge,
 )
 from lhkit.sweeps.confirmation_run import choose_contenders
-from lhkit.sweeps.sweep_table import confirmation_lines
+from lhkit.sweeps.sweep_summary import payload_rows
+from lhkit.sweeps.sweep_table import confirmation_lines, sweep_table
+from lhkit.sweeps.sweep_table import leaders as leaders_of
 from lhkit.sweeps.variant_record import SweepTime
 
 
@@ -100,6 +102,27 @@ def test_a_table_in_another_order_than_what_was_confirmed_says_so():
         "the table is in the order of the first timings; those side by side tell more" in own for own in lines
     ]
     assert told == [False, True]
+
+
+def test_table_words_and_drawings_call_the_outcome_the_same():
+    """Where time ran out nothing differs so far: that is undecided, and not equal."""
+    tied = judge([comparison({"a": (100, 101), "b": (100, 101)})] * 2, ["a", "b"], is_over=True)
+    assert tied.outcome == "no difference"
+    records = [
+        record({"payload": p, "m": m}, 100 + m, number=2 * n + m) for n, p in enumerate("xy") for m in (0, 1)
+    ]
+    found = []
+    for name, own, end in (("x", records[:2], "out of time"), ("y", records[2:], "decided")):
+        knobs = tuple((c, r.knobs) for c, r in zip("ab", own, strict=True))
+        keys = tuple((c, r.key) for c, r in zip("ab", own, strict=True))
+        both = dataclasses.replace(confirmation(), verdict=tied, knobs=knobs, keys=keys, end=end)
+        found.append((name, both))
+    result = result_of(records, confirmations=found, payload=("x", "y"), m=(0, 1))
+    assert [row["confirmed"] for row in payload_rows(result)] == ["undecided", "no difference"]
+    assert [row[-1] for row in sweep_table(result).rows] == ["undecided", "no difference"]
+    said = [line.split(": ")[1] for line in confirmation_lines(result) if line[:2] in ("x:", "y:")]
+    assert said == ["undecided", "no difference"]
+    assert leaders_of(result).words == "ahead so far, undecided; not told apart when timed again"
 
 
 def test_what_to_do_about_confirmations_without_time_is_said_once_for_all_payloads():

@@ -149,6 +149,14 @@ def test_times_are_compared_within_a_payload():
     assert knob_importance(many).knobs[0].knob == "b"
 
 
+def test_maps_have_numbers_in_order_however_they_were_given():
+    records = grid(lambda m, mode: 10 * m, m=(2, 4, 16, 8), mode=("b", "a"))
+    heat = heat_map(records, values={"m": (2, 4, 16, 8), "mode": ("b", "a")})
+    assert heat.x_values == ("2", "4", "8", "16") and heat.y_values == ("b", "a")
+    texts = {heat.x_values[cell.column]: cell.text for cell in heat.facets[0].cells}
+    assert texts == {"2": "1.00", "4": "2.00", "8": "4.00", "16": "8.00"}
+
+
 def test_payloads_without_a_common_choice_have_no_rank_choices():
     records = [record({"payload": "a", "b": 1}, 5), record({"payload": "b", "b": 2}, 5, number=1)]
     with pytest.raises(UsageError, match="no choice of knobs was timed on all payloads"):

@@ -142,6 +142,17 @@ def test_lines_cross_the_axes_at_their_values_and_the_best_lies_on_top():
         parallel_coordinates(two()[:1])
 
 
+def test_colours_are_in_the_order_of_times_whoever_is_ahead():
+    """A slow one may be ahead when timed again; the scale beside the lines still runs from slow to fast."""
+    records = grid(lambda m, n: 100 * m * n, m=(1, 2, 4), n=(1, 2, 4))
+    slow = next(r.key for r in records if r.values == {"m": 4, "n": 2})
+    plot = parallel_coordinates(records, ahead=Ahead(frozenset({slow}), "ahead so far, undecided"))
+    ratios = [line.ratio for line in sorted(plot.lines, key=lambda line: line.level)]
+    assert ratios == sorted(ratios, reverse=True) and ratios[-1] == 1.0
+    scale = draw_parallel_coordinates(plot).axes[-1]
+    assert [label.get_text() for label in scale.get_yticklabels()] == ["16×", "1×"]
+
+
 def test_of_hundreds_of_variants_the_fastest_are_lines_and_the_rest_is_a_net():
     plot = parallel_coordinates(grid(lambda a, b: 100 + a * b, a=range(50), b=range(50)))
     assert plot.variants == 2500 and len(plot.lines) == 10 and plot.lines[-1].is_best
@@ -159,6 +170,16 @@ def test_the_history_holds_the_best_so_far_and_what_failed():
     assert history.best == {"": ((1, 2.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 1.0))}
     assert history.best_ns == 100
     assert sweep_history([]).best_ns is None
+
+
+def test_lines_of_several_payloads_differ_in_more_than_their_colour():
+    history = sweep_history(grid(lambda payload, n: 10 * n, payload="abcd", n=(1, 2)))
+    lines = draw_history(history).axes[0].lines
+    looks = [(line.get_linestyle(), line.get_marker()) for line in lines]
+    assert len(looks) == len(set(looks)) == 4
+    assert {(line.get_color(), line.get_linestyle()) for line in lines} == {
+        (line.get_color(), line.get_linestyle()) for line in lines[:3]
+    } | {(lines[0].get_color(), "--")}
 
 
 def test_bars_say_how_many_and_why():
@@ -240,6 +261,12 @@ def test_the_table_marks_who_is_ahead_as_the_drawings_do():
         if c.is_framed
     }
     assert framed == {"1.00", "1.01"}
+
+
+def test_a_bar_of_failures_says_the_reason_and_not_the_place():
+    said = "/a/b/tiles.mlir does not apply to <matmul 8x8 float32>: <matmul 8x8 float32>:6:14: Attempted to vectorize"
+    failed = [record({"m": 1}, status="schedule-failed", message=said)]
+    assert [bar.text for bar in status_bars(failed)] == ["Attempted to vectorize"]
 
 
 def test_no_drawing_calls_best_what_is_undecided():

@@ -1,5 +1,6 @@
 """Tile pictures as drawn: records, text, SVG; nothing overlaps, whatever the extents."""
 
+import dataclasses
 import itertools
 import re
 import xml.etree.ElementTree as ET
@@ -213,3 +214,81 @@ def test_bytes_are_dots_the_first_picture_has_something_visited_and_temporaries_
     assert bytes_part.count("<circle") == 4 and bytes_part.count("<rect") == 3 and "logarithmic" in bytes_part
     assert re.search(r'<rect[^>]*fill="url\(#', picture[: picture.index("bytes touched")])
     assert "tensor.empty" not in picture and "C result" in re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", picture))
+
+
+def hatched(drawing, extent):
+    """The boxes that each square sheet has hatched, in elements: rows, then columns."""
+    found = []
+    for rect in ET.fromstring(drawing).iter(f"{SVG}rect"):
+        x, y, width, height = (float(rect.get(name) or 0) for name in ("x", "y", "width", "height"))
+        looks = rect.get("class") or ""
+        if "panel" in looks:
+            left, top, scale = x, y, extent / height
+            found.append(set())
+        elif rect.get("fill").startswith("url(#") and "line" not in looks:  # but the sign in the legend
+            edges = (y - top, y - top + height, x - left, x - left + width)
+            found[-1].add(tuple(round(edge * scale) for edge in edges))
+    return found
+
+
+def test_only_what_was_visited_is_hatched():
+    """An unrolled loop has several ops, and this one only every fourth block of k: the others are not its own."""
+    picture = tile_picture_of(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))
+    boxes = [tile.tile.box for tile in tile_frame(picture).tiles]
+    assert boxes[:2] == [((0, 32), (256, 320)), ((256, 320), (320, 352))]
+    a, b, c = hatched(tiles_svg(picture), 512)
+    assert a == {(0, 32, 0, 64), (0, 32, 256, 320)}
+    assert b == {(0, 64, 0, 320), (256, 320, 0, 320), (0, 64, 320, 352)}
+    assert c == {(0, 32, 0, 320), (0, 32, 320, 352)}
+
+
+TRIANGLE = """
+func.func @triangle(%a: tensor<16x16xf32>, %to: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %r = scf.for %i = %c0 to %c16 step %c4 iter_args(%x = %to) -> tensor<16x16xf32> {
+    %end = arith.addi %i, %c4 : index
+    %q = scf.for %j = %c0 to %end step %c4 iter_args(%y = %x) -> tensor<16x16xf32> {
+      %s = tensor.extract_slice %a[%i, %j] [4, 4] [1, 1] : tensor<16x16xf32> to tensor<4x4xf32>
+      %o = tensor.extract_slice %y[%i, %j] [4, 4] [1, 1] : tensor<16x16xf32> to tensor<4x4xf32>
+      %e = linalg.exp ins(%s : tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+      %n = tensor.insert_slice %e into %y[%i, %j] [4, 4] [1, 1] : tensor<4x4xf32> into tensor<16x16xf32>
+      scf.yield %n : tensor<16x16xf32>
+    }
+    scf.yield %q : tensor<16x16xf32>
+  }
+  return %r : tensor<16x16xf32>
+}"""
+
+
+def test_what_was_visited_is_drawn_in_pieces_where_it_is_no_grid(worker):
+    """Rows get longer: the smallest box around two of them holds elements that neither touched."""
+    picture = tile_picture_of(lhkit.load_payload(TRIANGLE, worker=worker), worker=worker)
+    a, _ = hatched(tiles_svg(picture, 3), 16)  # at (8, 0), after (0, 0), (4, 0) and (4, 4)
+    assert a == {(0, 4, 0, 4), (4, 8, 0, 4), (4, 8, 4, 8)}
+
+
+def test_captions_wrap_and_are_not_cut():
+    trace = lhkit.trace("softmax.mlir", "softmax.mlir")
+    picture = tile_picture_of(trace)
+    captions = [sheet.caption for sheet in lay_out(picture, tile_frame(picture)).sheets]
+    assert not any("…" in line for caption in captions for line in caption)
+    assert any("made anew for each" in " ".join(caption) for caption in captions)
+
+
+def test_what_only_rounding_makes_equal_to_a_cache_does_not_seem_to_fit():
+    drawn = picture()
+    used = tile_frame(drawn).working_sets[0].total_bytes
+    caches = (CacheLevel("L1", used - 1), CacheLevel("L2", 1 << 20))
+    words = tiles_text(dataclasses.replace(drawn, caches=caches))
+    assert f"one tile: just over {format_bytes(used)}, does not fit L1, fits L2" in words
+    exactly = dataclasses.replace(drawn, caches=(CacheLevel("L1", used), *caches[1:]))
+    assert f"one tile: {format_bytes(used)}, fits L1" in tiles_text(exactly)
+
+
+def test_a_picture_is_no_wider_than_what_is_in_it_and_keeps_its_size_while_it_plays():
+    """In a column of 400 pixels all of it is scaled down, also empty room."""
+    drawn = tile_picture_of(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))
+    widths = {float(ET.fromstring(svg).get("width")) for _, svg in tiles_frames(drawn, 32)}
+    assert len(widths) == 1 and max(widths) < 640

@@ -105,6 +105,30 @@ def test_the_deaths_of_handles_are_edges(worker):
     assert graph_svg(layout(schedule_flow(trace))).count("data-step=") == len(trace.step_records)
 
 
+STOPPED = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %a, %b = transform.split_handle %op : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %g = transform.structured.generalize %a : (!transform.any_op) -> !transform.any_op
+    %v = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_steps_that_never_ran_are_below_the_one_that_failed_and_both_are_explained(worker):
+    payload = lhkit.load_payload(ROOT / "data" / "fc_relu.mlir", worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(STOPPED, worker=worker), worker=worker)
+    graph = schedule_flow(trace)
+    tops = {place.node.step: place.y for place in layout(graph).nodes}
+    never = [s.index for s in trace.step_records if s.status == "not-run"]
+    assert len(never) == 2 and all(tops[step] > tops[trace.outcome.failed_step] for step in never)
+    assert {(e.text, e.sign) for e in graph.legend} >= {("framed: failed", "✕"), ("dashed: never ran", "…")}
+    assert not any(e.sign == "…" for e in schedule_flow(traced("fc_relu", "fc_relu_handles", worker)).legend)
+
+
 def test_a_thousand_ops_fold_and_unfold(op_chain, worker):
     folded = payload_flow_of(op_chain, -1, worker=worker)
     assert [n.title for n in folded.nodes] == ["builtin.module", "func.func @op_chain"]

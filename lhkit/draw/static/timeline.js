@@ -30,7 +30,8 @@ class HandleTimeline extends TimelineDrawing {
     this.stage = make("div", { class: "lh-tl-stage" }, this.corner, this.heads, this.names, this.tracks, this.notes);
     this.sizer = make("div", { class: "lh-tl-sizer" }, this.stage);
     this.scroller = make("div", { class: "lh-tl-scroller", role: "group", "aria-label": "handles over the steps", tabindex: 0 }, this.sizer);
-    this.node = make("div", { class: "lh lh-timeline lh-tl" }, this.tools, this.map, this.scroller);
+    this.legend = this.part("lh-tl-key");
+    this.node = make("div", { class: "lh lh-timeline lh-tl" }, this.tools, this.map, this.scroller, this.legend);
     this.listen();
   }
 
@@ -119,6 +120,7 @@ class HandleTimeline extends TimelineDrawing {
     this.open = groups.map((g) => known.get(name(g)) ?? (!this.isLong || (g[2] === 0 && groups.length < 20) || (g[2] % 2 === 1 && !middle(g[4]))));
     this.rows = rows.map(([id, called, kind, note, states, events, deaths], number) => ({ id, called, kind, note, states, events, deaths, number }));
     this.isEffective = this.effective();
+    this.legend.innerHTML = this.signs();
     this.search({ keeps: true });
     this.arrange();
   }

@@ -11,6 +11,7 @@ const NAMED = 40; // columns so wide have the names of their ops
 const EVENTS = ["read", "consumed", "made", "dead"];
 const VERBS = ["reads", "consumes", "makes"];
 const STATES = ["live", "empty", "invalid"];
+const KEY = ["read", "consumed", "made", "invalidated here", "live", "empty", "invalidated", "dies with what is consumed"];
 const STATUSES = ["ok", "failed", "crashed", "suppressed", "not-run"];
 const HANDLES = ["a handle to payload ops", "a handle to values of the payload", "a parameter"];
 const PLACES = [0.26, 0.26, 0.74, 0.74]; // of a mark in its column: uses left, effects right
@@ -246,6 +247,20 @@ class TimelineDrawing {
     if (kind === 1) return `<circle r="4.6" class="lh-f-consumed" ${place}/>`;
     if (kind === 2) return `<path d="M0-5.6L5.6 0L0 5.6L-5.6 0Z" class="lh-f-made" ${place}/>`;
     return `<path d="M-4-4L4 4M4-4L-4 4" stroke-width="2.4" fill="none" class="lh-s-dead" ${place}/>`;
+  }
+
+  // What the marks and bars mean, of those that there are.
+  signs() {
+    const { rows, data } = this;
+    const every = (list, nth) => new Set(list.flatMap((each) => each.filter((_, i) => i % 3 === nth)));
+    const [kinds, states] = [every(rows.map((row) => row.events), 1), every(rows.map((row) => row.states), 2)];
+    const size = 'x="1" y="4.5" width="26" height="7" rx="2"';
+    const bars = [`<rect ${size} class="lh-f-live"/>`, `<rect ${size} class="lh-f-paper lh-s-empty" stroke-width="1.5"/>`,
+      '<path d="M1 8H27" class="lh-s-invalid" stroke-width="7" stroke-dasharray="1.5 3.5"/>'];
+    const signs = [...EVENTS.keys()].filter((kind) => kinds.has(kind)).map((kind) => [14, this.shape(kind, 7, 8, 1), KEY[kind]]);
+    signs.push(...bars.map((bar, state) => [28, bar, KEY[4 + state]]).filter((_, state) => states.has(state)));
+    if (data.ties.length) signs.push([28, '<path d="M2 3Q14 3 14 8T26 13" fill="none" stroke-width="1.6" class="lh-s-dead"/>', KEY[7]]);
+    return signs.map(([width, sign, words]) => `<span><svg width="${width}" height="16">${sign}</svg>${words}</span>`).join("");
   }
 
   // From the handle that was consumed to those that were invalidated with it; rows out of sight are above or below.

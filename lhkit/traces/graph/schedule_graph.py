@@ -18,6 +18,7 @@ _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "not-run": ("…", "empty", "never ran"),
     "crashed": ("✕", "dead", "the compiler died in it"),
 }
+_NEVER = _STATUS["not-run"][2]
 _LEGEND = (
     LegendEntry("reads", "○", "read"),
     LegendEntry("consumes", "●", "consumed"),
@@ -44,6 +45,7 @@ class _Schedule:
     def graph(self) -> FlowGraph:
         nodes = [self._node(s) for s in self._trace.step_records]
         edges = [e for s in self._trace.step_records for e in self._edges(s)]
+        edges += self._behind()
         used = {e.source for e in edges}
         arguments = [
             self._argument(h) for h in self._trace.handle_records if self._source(h.id)[0] == _id_of(h)
@@ -52,8 +54,13 @@ class _Schedule:
         schedule = self._trace.schedule
         title = f"{PurePath(schedule.source).name} @{schedule.entry.removeprefix('@')}: its steps and handles"
         signs = {e.sign for e in edges}
-        legend = tuple(entry for entry in _LEGEND if entry.sign in signs)
-        return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), legend)
+        legend = [entry for entry in _LEGEND if entry.sign in signs]
+        ended = {s.status for s in self._trace.step_records}
+        for status, (sign, role, said) in _STATUS.items():
+            if sign and status in ended:
+                framed = "dashed" if status == "not-run" else "framed"
+                legend.append(LegendEntry(f"{framed}: {said}", sign, role))
+        return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), tuple(legend))
 
     def _node(self, step: TraceStep) -> FlowNode:
         sign, role, said = _STATUS[step.status]
@@ -74,6 +81,28 @@ class _Schedule:
             step=step.index,
             is_ghost=step.status == "not-run",
         )
+
+    def _behind(self) -> list[FlowEdge]:
+        """Return edges from the step that failed to those that never ran, which place them below it."""
+        steps, failed = self._trace.step_records, self._trace.outcome.failed_step
+        if failed is None:
+            return []
+        around = {steps[failed].parent: failed}  # by the step around both: what failed there
+        while (parent := steps[failed].parent) is not None:
+            failed = parent
+            around[steps[failed].parent] = failed
+        return [
+            FlowEdge(
+                source=_step_id(around[step.parent]),
+                target=_step_id(step.index),
+                port=_NEVER,
+                label=_NEVER,
+                role="empty",
+                hover=f"step {step.index} never ran, as step {around[step.parent]} failed before it",
+            )
+            for step in steps
+            if step.status == "not-run" and step.parent in around
+        ]
 
     def _argument(self, handle: HandleRecord) -> FlowNode:
         inside = handle.path[-1] if handle.path else None
