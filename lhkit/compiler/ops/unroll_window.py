@@ -60,8 +60,9 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: Convolutions and poolings of linalg on tensors, named ones generalized (``linalg.generic``):
-            every reduction is a loop of a window, or has one step; consumed. One of unknown extents is not unrolled: its loops
-            are written around the op by elements. Zero points of quantized numbers may be operands.
+            every reduction is a loop of a window, or has one step; consumed. One of unknown extents is not
+            unrolled: its loops are written around the op by elements. Zero points of quantized numbers may be
+            operands.
         rewriter: How the payload is changed.
 
     Returns:
