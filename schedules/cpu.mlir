@@ -56,7 +56,7 @@
 // lhkit: library parts/elementwise.mlir
 // Exports to other programs go without these: then convolutions, and products of other orders of dimensions than a
 // matmul's, stay loops.
-// lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
+// lhkit: optional lhkit.add_up_in_f32, lhkit.collapse_multiplier, lhkit.collapse_reduced_dims, lhkit.contraction_to_matmul, lhkit.convolution_to_contraction, lhkit.convolution_to_nhwc
 // lhkit: optional lhkit.expand_math, lhkit.memrefs_to_tensors, lhkit.outline_ops, lhkit.mark_small_ops, lhkit.split_argmax, lhkit.split_zero_points
 // lhkit: optional lhkit.unroll_window, lhkit.winograd_conv2d
 // lhkit: require tile_n % lanes == 0
@@ -152,6 +152,10 @@ module attributes {transform.with_named_sequence} {
     %fills_after = transform.structured.specialize %left_fills : (!transform.any_op) -> !transform.any_op
     %payload = transform.apply_registered_pass "inline" to %root : (!transform.any_op) -> !transform.any_op
     transform.include @unroll_windows_of_multipliers failures(propagate) (%payload) : (!transform.any_op) -> ()
+
+    // What is reduced along several short dimensions is reduced along one, where that is a whole row of memory.
+    %generic_ops_0 = transform.structured.match ops{["linalg.generic"]} in %payload : (!transform.any_op) -> !transform.any_op
+    %flat = "lhkit.collapse_reduced_dims"(%generic_ops_0) : (!transform.any_op) -> !transform.any_op
 
     // Attention goes by rows of queries, whatever computes its operands.
     transform.include @find_attention failures(propagate) (%payload) : (!transform.any_op) -> ()

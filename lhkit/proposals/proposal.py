@@ -255,6 +255,8 @@ class _Search:
             live = partial(live_lines, marks=self.marks, with_all_marks=with_all_marks)
             lines = live(straight.lines)
             if is_same(lines):
+                if is_last:  # else its verification would disturb the sweep
+                    self._verify_early(self._loadable(lines))
                 self.progress("leaving out steps that it does not need")
                 is_still_same = partial(is_same, most_elements=_MOST_ELEMENTS)
                 shorter = smaller(lines, live, straight.root, is_still_same, self._removable)
@@ -265,11 +267,17 @@ class _Search:
                         lines = found
                         break
                 draft = self._loadable(lines)
-                if is_last:  # else its verification would disturb the sweep
-                    self.early = self.thread.verdict(draft), self._applied(draft)
+                if is_last:
+                    self._verify_early(draft)
                 return self._with_knobs(draft)
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
+
+    def _verify_early(self, draft: Schedule) -> None:
+        """Begin to verify the payload that a draft gives, unless that is the one being verified."""
+        payload = self._applied(draft)
+        if self.early is None or self.early[1] != payload:
+            self.early = self.thread.verdict(draft), payload
 
     def _without_false_claim(self, schedule: Schedule) -> Schedule:
         """Return a schedule that calls ops of lhkit optional only if the other steps apply without them."""

@@ -145,3 +145,34 @@ def test_what_is_not_collapsed_says_why(case):
     op, shapes, strides, said = REFUSED[case]
     with pytest.raises(lhkit.LhkitError, match=said):
         lhkit.compile(lhkit.load_payload(payload(op, *shapes, strides=strides)), collapsing(op))
+
+
+ONE = {
+    "conv_2d_nchw_fchw": ((2, 1, 20, 21), (1, 1, 3, 5), (2, 1, 18, 17)),
+    "conv_2d_nhwc_hwcf": ((1, 20, 21, 1), (3, 5, 1, 1), (1, 18, 17, 1)),
+    "conv_1d_ncw_fcw": ((1, 1, 200), (1, 1, 7), (1, 1, 194)),
+    "conv_3d_ncdhw_fcdhw": ((1, 1, 6, 7, 20), (1, 1, 2, 3, 3), (1, 1, 5, 5, 18)),
+}
+
+
+@pytest.mark.parametrize("op", ONE)
+@pytest.mark.parametrize("elements", [F32, I8], ids=["f32", "i8"])
+def test_one_channel_with_one_filter_is_added_up_in_vectors_of_pixels(op, elements, schedule):
+    """No windows are copied: every place of the window is a product in one body."""
+    text = payload(op, *ONE[op], elements, strides=(1,) * int(op[5]))
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel, arguments_for(kernel, ONE[op])).ok
+    scheduled = kernel.ir("scheduled")
+    products = re.findall(r"(?:math\.fma|arith\.muli) .*: vector<", scheduled)
+    assert len(products) >= np.prod(ONE[op][1]) and "linalg." not in scheduled
+
+
+@pytest.mark.parametrize("window", [9, 8])
+def test_a_window_of_one_channel_that_is_too_large_is_copied(window, schedule):
+    """Up to 64 places are unrolled."""
+    text = payload(
+        "conv_2d_nchw_fchw", (1, 1, 20, 20), (1, 1, window, window), (1, 1, 21 - window, 21 - window)
+    )
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("math.fma" in kernel.ir("scheduled")) is (window == 8)

@@ -112,7 +112,7 @@ class _Reduction:
         for number, removal in enumerate(removals):
             gone = self._gone | {*removal}
             step, last = min(removal)[0], max(removal)[0]
-            if gone == self._gone or (step, -1) in self._gone:
+            if gone == self._gone or (step, -1) in self._gone or self._is_empty(step, gone):
                 continue
             if step > changed:  # the states behind a step that was left out cannot be started from
                 self._states = {0: self._states[0]}
@@ -173,6 +173,12 @@ class _Reduction:
                 if name in op.attributes:
                     del op.attributes[name]
         return bytecode_of(root)
+
+    def _is_empty(self, step: int, gone: set[tuple[int, int]]) -> bool:
+        """Return True for a step that would have lost all ops of its block: it was tried without before."""
+        regions = self._steps[step].regions
+        count = len(list(regions[0].blocks[0].operations)) if len(regions) else 0
+        return count > 1 and all((step, n) in gone for n in range(count))
 
     def _put(
         self, end: Any, values: dict[Any, Any], gone: set[tuple[int, int]], first: int, probed: Collection[int]

@@ -2,6 +2,8 @@
 
 - ``add_up_in_f32``: ``lhkit.add_up_in_f32``: products of 16-bit floats and of small integers are added up in
   f32.
+- ``collapse_reduced_dims``: ``lhkit.collapse_reduced_dims``: what is reduced along several short dimensions is
+  reduced along one.
 - ``contraction_to_matmul``: ``lhkit.contraction_to_matmul``: contractions in any order of dimensions become
   matrix products.
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
@@ -45,6 +47,7 @@ from __future__ import annotations
 from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops import (
     add_up_in_f32,
+    collapse_reduced_dims,
     contraction_to_matmul,
     convert_const_resources_to_args,
     convolution_to_contraction,
@@ -69,6 +72,7 @@ from lhkit.model.own_op_definition import take_definitions
 
 __all__ = [
     "add_up_in_f32",
+    "collapse_reduced_dims",
     "contraction_to_matmul",
     "convert_const_resources_to_args",
     "convolution_to_contraction",

@@ -30,6 +30,8 @@ _arith: Any = host_module("dialects.arith")
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 
+# More places of a window than this would be too much code where each is an operand.
+MOST_PLACES = 64
 _KINDS = ("batch", "output_image", "output_channel", "filter_loop", "input_channel", "depth")
 
 
@@ -65,7 +67,8 @@ def convolution_to_contraction(target: Ops, elements: Params, *, rewriter: Rewri
 
     Raises:
         SilenceableError: Another op; buffers; a body with more in it than casts of the operands, a product and
-            a sum; a convolution of each channel for itself (depthwise), or a pooling, which are no products.
+            a sum; a convolution of each channel for itself (depthwise), of one channel with one filter, or a
+            pooling, which are no products.
     """
     if len(elements) != 1 or int(elements[0]) < 1:
         raise SilenceableError("the number of elements has to be one number of at least 1")
@@ -112,7 +115,10 @@ class Convolution:
         names = ("batch", "output_image", "filter_loop", "depth")
         strides = [int(s) for s in kinds.strides]
         images, pixels, window, groups = (found[name] for name in names)
-        return cls(operands, maps, loops, images, pixels, window, groups, strides, casts)
+        known = cls(operands, maps, loops, images, pixels, window, groups, strides, casts)
+        if known.is_single() and known.is_copied():
+            raise SilenceableError("it has one channel and one filter: lhkit.unroll_window takes it", at=op)
+        return known
 
     def dims(self, operand: int) -> list[int]:
         """Return the loop that each dimension of the filter or of the result is."""
@@ -134,6 +140,13 @@ class Convolution:
     def is_copied(self) -> bool:
         """Return True where windows overlap or lie apart, and are not the image itself."""
         return any(self.size(d) != 1 for d in self.window) or any(s != 1 for s in self.strides)
+
+    def is_single(self) -> bool:
+        """Return True where one channel meets one filter, so that no vector of channels can be filled."""
+        weights = self.operands[1].type
+        others = [n for n, d in zip(weights.shape, self.dims(1), strict=True) if d not in self.window]
+        is_small = weights.has_static_shape and math.prod(weights.shape) <= MOST_PLACES
+        return is_small and all(n == 1 for n in others)
 
     def order(self) -> list[int]:
         """Return the loops of the windows of one block, in the order that needs no transpose."""

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ops.linalg_rewrites import producer_of
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 
@@ -14,7 +15,8 @@ def mark_small_ops(target: Ops, *, most: int, mark: str, windows: bool = False, 
     """Mark the ops that add up products of windows, or in four loops and more, in at most so many iterations.
 
     The compiler unrolls such loops, which takes less time than copies of operands in another layout, or filled
-    up to vectors. Those of each channel for itself, and poolings, are not among them. Upstream's matchers
+    up to vectors. Those of each channel for itself, and poolings, are not among them, nor are those of one
+    channel with one filter, but for the smallest that add to what they are given. Upstream's matchers
     compare the extents of loops one by one, but not their product.
 
     ::
@@ -46,6 +48,11 @@ def _is_small(op: Any, most: int, windows: bool) -> bool:
     of_each_channel = any(all(d in dims for dims in plain) for d in extents)
     sums = any("reduction" in str(kind) for kind in op.attributes["iterator_types"])
     multiplies = all(list(argument.uses) for argument in op.regions[0].blocks[0].arguments)
-    is_small = is_known and math.prod(extents.values()) <= most
+    steps = math.prod(extents.values())
+    is_new = (start := producer_of(op.operands[-1])) is not None and start.name == "linalg.fill"
+    if has_window and is_known and (is_new or steps > most // 8):
+        # One channel and one filter make vectors of pixels, without copies: lhkit.unroll_window.
+        is_known = any(extents[d] > 1 for d in plain[1] if d in plain[0] or d in plain[-1])
+    is_small = is_known and steps <= most
     is_kind = has_window or (len(extents) > 3 and not windows)
     return bool(is_small and is_kind and sums and multiplies and not of_each_channel)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ops.convolution_to_contraction import MOST_PLACES
 from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of, producer_of
 from lhkit.compiler.ops.tensor_parts import (
     dim_expr,
@@ -31,8 +32,6 @@ _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")
 _vector: Any = host_module("dialects.vector")
 
-# More places of a window than this would be too much code.
-_MOST_PLACES = 64
 _MOST_LANES = 16  # Elements of 32 bits in the widest vectors
 # Copies of an image's channels beside elements of the result, up to which it is faster to have copies.
 _MOST_REPEATED = 2.5
@@ -61,8 +60,9 @@ def unroll_window(target: Ops, *, rewriter: Rewriter) -> Ops:
 
     Args:
         target: Convolutions and poolings of linalg on tensors, named ones generalized (``linalg.generic``):
-            every reduction is a loop of a window; consumed. One of unknown extents is not unrolled: its loops
-            are written around the op by elements. Zero points of quantized numbers may be operands.
+            every reduction is a loop of a window, or has one step; consumed. One of unknown extents is not
+            unrolled: its loops are written around the op by elements. Zero points of quantized numbers may be
+            operands.
         rewriter: How the payload is changed.
 
     Returns:
@@ -183,12 +183,12 @@ class _Window:
         extents: dict[int, int] = {}
         for loop in (d for d, kind in enumerate(op.attributes["iterator_types"]) if "reduction" in str(kind)):
             value, place = _read_along(loop, op.operands, maps)
-            if dim_expr(loop) in maps[0] or value is None:
+            if value is None or (dim_expr(loop) in maps[0] and value.type.shape[place] != 1):
                 raise SilenceableError("it sums over channels, and not over a window only", at=op)
             extents[loop] = int(value.type.shape[place])
         is_known = not any(map(ir.ShapedType.is_dynamic_size, extents.values()))
-        if is_known and math.prod(extents.values()) > _MOST_PLACES:
-            raise SilenceableError(f"its window has more than {_MOST_PLACES} places", at=op)
+        if is_known and math.prod(extents.values()) > MOST_PLACES:
+            raise SilenceableError(f"its window has more than {MOST_PLACES} places", at=op)
         last = maps[-1][-1].position if maps[-1] else 0
         steps = [value_at(e, {last: 1}) for e in maps[0] if reads(e, last)]
         if not is_known and any(step != 1 for step in steps):
@@ -229,7 +229,7 @@ class _Window:
         block = self.op.regions[0].blocks[0]
         *inputs, out = [_collapsed(v) if e else v for v, e in zip([*others, start], self.maps[1:], strict=True)]
         kinds = [kinds[d] for d in left]
-        return generic([image, *inputs], out, exprs, kinds, lambda *given: _again(block, list(given)))
+        return generic([image, *inputs], out, exprs, kinds, lambda *given: again(block, list(given)))
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
@@ -414,7 +414,7 @@ class _Window:
             known = dict(zip(slices, arguments[len(scalars) :], strict=False))
             for n in range(len(steps)):
                 given = [same.get(i, known.get((i, n), total)) for i in range(len(inputs))]
-                total = _again(block, [*given, total])
+                total = again(block, [*given, total])
             return total
 
         operands = [*scalars, *(value for value, _ in slices.values())]
@@ -451,8 +451,8 @@ def _is_constant(pad: Any) -> bool:
     return len(pad.operands) == 1 and not any(list(a.uses) for a in pad.regions[0].blocks[0].arguments)
 
 
-def _again(block: Any, arguments: list[Any]) -> Any:
-    """Write the ops of a body once more, on other values; gives what it yields."""
+def again(block: Any, arguments: list[Any]) -> Any:
+    """Write the ops of a body once more, on other values; return what it yields."""
     known = dict(zip(block.arguments, arguments, strict=True))
     *body, last = [each.operation for each in block.operations]
     if [each.name for each in body] == ["arith.mulf", "arith.addf"]:
