@@ -104,11 +104,21 @@ def _simulate() -> None:
         setattr(dask_host, name, function)
 
 
+# A hundred workers in a process look at its host one after the other: real ones each have a machine for that.
+_UNWATCHED = {
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
+
+
 async def _serve(address: str, first: int, count: int) -> None:
+    import dask
     from distributed import Worker
 
     _simulate()
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(dask.config.set(_UNWATCHED))
         workers = [
             await stack.enter_async_context(
                 Worker(address, nthreads=1, name=str(first + i), memory_limit=0, dashboard=False)
