@@ -157,8 +157,8 @@ class DaskCluster:
             await self._in_loop(client.replicate([future], workers=list(workers), asynchronous=True))
         except LostError:
             raise
-        except Exception:  # noqa: BLE001 - whatever a scheduler says of a worker that left just now
-            pass  # the others may have it
+        except Exception as error:  # noqa: BLE001 - whatever a scheduler says of a worker that left just now
+            self._log.debug("a payload did not reach all workers: %s", error)
         found = await self.call_all(workers, keep_subject, setup.sweep, future.key)
         return {worker for worker, has in found.items() if has is True}
 

@@ -44,7 +44,6 @@ class FakeCluster:
         assert function is take_samples
         return {a: [2.0 if self.owners[a] in self.loud else 1.0] * arguments[0] for a in workers}
 
-
     async def bring(self, _setup, _subject, workers):
         self.brought.append(set(workers))
         await asyncio.sleep(0)

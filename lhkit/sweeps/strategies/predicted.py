@@ -35,8 +35,9 @@ _LEAST_TRIED, _SHARE = 40, 0.1
 _MOST_RANKED, _DRAWN = 4000, 400
 # Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
 _COARSE, _TREES = 12, 32
-# How much a point is preferred whose prediction is uncertain, in standard deviations of the trees.
-_OPTIMISM = 0.5
+# How much a point is preferred whose prediction is uncertain, in standard deviations of the trees: a lower
+# confidence bound of 95 %. With less the search stays in the first good region that it finds.
+_OPTIMISM = 2.0
 _FOLDS = 5
 _LEAST = 1e-9  # Costs of nothing have no logarithm
 _FAILED = 3.0  # Natural logarithm of how much slower than the slowest a failure counts
