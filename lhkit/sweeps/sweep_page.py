@@ -44,7 +44,7 @@ _ERRORS = 3.0
 # On a phone a chart has a second, narrow drawing, or can be moved sideways: scaled down it cannot be read.
 _STYLE = """figure { overflow-x: auto; }
 @media (max-width: 40rem) {
-  figure > svg { max-width: none; width: 40rem; }
+  figure > svg { max-width: none; }
   .lh-wide { display: none; } .lh-narrow[hidden] { display: block; }
 }
 """
