@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import itertools
+import math
 import pickle
 import random
 import subprocess
@@ -42,19 +43,27 @@ from lhkit.worker.limits import Limits
 
 _GRIDS = ("matmul_512", "conv2d_14", "softmax_1024")
 _FACTS = {"cpu": "simulated"}
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _PROCESSES = 2
 _WORKERS = 200
 
 
 def recorded() -> list[tuple[int, float]]:
-    """Return the median in ns and the seconds on a machine of each timed variant of the grids."""
+    """Return the median in ns and the seconds on a machine of each timed variant of the grids.
+
+    The first few are a fair sample of all, so that a short run on one machine compares with a long one on many:
+    by their seconds, the order is the low-discrepancy sequence of the golden section.
+    """
     grids = [load(FOLDER / f"{name}.json") for name in _GRIDS]
-    return [
+    found = [
         (v.median_ns, sum(v.spent_ns.values()) / 1e9)
         for grid in grids
         for v in grid.variants
         if v.median_ns is not None
     ]
+    found.sort(key=lambda pair: pair[1])
+    numbers = sorted(range(len(found)), key=lambda number: (number * _GOLDEN + 0.5) % 1)
+    return [found[place] for place in sorted(range(len(found)), key=numbers.__getitem__)]
 
 
 # The machines.
@@ -81,25 +90,35 @@ def _simulate() -> None:
     async def keep_busy(is_begun: bool) -> None:
         return None
 
-    async def sample() -> float:
-        return 1.0
+    async def sample(count: int) -> list[float]:
+        return [1.0] * count
 
     simulated: dict[str, Callable[..., Any]] = {
         "try_here": try_there,
         "probe_host": probe,
         "keep_subject": keep,
         "keep_busy": keep_busy,
-        "take_sample": sample,
+        "take_samples": sample,
     }
     for name, function in simulated.items():
         setattr(dask_host, name, function)
 
 
+# A hundred workers in a process look at its host one after the other: real ones each have a machine for that.
+_UNWATCHED = {
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
+
+
 async def _serve(address: str, first: int, count: int) -> None:
+    import dask
     from distributed import Worker
 
     _simulate()
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(dask.config.set(_UNWATCHED))
         workers = [
             await stack.enter_async_context(
                 Worker(address, nthreads=1, name=str(first + i), memory_limit=0, dashboard=False)

@@ -141,11 +141,11 @@ class DaskCluster:
                 raise
             raise LostError(error, is_cluster=True) from None  # Dask's own, when it gives up
 
-    async def bring(self, setup: Setup, subject: Subject, worker: str) -> bool:
-        """Have a payload on a worker, which takes it from the nearest that has it; return whether it has it.
+    async def bring(self, setup: Setup, subject: Subject, workers: Collection[str]) -> set[str]:
+        """Have a payload on workers, which pass it on among them; return those that have it.
 
         Raises:
-            LostError: The worker or the scheduler is gone.
+            LostError: The scheduler is gone.
         """
         client, future = self.client, self._packed.get(subject.scope)
         if future is None or future.status in ("cancelled", "error", "lost") or future.client is not client:
@@ -154,12 +154,13 @@ class DaskCluster:
             future = client.submit(_identity, pack_subject(subject), key=key)
             self._packed[subject.scope] = future
         try:
-            await self._in_loop(client.replicate([future], workers=[worker], asynchronous=True))
+            await self._in_loop(client.replicate([future], workers=list(workers), asynchronous=True))
         except LostError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a scheduler says of a worker that left just now
-            raise LostError(error) from None
-        return bool(await self.call(worker, keep_subject, setup.sweep, future.key))
+            self._log.debug("a payload did not reach all workers: %s", error)
+        found = await self.call_all(workers, keep_subject, setup.sweep, future.key)
+        return {worker for worker, has in found.items() if has is True}
 
     def leave(self, sweep: str) -> None:
         """End what the workers do for a sweep."""

@@ -16,7 +16,7 @@ from lhkit.sweeps.dask_cluster import DaskCluster, LostError
 from lhkit.sweeps.dask_host import Answer, Setup, pack_programs, try_here, write_places
 from lhkit.sweeps.engine import Programs, Trial
 from lhkit.sweeps.machine_pool import Machine, MachinePool
-from lhkit.sweeps.sweep_task import Variant, sha256_of
+from lhkit.sweeps.sweep_task import Subject, Variant, sha256_of
 from lhkit.worker.client import Worker
 from lhkit.worker.kernel_requests import VariantDescription
 from lhkit.worker.limits import Limits
@@ -74,6 +74,7 @@ class DaskExecutor:
 
     def __init__(self, sweep: DaskSweep, environment: str) -> None:
         self._sweep, self.environment = sweep, environment
+        self._bringing = asyncio.Lock()
 
     @property
     def capacity(self) -> int:
@@ -106,10 +107,8 @@ class DaskExecutor:
 
     async def _ask(self, machine: Machine, variant: Variant, best_ns: float | None, known: Programs) -> Answer:
         cluster, setup, scope = self._sweep.cluster, self._sweep.setup, variant.subject.scope
-        if scope not in machine.holds:
-            if not await cluster.bring(setup, variant.subject, machine.address):
-                return Answer()
-            machine.holds.add(scope)
+        if scope not in machine.holds and not await self._bring(variant.subject, machine):
+            return Answer()
         news, told = None, machine.told[scope]
         if known is not None:
             programs = list(itertools.islice(known, told, told + _MOST_NEWS))
@@ -120,6 +119,17 @@ class DaskExecutor:
         )
         machine.told[scope] = told
         return answer
+
+    async def _bring(self, subject: Subject, machine: Machine) -> bool:
+        """Have a payload on all machines at once, as a scheduler copies for one call after the other."""
+        async with self._bringing:
+            if subject.scope not in machine.holds:
+                without = {m.address: m for m in self._sweep.pool.of_kind(self.environment)}
+                without = {a: m for a, m in without.items() if subject.scope not in m.holds}
+                without[machine.address] = machine
+                for address in await self._sweep.cluster.bring(self._sweep.setup, subject, without):
+                    without[address].holds.add(subject.scope)
+        return subject.scope in machine.holds
 
     async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
         """Describe nothing: the schedule is applied where variants are tried; see `Executor.describe`."""

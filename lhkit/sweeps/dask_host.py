@@ -251,9 +251,9 @@ async def keep_busy(is_begun: bool) -> None:
     await asyncio.to_thread(keep_cores_busy if is_begun else leave_cores)
 
 
-async def take_sample() -> float:
-    """Return a sample of the interference probe."""
-    return await asyncio.to_thread(sample_ns)
+async def take_samples(count: int) -> list[float]:
+    """Return so many samples of the interference probe."""
+    return await asyncio.to_thread(lambda: [sample_ns() for _ in range(count)])
 
 
 async def leave(sweep: str) -> None:

@@ -46,6 +46,8 @@ from lhkit.tuned.payload_content import Content, content_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 
+# Records after which a running sweep asks its cost model again.
+_BELIEVED_EVERY = 10
 # Points among which there is one to time while the other process is busy.
 _TRIED_FIRST = 64
 
@@ -86,6 +88,7 @@ class Sweep(Showable):
     _winner: SweepRecord | None = field(default=None, init=False)
     _is_over: bool = field(default=False, init=False)
     _believed: Prediction | None = field(default=None, init=False)
+    _believed_at: int = field(default=0, init=False)
     _is_of_this_machine: bool = field(default=True, init=False)
     _elsewhere: DaskSweep | None = field(default=None, init=False)
     _make_strategy: Callable[[], Strategy] | None = field(default=None, init=False)  # None: it was given
@@ -345,9 +348,11 @@ class Sweep(Showable):
             yield KindOutcome(name, kind, len(progress.records), best_of(progress.records), failure)
 
     def _prediction(self) -> Prediction | None:
-        """Return how far the strategy's cost model can be believed, once, since that takes some fits."""
-        if self._is_over and self._believed is None and isinstance(self._strategy, Predicted):
-            self._believed = self._strategy.prediction()
+        """Return how far the strategy's cost model can be believed; now and then, as that takes some fits."""
+        count = len(self._progress.records)
+        least = 1 if self._is_over else _BELIEVED_EVERY
+        if isinstance(self._strategy, Predicted) and count - self._believed_at >= least:
+            self._believed, self._believed_at = self._strategy.prediction(), count
         return self._believed
 
     def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:

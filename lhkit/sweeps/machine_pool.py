@@ -12,13 +12,14 @@ from typing import Any
 from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
 from lhkit.sweeps.core_sharing import find_core_sets, is_slower
 from lhkit.sweeps.dask_cluster import IN_STORE, DaskCluster, LostError
-from lhkit.sweeps.dask_host import Host, Setup, keep_busy, take_sample
+from lhkit.sweeps.dask_host import Host, Setup, keep_busy, take_samples
 from lhkit.sweeps.sweep_task import sha256_of
 
 # A nanny starts a lost worker again within seconds; a scheduler and its workers may take longer.
 _WITHOUT_WORKERS_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
-_PROBES = 3
+# Samples of the interference probe alone, beside busy machines, and alone again: a drift cancels out.
+_ALONE, _BESIDE = 2, 3
 # With another one of these a machine is not of another kind, but does not belong to the sweep.
 _TOOLCHAIN = ("bindings", "lhkit", "pipeline")
 _KIND = ("cpu", "cpu model", "vector extensions")
@@ -229,21 +230,23 @@ class MachinePool:
 
     def _probe_of(self, machines: Sequence[Machine]) -> Any:
         async def disturbed(timing: Sequence[int], busy: Sequence[int]) -> set[int]:
-            """Have some machines time the same work alone and beside others that are busy, in turn."""
+            """Have some machines time the same work alone, beside others that are busy, and alone again."""
+            if not timing or not busy:
+                return set()
             addresses = {machines[i].address: i for i in timing}
             alone: dict[int, list[float]] = {i: [] for i in timing}
             beside: dict[int, list[float]] = {i: [] for i in timing}
 
-            async def sample(into: dict[int, list[float]]) -> None:
-                for address, taken in (await self._cluster.call_all(addresses, take_sample)).items():
-                    into[addresses[address]] += [taken] if isinstance(taken, float) else []  # else it is lost
+            async def sample(into: dict[int, list[float]], count: int) -> None:
+                for address, taken in (await self._cluster.call_all(addresses, take_samples, count)).items():
+                    into[addresses[address]] += taken if isinstance(taken, list) else []  # else it is lost
 
             loud = [machines[i].address for i in busy]
-            for _ in range(_PROBES if timing and busy else 0):
-                await sample(alone)
-                await self._cluster.call_all(loud, keep_busy, True)
-                await sample(beside)
-                await self._cluster.call_all(loud, keep_busy, False)
+            await sample(alone, _ALONE)
+            await self._cluster.call_all(loud, keep_busy, True)
+            await sample(beside, _BESIDE)
+            await self._cluster.call_all(loud, keep_busy, False)
+            await sample(alone, _ALONE)
             return {i for i in timing if alone[i] and beside[i] and is_slower(alone[i], beside[i])}
 
         return disturbed

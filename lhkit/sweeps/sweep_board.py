@@ -1,4 +1,4 @@
-"""Live board of a running sweep in a notebook: progress, best so far, heat map, stop button."""
+"""Live board of a running sweep in a notebook: progress, heat map, the charts of its page, stop button."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from lhkit.draw.view_widgets import widget_bundle
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
+from lhkit.sweeps.sweep_page import Pace, drawn, page_charts
 from lhkit.sweeps.variant_record import FAILED
 
 _STATIC = Path(__file__).parent / "static"
@@ -27,6 +28,8 @@ _STATIC = Path(__file__).parent / "static"
 _SECONDS_BETWEEN = 0.2
 # Larger spaces have no heat map while they run.
 _MOST_CELLS = 2_000
+# Charts of the page that the board has in a form of its own, at once and not in turn.
+_OWN = ("Knobs", "Outcomes")
 
 
 def board_state(sweep: Sweep) -> dict[str, Any]:
@@ -73,23 +76,40 @@ class SweepBoard(anywidget.AnyWidget):
     _esm = _STATIC / "sweep_board.js"
     _css = _STATIC / "sweep_board.css"
     state = traitlets.Dict().tag(sync=True)
+    charts = traitlets.Dict().tag(sync=True)
 
     def __init__(self, sweep: Sweep) -> None:
         super().__init__(state=board_state(sweep))
         self._sweep = sweep
         self._shown_at = time.monotonic()
+        self._pace, self._turn = Pace(), 0
         self._unsubscribe = sweep.subscribe(self._show)
         self.on_msg(self._hear)
 
     def _show(self, event: SweepEvent) -> None:
         """Show what happened, at most a few times a second; the end in any case."""
         now = time.monotonic()
-        if event.end is None and event.confirming is None and now - self._shown_at < _SECONDS_BETWEEN:
+        is_over = event.end is not None
+        if not is_over and event.confirming is None and now - self._shown_at < _SECONDS_BETWEEN:
             return
         self._shown_at = now
         self.state = board_state(self._sweep)
-        if event.end is not None:
+        if is_over:
             self._unsubscribe()
+        if is_over or self._pace.is_due():
+            self._draw(is_over=is_over)
+
+    def _draw(self, *, is_over: bool) -> None:
+        """Draw the next chart, at the end all of them: between two of them the kernel is free."""
+        if self._sweep.best is None:
+            return
+        with self._pace.drawing():
+            charts = page_charts(self._sweep.result())
+            headings = [heading for heading in charts if heading not in _OWN]
+            due = headings if is_over else [headings[self._turn % len(headings)]]
+            self._turn += 1
+            new = {heading: drawn(charts[heading]()) for heading in due}
+            self.charts = {h: (self.charts | new)[h] for h in headings if h in self.charts or h in new}
 
     def _hear(self, _widget: object, content: object, _buffers: Sequence[bytes]) -> None:
         if content == {"kind": "stop"}:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -37,9 +39,15 @@ if TYPE_CHECKING:
 
     from lhkit.sweeps.live_sweep import Sweep
 
-# Drawing takes a second or so, in the process of the sweep: never more than a tenth of the time.
 _SECONDS_BETWEEN, _SHARE = 2.0, 0.1
 _ERRORS = 3.0
+# On a phone a chart has a second, narrow drawing, or can be moved sideways: scaled down it cannot be read.
+_STYLE = """figure { overflow-x: auto; }
+@media (max-width: 40rem) {
+  figure > svg { max-width: none; }
+  .lh-wide { display: none; } .lh-narrow[hidden] { display: block; }
+}
+"""
 
 
 def sweep_page(result: SweepResult) -> str:
@@ -53,25 +61,64 @@ def sweep_page(result: SweepResult) -> str:
         f"<h1>{escaped(title)}</h1>",
         f'<pre class="notes">{escaped(verdict)}</pre>',
         table_html(sweep_table(result)),
-        _drawn("Contenders", draw_contenders(contenders_of(result), leaders(result).words)),
+        *(f"<h2>{escaped(heading)}</h2>\n{drawn(draw())}" for heading, draw in page_charts(result).items()),
     ]
-    varied = varied_knobs(result.records)
-    if varied:
-        sections.append(_drawn("Knobs", draw_knobs(result)))
-    if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
-        lines = sweep_charts.parallel_coordinates(result.records, ahead=leaders(result))
-        drawn = sweep_charts.draw_parallel_coordinates(lines)
-        sections.append(_drawn("Fastest variants, and what each knob explains", drawn))
-    kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
-    for kind in kinds if result.prediction else kinds[:2]:
-        sections.append(_drawn(kind.capitalize(), SWEEP_FIGURES[kind](result)))
     course = "\n".join(course_lines(result))
     sections.append(f'<h2>Course</h2>\n<pre class="notes">{escaped(course)}</pre>')
+<<<<<<< HEAD
     return html_document(title, sections, style=theme_style())
 
 
 def _drawn(heading: str, figure: Figure) -> str:
     return f'<h2>{escaped(heading)}</h2>\n<figure class="lh">{figure_html(figure)}</figure>'
+=======
+    return html_document(title, sections, style=_STYLE)
+
+
+def page_charts(result: SweepResult) -> dict[str, Callable[[], Figure]]:
+    """Return what draws each chart of a sweep's page, by its heading."""
+    varied = varied_knobs(result.records)
+    charts: dict[str, Callable[[], Figure]] = {
+        "Contenders": lambda: draw_contenders(contenders_of(result), leaders(result).words)
+    }
+    if varied:
+        charts["Knobs"] = lambda: draw_knobs(result)
+    if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
+        charts["Fastest variants, and what each knob explains"] = lambda: (
+            sweep_charts.draw_parallel_coordinates(
+                sweep_charts.parallel_coordinates(result.records, ahead=leaders(result))
+            )
+        )
+    kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
+    for kind in kinds if result.prediction else kinds[:2]:
+        charts[kind.capitalize()] = functools.partial(SWEEP_FIGURES[kind], result)
+    return charts
+
+
+def drawn(figure: Figure) -> str:
+    """Return a chart as HTML in the colours of what is around it."""
+    return f'<figure class="lh"><style>{theme_style()}</style>{figure_html(figure)}</figure>'
+
+
+class Pace:
+    """Leaves drawing a tenth of the time, as it takes a second or so in the process of the sweep."""
+
+    def __init__(self) -> None:
+        self._next, self._share = 0.0, 1.0  # the first drawing imports what draws: it tells nothing of others
+
+    def is_due(self) -> bool:
+        """Return whether the last drawing is long enough ago."""
+        return time.monotonic() >= self._next
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Take note of how long a drawing takes."""
+        started = time.monotonic()
+        yield
+        now = time.monotonic()
+        self._next = now + max(_SECONDS_BETWEEN, (now - started) / self._share)
+        self._share = _SHARE
+>>>>>>> swp
 
 
 class PageWriter:
@@ -79,16 +126,13 @@ class PageWriter:
 
     def __init__(self, sweep: Sweep, write: Callable[[str], None]) -> None:
         self._sweep, self._write = sweep, write
-        self._next = 0.0
+        self._pace = Pace()
 
     def __call__(self, event: SweepEvent) -> None:
         """Write the page, if the last time is long enough ago."""
-        started = time.monotonic()
-        if event.end is None and started < self._next:
-            return
-        self._write(sweep_page(self._sweep.result()))
-        now = time.monotonic()
-        self._next = now + max(_SECONDS_BETWEEN, (now - started) / _SHARE)
+        if event.end is not None or self._pace.is_due():
+            with self._pace.drawing():
+                self._write(sweep_page(self._sweep.result()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +183,7 @@ def draw_contenders(contenders: Sequence[Contender], ahead: str = "") -> Figure:
 
     ``ahead`` says what the mark of those that are ahead means.
     """
-    figure, axes = new_axes(8.6, 1.2 + 0.3 * max(len(contenders), 1))
+    figure, axes = new_axes(8.4, 1.2 + 0.3 * max(len(contenders), 1))
     key = []
     for row, each in enumerate(contenders):
         if each.interval is None:

@@ -122,7 +122,7 @@ def course_lines(result: SweepResult) -> list[str]:
     lines += _choice_lines(result)
     for name in result.knobs_without_effect:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
-    if result.end != "finished":
+    if result.end not in ("finished", None):
         lines.append(f"the sweep was not finished ({result.end}); run it again to resume")
     return [*lines, *_machine_lines(result), *_stage_lines(result), *_time_lines(result)]
 

@@ -190,8 +190,8 @@ def test_a_variant_that_loses_every_worker_is_crashed_and_bytes_of_a_call_are_bo
     monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.02)
     swept, sent = sweep_on(cluster.scheduler_address), []
 
-    async def bring(*_arguments):
-        return True
+    async def bring(setup, subject, workers):
+        return set(workers)
 
     async def call(worker, function, *arguments):
         if function is try_here:
@@ -217,8 +217,8 @@ def test_a_variant_that_loses_every_worker_is_crashed_and_bytes_of_a_call_are_bo
 def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
     swept, told = sweep_on(cluster.scheduler_address), []
 
-    async def bring(*_arguments):
-        return True
+    async def bring(setup, subject, workers):
+        return set(workers)
 
     async def call(worker, function, *arguments):
         told.append(unpack_programs(arguments[-1]))

@@ -1,13 +1,17 @@
 """Machines of a cluster: those that share cores take turns, reserved ones time alone, newcomers are probed."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from lhkit.model.errors import CrashError, Failure
-from lhkit.sweeps.dask_host import Host, keep_busy, take_sample
+from lhkit.sweeps.dask_executor import DaskExecutor
+from lhkit.sweeps.dask_host import Answer, Host, keep_busy, take_samples
+from lhkit.sweeps.engine import Trial
 from lhkit.sweeps.machine_pool import MachinePool
 from lhkit.sweeps.sweep_task import sha256_of
+from tests.sweep_parts import make_task
 
 FACTS = {"cpu": "a", "bindings": "1", "lhkit": "0.1.0", "pipeline": "p"}
 KIND = sha256_of(FACTS)
@@ -16,12 +20,12 @@ KIND = sha256_of(FACTS)
 class FakeCluster:
     """Machines by address: of each its host, and whose cores it runs on."""
 
-    name = "the cluster"
+    name, forgetful = "the cluster", frozenset()
 
     def __init__(self, **hosts):
         self.hosts = {address: host for address, (host, _) in hosts.items()}
         self.owners = {address: owner for address, (_, owner) in hosts.items()}
-        self.loud, self.calls = set(), []
+        self.loud, self.calls, self.brought, self.tried = set(), [], [], []
 
     def workers(self):
         return set(self.hosts)
@@ -37,8 +41,17 @@ class FakeCluster:
         if function is keep_busy:
             self.loud = {self.owners[a] for a in workers} if arguments[0] else set()
             return dict.fromkeys(workers)
-        assert function is take_sample
-        return {a: 2.0 if self.owners[a] in self.loud else 1.0 for a in workers}
+        assert function is take_samples
+        return {a: [2.0 if self.owners[a] in self.loud else 1.0] * arguments[0] for a in workers}
+
+    async def bring(self, _setup, _subject, workers):
+        self.brought.append(set(workers))
+        await asyncio.sleep(0)
+        return self.brought[-1] - self.forgetful
+
+    async def call(self, worker, _function, *_arguments):
+        self.tried.append(worker)
+        return Answer(Trial("ok", ir_sha256="f" * 64))
 
 
 def pool_of(**hosts):
@@ -68,7 +81,7 @@ def test_containers_of_one_boot_take_turns_without_a_probe():
 def test_guests_of_one_processor_are_found_by_their_interference():
     hosts = {f"w{i}": (Host(FACTS, f"boot {i}"), owner) for i, owner in enumerate([1, 2, 1, 3])}
     pool, cluster = pool_of(**hosts)
-    assert pool.capacity(KIND) == 3 and take_sample in cluster.calls
+    assert pool.capacity(KIND) == 3 and take_samples in cluster.calls
     taken = sorted(asyncio.run(acquired(pool, 4)))
     assert taken in (["w0", "w1", "w3"], ["w1", "w2", "w3"]) and not cluster.loud
     assert pool.machines["w0"].cores == pool.machines["w2"].cores
@@ -121,3 +134,26 @@ def test_this_machines_kind_comes_first_then_the_most_frequent():
     assert pool_of(**hosts)[0].kinds() == [KIND, sha256_of(other)]
     del hosts["a"]
     assert pool_of(**hosts)[0].kinds() == [sha256_of(other)]
+
+
+async def tried_at_once(pool, cluster, count):
+    """Try so many variants at a time."""
+    executor = DaskExecutor(SimpleNamespace(pool=pool, cluster=cluster, setup=SimpleNamespace(sweep="")), KIND)
+    task = make_task()
+    points = [(("a", 1 + i % 2),) for i in range(count)]
+    found = await asyncio.gather(*(executor.try_variant(task.variant(p), None, None) for p in points))
+    await pool.close()
+    return [trial.status for trial in found]
+
+
+def test_a_payload_is_copied_to_all_machines_at_once():
+    pool, cluster = pool_of(**{name: (Host(FACTS, name), name) for name in "abc"})
+    assert asyncio.run(tried_at_once(pool, cluster, 6)) == ["ok"] * 6
+    assert cluster.brought == [set("abc")] and set(cluster.tried) == set("abc")
+
+
+def test_a_machine_that_cannot_take_a_payload_holds_no_other_up():
+    pool, cluster = pool_of(**{name: (Host(FACTS, name), name) for name in "abc"})
+    cluster.forgetful = {"b"}
+    assert asyncio.run(tried_at_once(pool, cluster, 6)) == ["ok"] * 6
+    assert set(cluster.tried) == {"a", "c"} and pool.losses == 1

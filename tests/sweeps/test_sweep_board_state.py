@@ -1,12 +1,15 @@
 """What the board of a sweep is sent, while variants are tried, while the best are confirmed, and at the end."""
 
+import contextlib
 import json
 from types import SimpleNamespace
 
 from sweep_records import comparison, grid
 
+from lhkit.sweeps import sweep_board
 from lhkit.sweeps.confirmation import ConfirmingEvent, judge
-from lhkit.sweeps.sweep_board import board_state
+from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.sweep_board import SweepBoard, board_state
 
 RECORDS = tuple(grid(lambda a, b: "crashed" if a == 1 else 100 * b, a=(0, 1), b=(1, 2)))
 
@@ -35,3 +38,26 @@ def test_a_confirmation_is_shown_while_it_runs_and_what_it_found_afterwards():
     assert state["confirming"]["words"] == verdict.reason and "x is faster than y" in verdict.reason
     state = board_state(sweep(end="finished", confirmations={"64": found[""], "128": found[""]}))
     assert state["confirming"]["words"].startswith("64: x is faster")
+
+
+def test_charts_of_the_page_are_drawn_in_turn_and_at_the_end_all(monkeypatch):
+    monkeypatch.setattr(sweep_board, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(sweep_board, "drawn", lambda figure: figure)
+    monkeypatch.setattr(sweep_board, "page_charts", lambda result: {n: lambda n=n: n + result for n in NAMES})
+    listeners = []
+    running = sweep(subscribe=lambda show: listeners.append(show) or (lambda: None), result=lambda: "1")
+    board = SweepBoard(running)
+    board._pace = SimpleNamespace(is_due=lambda: True, drawing=contextlib.nullcontext)
+    shown = []
+    for end, running.result in ((None, lambda: "1"), (None, lambda: "2"), ("finished", lambda: "3")):
+        listeners[0](SweepEvent(None, False, 1, 4, None, end))
+        shown.append(board.charts)
+    assert shown == [
+        {"Contenders": "Contenders1"},
+        {"Contenders": "Contenders1", "History": "History2"},
+        {"Contenders": "Contenders3", "History": "History3"},
+    ]
+    board.close()
+
+
+NAMES = ("Contenders", "Knobs", "History", "Outcomes")

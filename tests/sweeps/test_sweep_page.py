@@ -7,10 +7,11 @@ import types
 
 from sweep_records import comparison, grid, result_of
 
+from lhkit.sweeps import sweep_page as sweep_page_module
 from lhkit.sweeps.confirmation import Confirmation, judge
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.strategies.predicted import Prediction
-from lhkit.sweeps.sweep_page import Contender, PageWriter, contenders_of, draw_contenders, sweep_page
+from lhkit.sweeps.sweep_page import Contender, Pace, PageWriter, contenders_of, draw_contenders, sweep_page
 
 SCHEDULE = types.SimpleNamespace(source="tiles.mlir")
 
@@ -35,6 +36,7 @@ def test_a_page_has_all_drawings_and_asks_for_itself_only_while_it_runs():
         assert page.count("<figure") == 5 and not re.search(r"(src|href)=.http", page)
     assert 'http-equiv="refresh"' in running and 'http-equiv="refresh"' not in over
     assert "still running" in running and "still running" not in over
+    assert "not finished" not in running
 
 
 def test_those_predicted_are_beside_those_timed_and_open():
@@ -58,6 +60,19 @@ def test_pages_are_written_now_and_then_and_at_the_end():
     for event in (going, going, going, over):
         write(event)
     assert len(pages) == 2
+
+
+def test_a_drawing_waits_for_nine_times_as_long_as_the_last_took_but_for_the_first(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(sweep_page_module.time, "monotonic", lambda: now[0])
+    pace, due = Pace(), []
+    for _ in range(2):
+        with pace.drawing():
+            now[0] += 3.0
+        for wait in (4.0, 30.0):
+            now[0] += wait
+            due.append(pace.is_due())
+    assert due == [True, True, False, True]
 
 
 def two_payloads():

@@ -1,4 +1,4 @@
-// The board of a running sweep: progress, best so far, a heat map that fills, and a button that stops it.
+// The board of a running sweep: progress, best so far, a heat map that fills, charts, and a button that stops it.
 
 // The colour map cividis at nine places from slow to fast; between them colours are mixed.
 const COLORS = [
@@ -77,8 +77,9 @@ function render({ model, el }) {
   const best = make("div", "lh-so-far");
   const race = make("div", "lh-race");
   const heat = make("div", "lh-heat");
+  const charts = make("div", "lh-charts");
   head.append(bar, said, stop);
-  board.append(head, best, race, heat);
+  board.append(head, best, race, heat, charts);
   el.append(board);
 
   stop.addEventListener("click", () => {
@@ -113,9 +114,29 @@ function render({ model, el }) {
     drawHeat(heat, state.heat);
   }
 
+  const shown = new Map();
+  // Python draws them, one after the other: only what is new is replaced.
+  function showCharts() {
+    for (const [heading, drawing] of Object.entries(model.get("charts"))) {
+      if (!shown.has(heading)) {
+        const section = make("section", "lh-chart");
+        section.append(make("h4", "", heading), make("div", ""));
+        shown.set(heading, { drawing: "", place: section.lastChild });
+        charts.append(section);
+      }
+      const known = shown.get(heading);
+      if (known.drawing !== drawing) known.place.innerHTML = known.drawing = drawing;
+    }
+  }
+
   show();
+  showCharts();
   model.on("change:state", show);
-  return () => model.off("change:state", show);
+  model.on("change:charts", showCharts);
+  return () => {
+    model.off("change:state", show);
+    model.off("change:charts", showCharts);
+  };
 }
 
 export default { render };

@@ -35,8 +35,9 @@ _LEAST_TRIED, _SHARE = 40, 0.1
 _MOST_RANKED, _DRAWN = 4000, 400
 # Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
 _COARSE, _TREES = 12, 32
-# How much a point is preferred whose prediction is uncertain, in standard deviations of the trees.
-_OPTIMISM = 0.5
+# How much a point is preferred whose prediction is uncertain, in standard deviations of the trees: a lower
+# confidence bound of 95 %. With less the search stays in the first good region that it finds.
+_OPTIMISM = 2.0
 _FOLDS = 5
 _LEAST = 1e-9  # Costs of nothing have no logarithm
 _FAILED = 3.0  # Natural logarithm of how much slower than the slowest a failure counts
@@ -180,7 +181,7 @@ class Predicted(Proposer):
             return []
         tried = list(self._costs)
         model = self._fitted(self._knob_rows(tried), self._logs(tried), _COARSE)
-        by_knobs = np.argsort(_optimistic(model, self._knob_rows(new)))
+        by_knobs = np.argsort(_optimistic(model, self._knob_rows(new), self._slowest()))
         pool = dict.fromkeys(new[i] for i in by_knobs[:_POOL])
         ranked = sorted(tried, key=lambda p: math.inf if (c := self._costs[p]) is None else c)
         beside = [p for near in ranked[:_NEIGHBOURED] for p in self._beside(near) if self.is_new(p)]
@@ -223,7 +224,8 @@ class Predicted(Proposer):
         if not self._costs:
             return list(pool)
         tried = list(self._costs)
-        scores = _optimistic(self._fitted(self._rows(tried), self._logs(tried)), self._rows(pool))
+        model = self._fitted(self._rows(tried), self._logs(tried))
+        scores = _optimistic(model, self._rows(pool), self._slowest())
         programs = {self._found[p].ir_sha256 for p in tried if p in self._found}
         chosen: list[Places] = []
         for i in np.argsort(scores):
@@ -249,9 +251,11 @@ class Predicted(Proposer):
 
     # What the models see.
 
+    def _slowest(self) -> float:
+        return max((_log(c) for c in self._costs.values() if c is not None), default=0.0)
+
     def _logs(self, tried: Sequence[Places]) -> np.ndarray:
-        known = [_log(c) for p in tried if (c := self._costs[p]) is not None]
-        failed = max(known, default=0.0) + _FAILED
+        failed = self._slowest() + _FAILED
         costs = [self._costs[p] for p in tried]
         return np.array([failed if c is None else _log(c) for c in costs])
 
@@ -283,11 +287,11 @@ def _number(value: KnobValue, place: int) -> float:
     return math.copysign(math.log2(1 + abs(value)), value)
 
 
-def _optimistic(model: Any, rows: np.ndarray) -> np.ndarray:
-    """Return for each row the mean of the trees, less where they disagree."""
+def _optimistic(model: Any, rows: np.ndarray, slowest: float) -> np.ndarray:
+    """Return for each row the mean of the trees, less where they disagree on how fast it is, if it runs."""
     narrow = rows.astype(np.float32)
     each = np.array([tree.predict(narrow, check_input=False) for tree in model.estimators_])
-    scores: np.ndarray = each.mean(0) - _OPTIMISM * each.std(0)
+    scores: np.ndarray = each.mean(0) - _OPTIMISM * each.clip(max=slowest).std(0)
     return scores
 
 
