@@ -62,6 +62,13 @@ def entitle(figure: Figure, title: str, about: str = "") -> float:
     return float(room)
 
 
+def load_matplotlib() -> None:
+    """Load what draws, with its fonts, which takes a second: in a thread, where the kernel is to stay free."""
+    figure, axes = new_axes(1, 1)
+    axes.set_title("0")
+    figure.savefig(io.BytesIO(), format="svg")
+
+
 def figure_svg(figure: Figure, room: float = 0.0, *, salt: str = "lhkit") -> str:
     """Return a figure as an SVG element: text in the page's colour, the palette in that of the theme around.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 import time
 import weakref
 from collections import Counter
@@ -14,6 +15,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from lhkit.draw.figures import load_matplotlib
 from lhkit.draw.live_view import is_live
 from lhkit.draw.tables import format_ns
 from lhkit.draw.view_widgets import widget_bundle
@@ -83,6 +85,8 @@ class SweepBoard(anywidget.AnyWidget):
         self._sweep = sweep
         self._shown_at = time.monotonic()
         self._pace, self._turn = Pace(), 0
+        self._loading = threading.Thread(target=load_matplotlib, daemon=True)
+        self._loading.start()
         self._unsubscribe = sweep.subscribe(self._show)
         self.on_msg(self._hear)
 
@@ -96,7 +100,7 @@ class SweepBoard(anywidget.AnyWidget):
         self.state = board_state(self._sweep)
         if is_over:
             self._unsubscribe()
-        if is_over or self._pace.is_due():
+        if is_over or (self._pace.is_due() and not self._loading.is_alive()):
             self._draw(is_over=is_over)
 
     def _draw(self, *, is_over: bool) -> None:

@@ -41,13 +41,6 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN, _SHARE = 2.0, 0.1
 _ERRORS = 3.0
-# On a phone a chart has a second, narrow drawing, or can be moved sideways: scaled down it cannot be read.
-_STYLE = """figure { overflow-x: auto; }
-@media (max-width: 40rem) {
-  figure > svg { max-width: none; }
-  .lh-wide { display: none; } .lh-narrow[hidden] { display: block; }
-}
-"""
 
 
 def sweep_page(result: SweepResult) -> str:
@@ -61,18 +54,11 @@ def sweep_page(result: SweepResult) -> str:
         f"<h1>{escaped(title)}</h1>",
         f'<pre class="notes">{escaped(verdict)}</pre>',
         table_html(sweep_table(result)),
-        *(f"<h2>{escaped(heading)}</h2>\n{drawn(draw())}" for heading, draw in page_charts(result).items()),
+        *(f"<h2>{escaped(heading)}</h2>\n{_figure(draw())}" for heading, draw in page_charts(result).items()),
     ]
     course = "\n".join(course_lines(result))
     sections.append(f'<h2>Course</h2>\n<pre class="notes">{escaped(course)}</pre>')
-<<<<<<< HEAD
     return html_document(title, sections, style=theme_style())
-
-
-def _drawn(heading: str, figure: Figure) -> str:
-    return f'<h2>{escaped(heading)}</h2>\n<figure class="lh">{figure_html(figure)}</figure>'
-=======
-    return html_document(title, sections, style=_STYLE)
 
 
 def page_charts(result: SweepResult) -> dict[str, Callable[[], Figure]]:
@@ -97,7 +83,11 @@ def page_charts(result: SweepResult) -> dict[str, Callable[[], Figure]]:
 
 def drawn(figure: Figure) -> str:
     """Return a chart as HTML in the colours of what is around it."""
-    return f'<figure class="lh"><style>{theme_style()}</style>{figure_html(figure)}</figure>'
+    return f"<style>{theme_style()}</style>{_figure(figure)}"
+
+
+def _figure(figure: Figure) -> str:
+    return f'<figure class="lh">{figure_html(figure)}</figure>'
 
 
 class Pace:
@@ -118,7 +108,6 @@ class Pace:
         now = time.monotonic()
         self._next = now + max(_SECONDS_BETWEEN, (now - started) / self._share)
         self._share = _SHARE
->>>>>>> swp
 
 
 class PageWriter:

@@ -47,6 +47,7 @@ def test_charts_of_the_page_are_drawn_in_turn_and_at_the_end_all(monkeypatch):
     listeners = []
     running = sweep(subscribe=lambda show: listeners.append(show) or (lambda: None), result=lambda: "1")
     board = SweepBoard(running)
+    board._loading.join(timeout=60)
     board._pace = SimpleNamespace(is_due=lambda: True, drawing=contextlib.nullcontext)
     shown = []
     for end, running.result in ((None, lambda: "1"), (None, lambda: "2"), ("finished", lambda: "3")):
