@@ -49,7 +49,7 @@ AnswerKind = Literal["schedule", "guess", "function", "payload", "constraints"]
 # Tests of a trace, of a compiled kernel, and those that need no schedule that applies.
 TraceTest = Literal["quiet", "ops", "text", "handle"]
 KernelTest = Literal["numbers", "faster", "memory", "hot-loop"]
-OtherTest = Literal["passes", "written", "guess", "computes", "same-numbers", "points"]
+OtherTest = Literal["passes", "written", "guess", "computes", "same-numbers", "iterators", "points"]
 Test = Literal[TraceTest, KernelTest, OtherTest]
 Changes = tuple[tuple[str, str], ...]
 

@@ -57,8 +57,9 @@ def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
     if attempt.passes:
         return Finding(check.says, True)
     # The header of a shipped schedule names the payload that it is for.
-    header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
-    says = f"\nThe first line of the schedule says what it is for. {header[1]}" if header else ""
+    header = re.search(r"\A// Payload: (data/(\w+)\.mlir)", attempt.schedule.text)
+    is_other = header is not None and header[2] != attempt.exercise.task.payload.maker
+    says = f"\nThe schedule is for {header[1]}, as its first line says." if header and is_other else ""
     return Finding(check.says, False, attempt.trace.why().describe() + says)
 
 
@@ -100,18 +101,19 @@ def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
 
 
 def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
-    """A pattern has a number of matches in the text of the schedule."""
+    """A pattern has a number of matches in the text of the schedule, comments left out."""
     try:
         text = with_named_ops(attempt.schedule.text)
     except LhkitError as error:
         return Finding(check.says, False, error.failure.message)
-    return _count_lines(text, check, "your schedule")
+    return _count_lines(re.sub(r"//.*", "", text), check, "your schedule")
 
 
 def _count_lines(text: str, check: Check, what: str) -> Finding:
     pattern = re.compile(check.pattern or "")
-    lines = [line.strip() for line in text.splitlines() if pattern.search(line)]
-    if check.allows(sum(len(pattern.findall(line)) for line in lines)):
+    is_whole = bool(pattern.flags & re.DOTALL)  # (?s): in the whole text, over lines
+    lines = [line.strip() for line in text.splitlines() if not is_whole and pattern.search(line)]
+    if check.allows(sum(len(pattern.findall(part)) for part in ([text] if is_whole else lines))):
         return Finding(check.says, True)
     if lines:
         return Finding(check.says, False, "\n".join(_first(lines)))
@@ -214,6 +216,25 @@ def run_payload(attempt: Attempt, check: Check) -> Finding:
     return _compare(attempt, check, attempt.given)
 
 
+def look_at_iterators(attempt: Attempt, check: Check) -> Finding:
+    """Each ``linalg.generic`` of a payload reduces the loops that the map of its result leaves out."""
+    text = attempt.kernel.payload.text
+    maps = dict(re.findall(r"^(#\w+)\s*=\s*(affine_map<.*>)", text, re.MULTILINE))
+    generics = re.findall(
+        r"indexing_maps\s*=\s*\[(.*?)\]\s*,\s*iterator_types\s*=\s*\[(.*?)\]", text, re.DOTALL
+    )
+    seen = []
+    for written, types in generics:
+        names = re.findall(r"#\w+|affine_map<.*?\)>", written, re.DOTALL)
+        loops, _, result = maps.get(names[-1], names[-1]).partition("->")
+        used = re.findall(r"\w+", result)
+        for loop, kind in zip(re.findall(r"\w+", loops)[1:], re.findall(r"\w+", types), strict=False):
+            if (kind == "parallel") != (loop in used):
+                is_used = "in" if loop in used else "left out of"
+                seen.append(f"Loop {loop} is {is_used} the result's map and called {kind}.")
+    return Finding(check.says, bool(generics) and not seen, "\n".join(seen))
+
+
 def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> Finding:
     expected = attempt.expected
     wanted, have = (", ".join(str(a.shape) for a in arrays) or "nothing" for arrays in (expected, given))
@@ -301,6 +322,7 @@ _LOOKS: Mapping[Test, Look] = {
     "hot-loop": look_at_hot_loop,
     "computes": call_function,
     "same-numbers": run_payload,
+    "iterators": look_at_iterators,
     "points": look_at_points,
 }
 

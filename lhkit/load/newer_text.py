@@ -7,7 +7,7 @@ import re
 
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.model.errors import Diagnostic, LhkitError
-from lhkit.model.op_catalogue import Catalogue
+from lhkit.model.op_catalogue import Catalogue, payload_ops
 from lhkit.text.script import Script
 from lhkit.worker.client import Worker
 
@@ -30,12 +30,13 @@ def advice_on_unknown_op(diagnostic: Diagnostic, worker: Worker | None = None) -
             f"{here} have no dialect {other[1]}: the text is newer than they are, or of a program with dialects"
             " of its own."
         )
-    near = difflib.get_close_matches(name, (op.name for op in catalogue.ops), 2, cutoff=_NEAR)
+    known = (*(op.name for op in catalogue.ops), *payload_ops())
+    near = difflib.get_close_matches(name, known, 2, cutoff=_NEAR)
     if near:
         return f"{here} have no {name}; did you mean {' or '.join(near)}?"
     return (
         f"{here} have no {name}, and it is no old name of another op: the text is newer than they are, or of a"
-        " program with ops of its own. Take newer bindings, or leave the step out."
+        " program with ops of its own. Take newer bindings, or leave the op out."
     )
 
 

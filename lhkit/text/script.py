@@ -254,7 +254,7 @@ class Script:
         if isinstance(step, int):
             if 0 <= step < len(steps):
                 return steps[step]
-            raise self.refusal(f"there is no step {step}; {self.source} has steps 0 to {len(steps) - 1}")
+            raise self.refusal(f"no op has the number {step}; those of {self.source} are 0 to {len(steps) - 1}")
         if step.startswith("@"):
             sequences = [(op, op.symbol) for op in steps if op.name == SEQUENCE]
             found = [op for op, symbol in sequences if step in (symbol, f"@{symbol_name(symbol)}")]
@@ -277,10 +277,8 @@ class Script:
         return self.syntax.place(op.name_start).line
 
     def describe(self, op: OpSyntax) -> str:
-        """Return a step as messages name it, with number, op and line; another op without a number."""
-        if op.start not in number_steps(self.text):
-            return f"{op.name} at line {self.line_of(op)}"
-        return f"step {self.number_of(op)} ({op.name}, line {self.line_of(op)})"
+        """Return a step as messages name it, with op and line; numbers of steps are those of a trace."""
+        return f"{op.name} (line {self.line_of(op)})"
 
     def home_of(self, op: OpSyntax) -> tuple[OpSyntax | None, tuple[OpSyntax, ...], int]:
         """Return the op around an op, the ops of its block, and its index among them."""

@@ -15,6 +15,7 @@ from lhkit.compose.trial_steps import known_recipes
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import TypedName, WrittenForm
+from lhkit.model.trace_record import Trace
 from lhkit.text import step_edits
 from lhkit.text.script import Edited, Script, is_terminator
 from lhkit.workbench import form_fields
@@ -184,11 +185,20 @@ def change(workbench: WorkbenchCore, command: Command, edit: Callable[[Script], 
     return edited
 
 
+def _current_trace(workbench: WorkbenchCore) -> Trace | None:
+    return None if workbench.session.is_stale else workbench.trace
+
+
+def _step(workbench: WorkbenchCore, command: Command, field: str = "step") -> int:
+    # Number in the text, named as `asked_step` says: by the index in the trace, as "select" does, or by place.
+    return form_fields.asked_step(command, field, workbench.script, _current_trace(workbench))
+
+
 def _with_dependents(
     workbench: WorkbenchCore, command: Command, edit: Callable[..., Edited], verb: str
 ) -> None:
-    """``{"step": number, "with_dependents": bool}``: where others depend on the step, offer to include them."""
-    step, along = integer(command, "step"), flag(command, "with_dependents")
+    """``{"step": …, "with_dependents": bool}``: where others depend on the step, offer to include them."""
+    step, along = _step(workbench, command), flag(command, "with_dependents")
     try:
         change(workbench, command, lambda script: edit(script, step, with_dependents=along))
     except UsageError as error:
@@ -203,8 +213,8 @@ def _with_dependents(
 
 
 def _move(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"step": number, "before": number}`` or ``"after"``, or ``"by": -1 | 1`` among its siblings."""
-    step = integer(command, "step")
+    """``{"step": …, "before": …}`` or ``"after"``, or ``"by": -1 | 1`` among its siblings."""
+    step = _step(workbench, command)
     if "by" in command:
         script, is_down = workbench.script, integer(command, "by") > 0
         _, ops, index = script.home_of(script.find(step))
@@ -214,15 +224,15 @@ def _move(workbench: WorkbenchCore, command: Command) -> None:
         place = {"after" if is_down else "before": script.number_of(ops[at])}
     else:
         side = "before" if "before" in command else "after"
-        place = {side: integer(command, side)}
+        place = {side: _step(workbench, command, side)}
     change(workbench, command, lambda script: step_edits.move_step(script, step, **place))
 
 
 def _add_text(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"text": transform IR, "after" | "before" | "inside": number}``."""
+    """``{"text": transform IR, "after" | "before" | "inside": …}``."""
     lines = text(command, "text")
     side = next((s for s in ("before", "inside") if s in command), "after")
-    place = {side: integer(command, side)}
+    place = {side: _step(workbench, command, side)}
     change(workbench, command, lambda script: step_edits.insert_step(script, lines, **place))
 
 
@@ -290,7 +300,9 @@ def _take_file(workbench: WorkbenchCore, _: Command) -> None:
 
 def _place(workbench: WorkbenchCore, command: Command) -> tuple[Script, form_fields.StepPlace]:
     script = workbench.parsed_script()
-    return script, form_fields.asked_place(command, script, workbench.session.schedule.entry)
+    return script, form_fields.asked_place(
+        command, script, _current_trace(workbench), workbench.session.schedule.entry
+    )
 
 
 def _search(workbench: WorkbenchCore, question: Command) -> str:
@@ -324,7 +336,7 @@ def _recipe(workbench: WorkbenchCore, name: str) -> Recipe:
 
 
 def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
-    """``{"op": name, "after": number}`` or ``{"step": number}`` → the form, and where its step goes."""
+    """``{"op": name, "after": …}`` or ``{"step": …}`` → the form, and where its step goes."""
     script, place = _place(workbench, question)
     handles = form_fields.handles_at(script, place)
     old = _written(workbench, script, place.number).form if place.side == "step" else None
@@ -349,7 +361,7 @@ def _written(workbench: WorkbenchCore, script: Script, number: int) -> WrittenFo
     forms = read_forms(script.text, name=script.source, worker=workbench.session.worker)
     found = next((f for f in forms if (f.line, f.column) == (place.line, place.column)), None)
     if found is None:
-        raise usage_error(f"step {number} cannot be read as a form")
+        raise usage_error(f"{script.describe(script.find(number))} cannot be read as a form")
     return found
 
 
@@ -377,7 +389,7 @@ def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) 
 
 
 def _add(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"op": name, "fields": {…}, "after" | "before" | "inside": number}``."""
+    """``{"op": name, "fields": {…}, "after" | "before" | "inside": …}``."""
     place, lines, sequences, script = _built(workbench, command)
     place_of = place.as_keyword
     number = form_fields.number_after(script, place)
@@ -389,7 +401,7 @@ def _add(workbench: WorkbenchCore, command: Command) -> None:
 
 
 def _set(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"step": number, "fields": {…}}``."""
+    """``{"step": …, "fields": {…}}``."""
     place, lines, _, _ = _built(workbench, command)
     change(workbench, command, lambda script: step_edits.replace_step(script, place.number, lines))
     workbench.show_number(place.number)
@@ -448,7 +460,7 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
         workbench, command, functools.partial(step_edits.enable_step, number=integer(command, "off"))
     ),
     "duplicate_step": lambda workbench, command: change(
-        workbench, command, functools.partial(step_edits.duplicate_step, step=integer(command, "step"))
+        workbench, command, functools.partial(step_edits.duplicate_step, step=_step(workbench, command))
     ),
     "move_step": _move,
     "add_text": _add_text,

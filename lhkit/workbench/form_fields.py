@@ -22,6 +22,7 @@ from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, TypedName, attribute_text
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.text.lexer import lex, without_trivia
+from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.text.step_edits import type_of
@@ -334,15 +335,46 @@ class StepPlace:
         return {"inside": f"at the end of {at}", "step": at}.get(self.side, f"{self.side} {at}")
 
 
-def asked_place(command: Mapping[str, Any], script: Script, entry: str) -> StepPlace:
+def place_of(script: Script, op: OpSyntax) -> str:
+    """Return the place of a step in a text, as ``"line:column"``."""
+    place = script.syntax.place(op.name_start)
+    return f"{place.line}:{place.column}"
+
+
+def asked_step(command: Mapping[str, Any], field: str, script: Script, trace: Trace | None) -> int:
+    """Return the number in a text of the step that a command names.
+
+    Args:
+        command: The command.
+        field: Its field with the step: an index of the trace, a place as of `place_of`, a handle that the step
+            defines, or the ``@name`` of a sequence.
+        script: The text.
+        trace: Its trace; None if there is none.
+    """
+    step = command.get(field)
+    if isinstance(step, bool) or not isinstance(step, (int, str)):
+        raise usage_error(f"{field!r} is the number of a step, not {step!r}")
+    if isinstance(step, str) and ":" not in step:
+        return script.number_of(script.find(step))
+    if isinstance(step, int):
+        places = steps_by_place(trace).items()
+        place = next((at for at, ran in places if any(each.index == step for each in ran)), None)
+        if place is None:
+            advice = 'Steps are counted from 0, as they ran. "line:column" names one that did not run.'
+            raise usage_error(f"there is no step {step} in the trace of this text", advice)
+        step = "{}:{}".format(*place)
+    number = next((n for n, op in enumerate(script.steps) if place_of(script, op) == step), None)
+    if number is None:
+        raise usage_error(f"no step begins at {step}")
+    return number
+
+
+def asked_place(command: Mapping[str, Any], script: Script, trace: Trace | None, entry: str) -> StepPlace:
     """Return the place that a command names; default the end of the entry sequence."""
     for side in ("after", "before", "inside", "step"):
-        value = command.get(side)
-        if isinstance(value, int) and not isinstance(value, bool):
-            op = script.find(value)
-            return StepPlace("inside" if op.name == SEQUENCE else side, value)
-        if value is not None:
-            raise usage_error(f"{side!r} is the number of a step, not {value!r}")
+        if command.get(side) is not None:
+            number = asked_step(command, side, script, trace)
+            return StepPlace("inside" if script.find(number).name == SEQUENCE else side, number)
     return StepPlace("inside", script.number_of(script.find(f"@{entry}")))
 
 

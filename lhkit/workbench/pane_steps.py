@@ -20,7 +20,7 @@ from lhkit.text.step_edits import DisabledStep, disabled_steps
 from lhkit.traces.record.placed_ops import shown_delta
 from lhkit.traces.report.schedule_html import schedule_lines
 from lhkit.traces.report.trace_text import DELTA_LEGEND, delta_text
-from lhkit.workbench.form_fields import steps_by_place
+from lhkit.workbench.form_fields import place_of, steps_by_place
 from lhkit.workbench.runs import knob_values
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
@@ -44,7 +44,7 @@ class StepRow:
 
     Attributes:
         kind: ``step``, ``sequence`` or ``off`` (disabled).
-        number: Number among the steps of the text; of a disabled step among the disabled ones.
+        at: Its place in the text, which commands take for a step; of a disabled step its number among those.
         depth: Number of enclosing steps, sequences not counted.
         steps: The trace steps that ran it.
         status: The worst of their statuses; None if it is not in the trace.
@@ -53,7 +53,7 @@ class StepRow:
     """
 
     kind: str
-    number: int
+    at: str
     depth: int
     op: str
     gives: tuple[HandleWord, ...]
@@ -81,17 +81,18 @@ class _Reader:
         """Yield the rows, disabled steps at their places."""
         off = list(enumerate(disabled_steps(self._script.text)))
         ends: list[int] = []
-        for number, op in enumerate(self._script.steps):
+        for op in self._script.steps:
             while off and off[0][1].marks[0][0] < op.start:
                 yield self._off(*off.pop(0), depth=len(ends))
             ends = [end for end in ends if op.start < end]
             if op.name == SEQUENCE:
                 if op.regions:
                     gives = tuple(self._word(a.start, a.text) for a in op.arguments)
-                    yield StepRow("sequence", number, 0, op.symbol, gives, (), self._script.line_of(op))
+                    at = place_of(self._script, op)
+                    yield StepRow("sequence", at, 0, op.symbol, gives, (), self._script.line_of(op))
                 continue
             if not (is_terminator(op) and not op.operands):
-                yield self._step(number, op, len(ends))
+                yield self._step(op, len(ends))
             if op.regions:
                 ends.append(op.end)
         for each in off:
@@ -101,15 +102,15 @@ class _Reader:
         rest = _SPACES.sub(" ", step.text.partition(step.name)[2]).rstrip()
         said = self._help.get(step.name, "")
         name = _short(step.name)
-        return StepRow("off", number, depth, name, (), (HandleWord(rest, ()),), step.line, sentence=said)
+        return StepRow("off", str(number), depth, name, (), (HandleWord(rest, ()),), step.line, sentence=said)
 
-    def _step(self, number: int, op: OpSyntax, depth: int) -> StepRow:
+    def _step(self, op: OpSyntax, depth: int) -> StepRow:
         place = self._script.syntax.place(op.name_start)
         ran = self._ran.get((place.line, place.column), [])
         statuses = {s.status for s in ran}
         return StepRow(
             kind="step",
-            number=number,
+            at=place_of(self._script, op),
             depth=depth,
             op=_short(op.name),
             gives=tuple(self._word(n.start, n.text, n.count) for n in op.results),
@@ -184,7 +185,7 @@ def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version
 def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> str:
     if row.kind == "sequence":
         head = element("b", escaped(row.op)) + " " + _words(row.gives)
-        return element("li", head, class_="lhw-sequence", data_number=row.number)
+        return element("li", head, class_="lhw-sequence", data_at=row.at)
     content = _knob(row.knob, values.get(row.knob.name)) if row.knob is not None else ""
     return element(
         "li",
@@ -195,7 +196,7 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
         class_=f"lhw-row{' lhw-off' if row.kind == 'off' else ''}",
         style=f"--depth: {row.depth}",
         data_status=row.status,
-        data_number=row.number,
+        data_at=row.at,
         data_kind=row.kind,
         data_step=" ".join(map(str, row.steps)) or None,
     )
@@ -232,11 +233,11 @@ def _words(words: Iterable[HandleWord], between: str = "") -> str:
 
 def _tools(row: StepRow, version: str) -> str:
     if row.kind == "off":
-        command = do("switch_on", off=row.number, version=version)
+        command = do("switch_on", off=int(row.at), version=version)
         on = button("on", command, title="switch on", class_="lhw-switch")
         return element("span", on, class_="lhw-tools")
-    given = {"step": row.number, "version": version}
-    edit = {"type": "button", "tabindex": -1, "data_edit": row.number, "title": "change arguments (e)"}
+    given = {"step": row.at, "version": version}
+    edit = {"type": "button", "tabindex": -1, "data_edit": row.at, "title": "change arguments (e)"}
     made = [
         element("button", "edit", aria_label="change arguments", **edit),
         button("copy", do("duplicate_step", **given), title="duplicate (d)"),

@@ -177,7 +177,7 @@ def test_rows_are_dragged(screen):
         bench.main("get_producer_of_operand"), target_position={"x": 30, "y": 2}
     )
     bench.root.locator(".lhw-row[data-step='1'] [data-knob]").wait_for()
-    bench.button("undo: move step").click()
+    bench.button("undo: move transform.tune.knob").click()
     bench.root.locator(".lhw-row[data-step='4'] [data-knob]").wait_for()
     assert bench.root.locator("[data-knob]").count() == 1
 

@@ -189,7 +189,7 @@ def test_a_place_before_what_a_sequence_hands_on_is_refused(payload, few, worker
   }}
 """
     schedule = loaded(worker, MATCH + body, more)
-    with pytest.raises(UsageError, match=r"%up is handed on at the end of step \d+ \(transform.named_sequence"):
+    with pytest.raises(UsageError, match=r"%up is handed on at the end of transform.named_sequence"):
         next(try_ops(payload, schedule, "%inner", catalogue=few, worker=worker))
     tried = list(try_ops(payload, schedule, "%up", catalogue=few, worker=worker))
     assert named(tried, "get_parent_op")[0].gives == (("%parent", "1 builtin.module"),)

@@ -103,3 +103,13 @@ def test_text_that_does_not_parse_is_a_finding_and_no_exception(loaded):
     assert not verdict.is_solved
     assert "<yours>:1:" in seen_by(verdict)
     assert verdict.picture is None
+
+
+@pytest.mark.parametrize(("payload", "is_said"), [("softmax", True), ("fc_relu", False)])
+def test_a_failure_names_the_payload_of_a_schedule_that_is_for_another(payload, is_said, loaded):
+    exercise = loaded("move_the_step")
+    text = f"// Payload: data/{payload}.mlir, or\n" + lhkit.load_schedule("fc_relu_handles.mlir").text
+    step = "transform.structured.vectorize %piece : !transform.any_op"
+    seen = seen_by(exercise.check(text.replace("transform.yield", f"{step}\n    transform.yield")))
+    assert "%piece is invalidated" in seen
+    assert (f"The schedule is for data/{payload}.mlir" in seen) == is_said

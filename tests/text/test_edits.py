@@ -74,7 +74,7 @@ def test_steps_are_found_by_number_handle_and_sequence():
         "transform.named_sequence",
     ]
     assert SCRIPT.number_of(SCRIPT.find("@clean")) == CLEAN
-    assert refusal(SCRIPT.find, 12) == "there is no step 12; mine.mlir has steps 0 to 11"
+    assert refusal(SCRIPT.find, 12) == "no op has the number 12; those of mine.mlir are 0 to 11"
     assert (
         refusal(SCRIPT.find, "%mm")
         == "%mm is defined by several steps, at lines 5, 21; give the number of the step"
@@ -148,9 +148,9 @@ def test_insert_refuses():
     assert refusal(insert_step, SCRIPT, "// only a comment", before=1) == "the text to insert has no op in it"
     message = refusal(insert_step, SCRIPT, "transform.print", after=YIELD)
     assert message.startswith(
-        "mine.mlir:17:5: error: nothing can follow step 7 (transform.yield, line 17): it ends its block\n"
+        "mine.mlir:17:5: error: nothing can follow transform.yield (line 17): it ends its block\n"
     )
-    assert "step 3 (transform.loop.unroll, line 11) has no steps inside" in refusal(
+    assert "transform.loop.unroll (line 11) has no steps inside" in refusal(
         insert_step, SCRIPT, "a.b\ntransform.print", inside=3
     )
 
@@ -173,8 +173,8 @@ def test_remove_takes_comments_along_and_lists_dependents():
     assert [SCRIPT.number_of(op) for op in dependents_of(SCRIPT, MATCH)] == [TILE, UNROLL, FOREACH]
     message = refusal(remove_step, SCRIPT, TILE)
     assert message.splitlines()[0] == (
-        "mine.mlir:9:24: error: step 2 (transform.structured.tile_using_for, line 9) cannot be removed: "
-        "step 3 (transform.loop.unroll, line 11), step 4 (transform.foreach, line 12) depend on it"
+        "mine.mlir:9:24: error: transform.structured.tile_using_for (line 9) cannot be removed: "
+        "transform.loop.unroll (line 11), transform.foreach (line 12) depend on it"
     )
     assert "with_dependents=True" in message and "     9 |     %tiled" in message
     edited = remove_step(SCRIPT, TILE, with_dependents=True)
@@ -182,11 +182,11 @@ def test_remove_takes_comments_along_and_lists_dependents():
         "tile_using_for" not in edited.text and "foreach" not in edited.text and "// Tiles" not in edited.text
     )
     assert edited.notes == (
-        "removed step 3 (transform.loop.unroll, line 11) too",
-        "removed step 4 (transform.foreach, line 12) too",
+        "removed transform.loop.unroll (line 11) too",
+        "removed transform.foreach (line 12) too",
     )
     assert "it ends its block" in refusal(remove_step, SCRIPT, YIELD)
-    assert "step 6 (transform.include, line 16) depend on it" in refusal(remove_step, SCRIPT, "@clean")
+    assert "transform.include (line 16) depend on it" in refusal(remove_step, SCRIPT, "@clean")
 
 
 def test_remove_refuses_what_a_terminator_hands_on():
@@ -204,13 +204,13 @@ def test_move_keeps_every_handle_defined():
     assert changes(deeper) == [f"+  {line}", f"-{line}"]
     message = refusal(move_step, SCRIPT, UNROLL, before=TILE)
     assert message.startswith(
-        "mine.mlir:9:13: error: step 3 (transform.loop.unroll, line 11) cannot move there: it uses %loops#1, defined at line 9, "
+        "mine.mlir:9:13: error: transform.loop.unroll (line 11) cannot move there: it uses %loops#1, defined at line 9, "
         "which it cannot read there\n     9 |     %tiled"
     )
     message = refusal(move_step, SCRIPT, MATCH, after=TILE)
-    assert "cannot move there: step 2 (transform.structured.tile_using_for, line 9) uses %mm" in message
+    assert "cannot move there: transform.structured.tile_using_for (line 9) uses %mm" in message
     assert "cannot move there: it uses %each" in refusal(move_step, SCRIPT, VECTORIZE, after=INCLUDE)
-    assert "nothing can follow step 7" in refusal(move_step, SCRIPT, UNROLL, after=YIELD)
+    assert "nothing can follow transform.yield" in refusal(move_step, SCRIPT, UNROLL, after=YIELD)
     assert "cannot move into itself" in refusal(move_step, SCRIPT, FOREACH, before=VECTORIZE)
     assert "ends its block" in refusal(move_step, SCRIPT, YIELD, before=UNROLL)
     assert "a step must be inside a sequence" in refusal(move_step, SCRIPT, UNROLL, before="@clean")
@@ -280,7 +280,7 @@ def test_disabling_twice_keeps_blank_lines_and_marks_apart():
 
 
 def test_disable_refuses():
-    assert "cannot be switched off: step 3" in refusal(disable_step, SCRIPT, TILE)
+    assert "cannot be switched off: transform.loop.unroll" in refusal(disable_step, SCRIPT, TILE)
     assert "it ends its block" in refusal(disable_step, SCRIPT, YIELD)
     line = Script(
         f"module {{ transform.named_sequence @f(%a: {ANY}) {{ transform.print %a : {ANY} transform.yield }} }}"
@@ -370,7 +370,7 @@ def test_a_first_entry_goes_before_the_types_or_behind_the_region():
 
 def test_set_argument_refuses():
     script = Script(ARGUMENTS)
-    assert "tile_sizes of step 0" in refusal(set_argument, script, 0, "tile_sizes", "1", index=3)
+    assert "tile_sizes of transform" in refusal(set_argument, script, 0, "tile_sizes", "1", index=3)
     assert "has 3 elements, no number 3" in refusal(set_argument, script, 0, "tile_sizes", "1", index=3)
     assert "has no sizes, so no element 0" in refusal(set_argument, script, 0, "sizes", "1", index=0)
     assert "has no sizes" in refusal(set_argument, script, 0, "sizes", None)

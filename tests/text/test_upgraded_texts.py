@@ -93,6 +93,7 @@ def in_a_sequence(line):
             "transform.structured.vectorise %a : !transform.any_op",
             "did you mean transform.structured.vectorize",
         ),
+        ("linalg.yeld %a : !transform.any_op", "did you mean linalg.yield?"),
         ("brandnew.op", "have no dialect brandnew: the text is newer"),
     ],
 )

@@ -13,5 +13,5 @@ FUSED = """module attributes {transform.with_named_sequence} {
   }
 }
 """
-# Numbers of the steps in that text: the sequence is step 0.
-RELU, SUM, KNOB, TILE, FUSE = 1, 2, 3, 4, 5
+# Numbers of the steps in its trace.
+RELU, SUM, KNOB, TILE, FUSE = 0, 1, 2, 3, 4

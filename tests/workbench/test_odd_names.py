@@ -96,7 +96,7 @@ def test_steps_are_added_to_an_entry_with_an_odd_name_and_it_is_duplicated(name,
     assert bench.session.schedule.entry == name
     bench.do("add_step", op="transform.apply_cse", fields={"target": "%op"})
     assert "transform.apply_cse to %op" in bench.session.text, bench.notice
-    bench.do("duplicate_step", step=0)
+    bench.do("duplicate_step", step="2:3")
     assert len(bench.session.schedule.sequences) == 3, bench.notice
 
 

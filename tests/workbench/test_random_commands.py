@@ -15,7 +15,7 @@ from lhkit.model.explanation import Repair
 from lhkit.text.script import Script
 from lhkit.workbench.commands import _written
 from lhkit.workbench.controller import PANES, Workbench
-from lhkit.workbench.form_fields import written_fields
+from lhkit.workbench.form_fields import place_of, written_fields
 from lhkit.workbench.workbench_exports import WorkbenchState, read_state
 
 COMMANDS = 60
@@ -50,7 +50,10 @@ class Monkey:
         return made
 
     def step(self):
-        return self.random.randint(0, max(len(self.bench.workbench.script.steps), 1))
+        script = self.bench.workbench.script
+        number = self.random.randint(0, max(len(script.steps), 1))
+        is_placed = number < len(script.steps) and self.random.random() < 0.7
+        return place_of(script, script.steps[number]) if is_placed else number
 
     def place(self):
         return {self.random.choice(("before", "after", "inside")): self.step()}
@@ -197,7 +200,7 @@ def check_forms(bench):
         except UsageError:  # the sequence itself
             continue
         fields = written_fields(form, workbench.catalogue().op(form.op))
-        bench.do("set_step", step=number, fields=fields)
+        bench.do("set_step", step=place_of(script, script.steps[number]), fields=fields)
         assert bench.notice is None or bench.notice.kind != "refused", (number, bench.notice)
         assert workbench.trace.last_snapshot_text() == before
         forms += 1

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from benches import Bench, waiting_for_worker
-from fused_schedule import FUSED
+from fused_schedule import FUSE, FUSED
 
 import lhkit
 from lhkit.compose.session import Session
@@ -108,7 +108,7 @@ def test_an_edit_that_was_stopped_changes_nothing(killable):
     session = killable.session
     with session.cancel_token:
         session.cancel_token.cancel()
-        killable.do("remove_step", step=5)
+        killable.do("remove_step", step=FUSE)
     assert session.text == FUSED and killable.notice.message == "remove step was stopped"
 
 

@@ -90,7 +90,7 @@ def test_editing_knobs_and_undo_only_change_the_text(payload, schedule_file, ope
     bench.do("set_text", text=FUSED + "nonsense\n")
     assert bench.part("problems")["status"] == "failed"
     bench.do("undo")
-    bench.do("remove_step", step=0, with_dependents=True)
+    bench.do("remove_step", step="%relu", with_dependents=True)
     bench.do("undo")
     bench.do("checkpoint", name="here")
     bench.do("restore", name="here")

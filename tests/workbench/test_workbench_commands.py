@@ -160,7 +160,26 @@ def test_a_step_that_others_need_goes_with_them_or_not_at_all(bench):
     assert label == "remove it and the one that depends on it"
     bench.workbench.do(command)
     assert "fuse_into" not in bench.session.text and "%sum" not in bench.session.text
-    assert "removed step" in bench.notice.message
+    assert "removed transform.structured.fuse_into_containing_op (line 8) too" in bench.notice.message
+
+
+@pytest.mark.parametrize("command", ["switch_off", "remove_step"])
+def test_an_edit_counts_steps_as_the_trace_does(bench, command):
+    step = next(s for s in bench.workbench.trace.step_records if s.op.endswith("tile_using_forall"))
+    bench.do("select", step=step.index, kind="step", ids=str(step.index))
+    bench.do(command, step=step.index)
+    assert bench.notice.message.startswith(f"{step.op} (line {step.source.line}) cannot be")
+    assert not re.search(r"\bstep \d", bench.notice.message)
+
+
+def test_the_step_of_an_edit_may_be_its_place_or_a_handle(bench):
+    for reference in ("4:12", "%sum"):
+        bench.do("duplicate_step", step=reference)
+        assert bench.session.text.count("get_producer_of_operand") == 2, bench.notice
+        bench.do("undo")
+    for reference in (40, "40:1", "%other", True):
+        bench.do("duplicate_step", step=reference)
+        assert bench.notice.kind == "refused" and bench.session.text == FUSED
 
 
 def test_switching_off_and_on_again(bench):
@@ -282,7 +301,7 @@ def test_a_crash_is_a_red_step_and_the_workbench_goes_on(open_bench):
     assert bench.part("head")["status"] == "crashed"
     assert 'data-status="crashed"' in _html(bench, "steps")
     assert "died of signal" in bench.part("problems")["html"]
-    bench.do("remove_step", step=3)
+    bench.do("remove_step", step=2)
     assert bench.part("head")["status"] == "ok"
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from fused_schedule import FUSED, TILE
+from fused_schedule import FUSED, RELU, TILE
 
 import lhkit
 from lhkit.model.errors import UsageError
@@ -60,10 +60,10 @@ def worked(bench):
     """A workbench with versions, a checkpoint, a result, and a step that is looked at."""
     bench.do("checkpoint", name="first")
     bench.do("set_knobs", knobs={"tile": 16})
-    bench.do("duplicate_step", step=1)
+    bench.do("duplicate_step", step=RELU)
     bench.do("undo")
     bench.workbench.runs.results = (result(bench.session.schedule),)
-    bench.do("select", step=TILE - 1, kind="step", ids=str(TILE - 1), by="v1")
+    bench.do("select", step=TILE, kind="step", ids=str(TILE), by="v1")
     bench.do("open", area="bottom", pane="results")
     return bench.workbench
 

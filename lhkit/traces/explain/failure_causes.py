@@ -81,7 +81,7 @@ def _never_used(
     if between:
         named = [_op_and_handle(trace, step, each) for each in reversed(between)]
         order = ", then ".join([*(handle for _, handle in named), producer])
-        told = ", ".join(op if op == handle else f"{op} ({handle})" for op, handle in named)
+        told = ", ".join(f"{op} ({handle})" if handle.startswith("%") else op for op, handle in named)
         advice = (
             f"Between {producer} and {into} lies {told}. Fuse {order}, each into the loop that the fusion"
             f" before it gives: {_FUSE} {named[0][1]} into {into} comes first."
@@ -103,10 +103,11 @@ def _never_used(
 
 
 def _op_and_handle(trace: Trace, step: TraceStep, op: str) -> tuple[str, str]:
-    """Return an op in words, and a live handle to it alone when a step began; without one the words again."""
+    """Return an op in words with its place, and a live handle to it alone when a step began, or its name."""
     words, names = f"the {op_in_words(trace, op)}", display_names(trace)
+    short = f"the {trace.op(op).name}"
     live = (c for c in states_before(trace, step.index).values() if c.state == "live")
-    return words, next((names[c.handle] for c in live if c.payload == (op,)), words)
+    return words, next((names[c.handle] for c in live if c.payload == (op,)), short)
 
 
 def find_lost_use(

@@ -14,7 +14,7 @@ class StepsPane extends BenchPane {
     this.node.append(make("div", { class: "lhw-foot" }, this.adder), this.form.node);
     this.body.addEventListener("click", (event) => {
       const edited = event.target.closest("[data-edit]");
-      if (edited) this.form.edit(Number(edited.dataset.edit));
+      if (edited) this.form.edit(edited.dataset.edit);
     });
     this.gestures = 0;
     this.body.addEventListener("pointerdown", (event) => this.press(event.target));
@@ -67,14 +67,10 @@ class StepsPane extends BenchPane {
     return [...this.frame.querySelectorAll(".lhw-main")];
   }
 
-  // The number of the step behind which a new one goes: the one that is shown, if it is in the text.
-  get numberNow() {
+  // The place of the step behind which a new one goes: the one that is shown, if it is in the text.
+  get placeNow() {
     const row = this.frame.querySelector('.lhw-row.lh-now[data-kind="step"]');
-    return row ? Number(row.dataset.number) : undefined;
-  }
-
-  row(number) {
-    return this.frame.querySelector(`.lhw-row[data-number="${number}"][data-kind="step"]`);
+    return row?.dataset.at;
   }
 
   // A row is dragged by anything but its controls: a slider's thumb has to follow the pointer itself.
@@ -186,7 +182,7 @@ class StepsPane extends BenchPane {
     if (!row) return event.preventDefault();
     this.dragged = row;
     event.dataTransfer.effectAllowed = "move";
-    event.dataTransfer.setData("text/plain", row.dataset.number);
+    event.dataTransfer.setData("text/plain", row.dataset.at);
   }
 
   dragOver(event) {
@@ -202,7 +198,7 @@ class StepsPane extends BenchPane {
     const row = this.frame.querySelector("[data-drop]");
     if (!this.dragged || !row) return;
     event.preventDefault();
-    const command = { do: "move_step", step: Number(this.dragged.dataset.number), [row.dataset.drop]: Number(row.dataset.number) };
+    const command = { do: "move_step", step: this.dragged.dataset.at, [row.dataset.drop]: row.dataset.at };
     this.bench.do({ ...command, version: this.bench.part("steps").version });
     this.dragEnd();
   }

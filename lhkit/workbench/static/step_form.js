@@ -45,8 +45,8 @@ class StepForm {
 
   // Where a new step goes: behind the one that is shown.
   get place() {
-    const number = this.pane.numberNow;
-    return number === undefined ? {} : { after: number };
+    const at = this.pane.placeNow;
+    return at === undefined ? {} : { after: at };
   }
 
   show(isSearch) {
@@ -117,8 +117,8 @@ class StepForm {
     (results.find((result) => result.dataset.choose === held) ?? results[0] ?? this.words).focus();
   }
 
-  edit(number) {
-    return this.choose({ step: number });
+  edit(at) {
+    return this.choose({ step: at });
   }
 
   async choose(asked) {
