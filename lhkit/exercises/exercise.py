@@ -232,7 +232,8 @@ def look_at_iterators(attempt: Attempt, check: Check) -> Finding:
             if (kind == "parallel") != (loop in used):
                 is_used = "in" if loop in used else "left out of"
                 seen.append(f"Loop {loop} is {is_used} the result's map and called {kind}.")
-    return Finding(check.says, bool(generics) and not seen, "\n".join(seen))
+    missing = "" if generics else "There is no linalg.generic, whose loops are asked for."
+    return Finding(check.says, bool(generics) and not seen, "\n".join(seen) or missing)
 
 
 def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> Finding:

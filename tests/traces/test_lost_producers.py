@@ -84,6 +84,18 @@ def test_what_was_never_there_was_not_taken(producer, user, there, advice, worke
     assert advice in failure_of(trace).advice
 
 
+def test_fusions_that_come_after_it_make_no_difference(worker):
+    """Where the op between them is fused next, the failure is told as a definite one."""
+    next_one = f"""%between = transform.structured.match ops{{["linalg.abs"]}} in %root : ({ANY}) -> {ANY}
+    %in_0, %new_0 = transform.structured.fuse_into_containing_op %between into %new : ({ANY}, {ANY}) -> ({ANY}, {ANY})
+    transform.yield"""
+    schedule = fuse("linalg.exp", "linalg.floor").replace("transform.yield", next_one)
+    payload = lhkit.load_payload(PAYLOAD.replace("linalg.floor ins(%x", "linalg.floor ins(%1"), worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(schedule, worker=worker), worker=worker)
+    assert trace.outcome.kind == "definite"
+    assert trace.why().sentence.startswith("nothing in %loop reads what %producer computes, now or in an")
+
+
 def test_a_fusion_that_fails_for_another_reason_says_that(worker):
     payload = lhkit.load_payload(PAYLOAD, worker=worker)
     text = fuse("linalg.exp", "linalg.abs").replace("%producer into", "%root into")

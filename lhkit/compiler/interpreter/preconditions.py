@@ -37,6 +37,8 @@ _UNTILED_OPS = (
     "tensor.extract_slice",
     "tensor.insert_slice",
 )
+# Dialects whose ops are there for the ops in them.
+_OF_OTHER_OPS = ("builtin", "func", "scf")
 _LOOPS = ("scf.for", "affine.for")
 _MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 
@@ -109,6 +111,10 @@ generic = _takes(
     "takes linalg.generic; this is {name}: transform.structured.generalize makes one of it",
 )
 loop = _takes(lambda op: op.name in _LOOPS, "takes loops (scf.for); this is {name}")
+vectorizable = _takes(
+    lambda op: op.name.partition(".")[0] not in _OF_OTHER_OPS,
+    "takes single ops, such as those of linalg; this is {name}",
+)
 for_loop = _takes(lambda op: op.name == "scf.for", "takes scf.for; this is {name}")
 matmul = _takes(lambda op: op.name in _MATMULS, "takes linalg.matmul and linalg.batch_matmul; this is {name}")
 convolution = _takes(_may_be_convolution, "takes convolutions; this is {name}")
@@ -135,7 +141,10 @@ def static_or_sized(op: Any, target: Any) -> str | None:
         return None
     if any(None in static_shape(t) for t in _shaped(target)):
         unknown = f"this {target.name} has extents that are not known (?)"
-        return f"takes static shapes; {unknown}: give vector_sizes, or tile it"
+        owners = [v.owner for v in target.operands]
+        is_padded = any(o.name == "tensor.pad" for o in owners if not isinstance(o, ir.Block))
+        other = "pad its other loops too (padding_dimensions)" if is_padded else "tile it"
+        return f"takes static shapes; {unknown}: give vector_sizes, or {other}"
     return None
 
 
@@ -230,7 +239,7 @@ CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "transform.structured.transpose_matmul": (matmul, on_tensors),
     "transform.structured.convert_conv2d_to_img2col": (convolution, on_tensors),
     "transform.structured.transpose_conv2d": (convolution,),
-    "transform.structured.vectorize": (static_or_sized,),
+    "transform.structured.vectorize": (vectorizable, static_or_sized),
     "transform.get_producer_of_operand": (operand_with_producer,),
     "transform.get_consumers_of_result": (has_result,),
     "transform.get_result": (has_result,),

@@ -15,6 +15,7 @@ from lhkit.traces.record.placed_values import path_between
 
 _FUSE = "transform.structured.fuse_into_containing_op"
 _FOREACH = "transform.foreach"
+_REFUSED = ("silenceable", "definite")
 _MOST_USERS = 3
 
 
@@ -35,7 +36,7 @@ class LostUse:
 def explain_lost_producer(trace: Trace) -> Explanation | None:
     """Return which step removed the use that a failed fusion needed; None if something else failed."""
     at = trace.outcome.failed_step
-    if at is None or trace.outcome.kind != "silenceable" or trace.step_records[at].op != _FUSE:
+    if at is None or trace.step_records[at].op != _FUSE or trace.outcome.kind not in _REFUSED:
         return None
     step = trace.step_records[at]
     producers, container = (_ops_of(trace, step, operand) for operand in (0, 1))
