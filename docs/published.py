@@ -181,9 +181,13 @@ def _shown(outputs: Sequence[Any]) -> Iterator[tuple[str, str]]:
         yield "text", printed
 
 
+# Folders that a notebook made for itself.
+_TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+")
+
+
 def _hidden(folder: Path) -> dict[str, str]:
     """Return what is of this machine alone, and what stands for it in a page."""
-    places = {str(folder.resolve()): ".", str(folder): ".", str(ROOT): "lhkit", tempfile.gettempdir(): "TEMP"}
+    places = {str(folder.resolve()): ".", str(folder): ".", str(ROOT): "lhkit"}
     return {**places, str(Path.home()): "~", socket.gethostname(): "HOST"}
 
 
@@ -192,7 +196,7 @@ def cleaned(text: str, hidden: dict[str, str]) -> str:
     text = _ESCAPES.sub("", text)
     for place in sorted(hidden, key=len, reverse=True):
         text = text.replace(place, hidden[place]) if len(place) > 3 else text
-    lines = text.rstrip().split("\n")
+    lines = _TEMPORARY.sub("TEMP", text).rstrip().split("\n")
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more lines"]
     return "\n".join(line.rstrip() for line in lines)

@@ -4,6 +4,7 @@ import itertools
 import re
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -85,3 +86,5 @@ def test_text_is_fenced_and_freed_of_the_machine():
     assert published.fenced("a ``` b\n") == "````text\na ``` b\n````\n"
     hidden = {"/tmp/xyz1": ".", "/home/me": "~"}
     assert published.cleaned("\x1b[31m/tmp/xyz1/a.json \n/home/me/b", hidden) == "./a.json\n~/b"
+    made = f"{tempfile.gettempdir()}/tmpab12/b.mlir on {tempfile.gettempdir()}/tmpab12/b.mlir"
+    assert published.cleaned(made, hidden) == "TEMP/b.mlir on TEMP/b.mlir"
