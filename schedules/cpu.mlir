@@ -198,6 +198,11 @@ module attributes {transform.with_named_sequence} {
       transform.include @call_matmul failures(suppress) (%each) : (!transform.any_op) -> ()
     }
     transform.include @mark_ends failures(propagate) (%payload_0) : (!transform.any_op) -> ()
+    %of_constants = transform.structured.match ops{["linalg.matmul"]} in %payload_0 : (!transform.any_op) -> !transform.any_op
+    transform.foreach %of_constants : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.include @note_transposed_constant failures(suppress) (%each) : (!transform.any_op) -> ()
+    }
 
     // All other ops, while products, what they start from and what ends them are put aside.
     %others = transform.include @functions_on_tensors failures(propagate) (%payload_0) : (!transform.any_op) -> !transform.any_op
@@ -606,7 +611,6 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @multiply_matrices_not_aside(%contraction: !transform.any_op {transform.consumed}) {
     %same = transform.include @has_result_and_is_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
     %product = "lhkit.contraction_to_matmul"(%contraction) : (!transform.any_op) -> !transform.any_op
-    transform.include @note_transposed_constant failures(suppress) (%product) : (!transform.any_op) -> ()
     transform.yield
   }
   // Fuse products of a batch, whose dimensions are the first of their loops, into the only op that reads them, if that

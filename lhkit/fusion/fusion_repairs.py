@@ -375,7 +375,7 @@ def _with_greedy(script: Script, op: OpSyntax) -> Iterator[Candidate]:
     """Yield the change that tiles by `structured.fuse`, which takes producers along, with the same loops."""
     if not any(a.name == "interchange" for a in arguments_of(op)):
         edit = Replacement(op.name_start, op.name_start + len(_FOR), _GREEDY)
-        title = f"Tile by structured.fuse in {script.describe(op)}: it takes producers along"
+        title = f"Tile by structured.fuse in place of {script.describe(op)}: it takes producers along"
         yield candidate("fusion", title, script, [edit], 1)
 
 
@@ -389,7 +389,7 @@ def _with_forall(
     edits.append(Replacement(op.name_start, op.name_start + len(_FOR), _FORALL))
     edits.append(Replacement(op.results[1].start, op.results[-1].end, loop))
     edits.append(Replacement(types[1][0], types[-1][1], ANY_OP))
-    title = f"Tile by scf.forall in {script.describe(op)}"
+    title = f"Tile by scf.forall in place of {script.describe(op)}"
     yield candidate("loop", title, script, edits)
     fusion = next((o for s, o in written if s.op == FUSE and case.holds(s, case.producer)), None)
     if fusion is not None:

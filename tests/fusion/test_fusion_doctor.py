@@ -268,7 +268,7 @@ def test_the_command_line(lhkit_here, tmp_path):
     assert (
         done.returncode == 0
         and "[not-asked]" in done.stdout
-        and "1. Tile by structured.fuse in step" in done.stdout
+        and "1. Tile by structured.fuse in place of transform.structured.tile_using_for (line" in done.stdout
     )
     assert done.stdout.startswith("No step fuses")  # in place of the trace
     assert "repaired" not in lhkit_here(*asked, "%0", "abs", "--no-repairs").stdout

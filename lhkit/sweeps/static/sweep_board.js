@@ -117,7 +117,7 @@ function render({ model, el }) {
   const shown = new Map();
   // Python draws them, one after the other: only what is new is replaced.
   function showCharts() {
-    for (const [heading, drawing] of Object.entries(model.get("charts"))) {
+    for (const [heading, drawing] of Object.entries(model.get("charts") ?? {})) {
       if (!shown.has(heading)) {
         const section = make("section", "lh-chart");
         section.append(make("h4", "", heading), make("div", ""));
