@@ -330,7 +330,7 @@ def _draw_parallel(figure: Figure, both: Sequence[Axes], plot: ParallelCoordinat
     left, right = both
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
-    failed = f", {plot.failed} of them failed" if plot.failed else ""
+    failed = f" ({plot.failed} failed)" if plot.failed else ""
     said = f"the fastest {len(plot.lines)} of {plot.variants:,} variants{failed}; grey: all that were timed"
     said += f"\nthick: {plot.ahead}; beside a value: the least time with it"
     said = "\n".join(line for each in said.split("\n") for line in textwrap.wrap(each, letters))
@@ -504,7 +504,8 @@ def draw_history(history: History) -> Figure:
         words = f"failed ({len(history.failed)})"
         crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
-    axes.set_xlim(0, 1.02 * max((*(i for i, _ in history.timed), *history.failed), default=1))
+    placed = itertools.chain(history.timed, *history.best.values())
+    axes.set_xlim(0, 1.02 * max((*(i for i, _ in placed), *history.failed), default=1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the least")
@@ -575,7 +576,8 @@ def draw_prediction(prediction: Prediction | None) -> Figure:
     axes.plot(ends, ends, color=GREY, linewidth=1, label="as predicted")
     axes.scatter(measured, guessed, s=16, color=BLUE, label="variants")
     best = measured.index(min(measured))
-    axes.scatter(measured[best], guessed[best], s=60, marker="D", color=VERMILION, label="the fastest")
+    alone: dict[str, Any] = {"color": VERMILION, "label": "fastest when timed alone"}
+    axes.scatter(measured[best], guessed[best], s=60, marker="D", **alone)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for each in (axes.xaxis, axes.yaxis):

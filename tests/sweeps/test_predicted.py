@@ -101,6 +101,7 @@ def test_a_prediction_tells_how_far_it_can_be_believed():
     assert told.described > 60
     figure = sweep_charts.draw_prediction(told)
     assert figure.axes[0].get_title() == f"rank correlation {told.rank_correlation:.2f}"
+    assert "fastest when timed alone" in [text.get_text() for text in figure.legends[0].texts]
     with pytest.raises(UsageError, match="no cost model"):
         sweep_charts.draw_prediction(None)
 

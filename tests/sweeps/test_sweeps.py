@@ -182,6 +182,17 @@ def test_lines_of_several_payloads_differ_in_more_than_their_colour():
     } | {(lines[0].get_color(), "--")}
 
 
+def test_the_axis_of_a_history_reaches_the_last_variant_though_it_was_stopped_early():
+    early = [record({"m": m}, 950, status="stopped-early", number=m) for m in (2, 3)]
+    axes = draw_history(sweep_history([record({"m": 1}, 100, number=1), *early])).axes[0]
+    assert max(axes.lines[0].get_xdata()) == 3 < axes.get_xlim()[1]
+
+
+def test_failures_are_not_said_to_be_among_the_fastest():
+    said = draw_parallel_coordinates(parallel_coordinates(two())).get_suptitle()
+    assert "of 6 variants (1 failed);" in said.replace("\n", " ")
+
+
 def test_bars_say_how_many_and_why():
     ok, crashed = status_bars(two())
     assert (ok.status, ok.count) == ("ok", 5)
@@ -283,7 +294,7 @@ def test_lines_meet_the_axes_at_values_that_exist_and_bend_between():
 
 
 def test_what_failed_is_counted_where_there_is_any():
-    assert "1 of them failed" in figure_svg(draw_parallel_coordinates(parallel_coordinates(two())))
+    assert "(1 failed)" in figure_svg(draw_parallel_coordinates(parallel_coordinates(two())))
     whole = grid(lambda m, n: m * n, m=(1, 2), n=(3, 4))
     assert "failed" not in figure_svg(draw_parallel_coordinates(parallel_coordinates(whole)))
 
