@@ -376,7 +376,7 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             at = (i + 0.03, _height(place * every, axis))
             least = plot.least[i][place * every]
-            said = f"{value} ({'none timed' if least is None else f'{_number(least)}×'})"
+            said = f"{value} ({'none' if least is None else f'{_number(least)}×'})"
             axes.text(*at, said, fontsize=8, va="center", zorder=5, bbox=box)
     names = [_lines_of(axis.name) for axis in plot.axes]
     axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)

@@ -188,6 +188,13 @@ def test_the_axis_of_a_history_reaches_the_last_variant_though_it_was_stopped_ea
     assert max(axes.lines[0].get_xdata()) == 3 < axes.get_xlim()[1]
 
 
+def test_words_for_a_value_that_was_never_timed_are_no_longer_than_its_time_would_be():
+    records = grid(lambda m, n: "crashed" if m == 512 else 10 * m + n, m=(256, 512), n=(1, 2))
+    said = [text.get_text() for text in draw_parallel_coordinates(parallel_coordinates(records)).axes[0].texts]
+    (never,) = (words for words in said if words.startswith("512 ("))
+    assert len(never) <= len("512 (1.00×)")
+
+
 def test_failures_are_not_said_to_be_among_the_fastest():
     said = draw_parallel_coordinates(parallel_coordinates(two())).get_suptitle()
     assert "of 6 variants (1 failed);" in said.replace("\n", " ")
@@ -225,7 +232,7 @@ def test_numbers_of_cells_are_in_the_drawing_and_maps_of_nothing_can_be_drawn():
 def test_a_result_shows_itself_with_its_drawing_and_what_failed():
     bundle = result_of(two(), m=(1, 2, 4), n=(16, 64))._repr_mimebundle_()
     drawn, narrow = (bundle["text/html"].count(each) for each in ("<svg", 'class="lh-narrow"'))
-    assert (drawn, narrow) == (5, 2) and "image/png" in bundle  # two of three also for narrow columns
+    assert (drawn, narrow) == (5, 3) and "image/png" in bundle  # two also for narrow columns, one fits
     assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
     alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
     assert "image/png" not in alone
