@@ -589,5 +589,5 @@ def draw_prediction(prediction: Prediction | None) -> Figure:
     believed = prediction.rank_correlation
     words = "not known" if believed is None else f"{believed:.2f}"
     axes.set_title(f"rank correlation {words}", fontsize=9)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
