@@ -14,7 +14,7 @@ from lhkit.draw.figures import NARROW, cut, new_axes, spaced, with_narrow
 from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.draw.theme import FAINT, GREY
 from lhkit.model.errors import usage_error
-from lhkit.model.measurement import Comparison
+from lhkit.model.measurement import Comparison, Interval
 from lhkit.model.sample_statistics import MARGIN, Summary, median_interval, rank_entries, summarize, values_ns
 
 if TYPE_CHECKING:
@@ -181,11 +181,20 @@ def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
         peak = comparison.limits.peak_gflops(comparison.element_type) if comparison.limits else None
         if peak is not None:
             peaks.append((size, peak))
-        for m in comparison.measurements:
-            rate = median_interval([comparison.flops / value for value in values_ns(m)])
+        for entry, rate in _gflops(comparison, comparison.flops).items():
             of_peak = rate.middle / peak if peak else None
-            points.setdefault(m.name, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
+            points.setdefault(entry, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
     return ThroughputPlot(points, tuple(peaks))
+
+
+def _gflops(comparison: Comparison, flops: float) -> dict[str, Interval]:
+    """Return the GFLOP/s of each entry as the bars and tables have them: by the median of its ratios."""
+    found = {}
+    for s, m in zip(summarize(comparison, by_ratio=True), comparison.measurements, strict=True):
+        rate, own = flops / s.median_ns, median_interval([1 / value for value in values_ns(m)])
+        low, high = rate * own.low / own.middle, rate * own.high / own.middle
+        found[s.name] = Interval(low=low, middle=rate, high=high)
+    return found
 
 
 def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
@@ -349,11 +358,9 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
     intensity = comparison.flops / comparison.bytes
     roof = min(peak, copy * intensity)
     found = []
-    for s, m in zip(summarize(comparison, by_ratio=True), comparison.measurements, strict=True):
-        rate, own = comparison.flops / s.median_ns, median_interval([1 / value for value in values_ns(m)])
-        low, high = rate * own.low / own.middle, rate * own.high / own.middle
-        label = f"{name}: {s.name}" if name else s.name
-        found.append(RooflinePoint(label, name, s.name, intensity, rate, low, high, rate / roof))
+    for entry, rate in _gflops(comparison, comparison.flops).items():
+        label, (middle, low, high) = f"{name}: {entry}" if name else entry, (rate.middle, rate.low, rate.high)
+        found.append(RooflinePoint(label, name, entry, intensity, middle, low, high, middle / roof))
     return found
 
 
@@ -364,13 +371,19 @@ def roofline_table(plot: Roofline) -> Table:
 
 
 def label_places(plot: Roofline) -> tuple[float, ...]:
-    """Return the height of each entry's label in GFLOP/s: beside its last point, apart from the others."""
+    """Return the height of each entry's label in GFLOP/s: beside its last point, apart from the others.
+
+    They are moved down, as the line up to a label would cross the roof; up only where there is no room below.
+    """
     low, high = (math.log10(end) for end in speed_range(plot))
     wanted = [math.log10(points[-1].gflops) for points in plot.entries.values()]
     least = _LABEL_HEIGHT * (high - low) / _inner_height(plot)
-    margin = least / 2
-    places = spaced(wanted, least, (low + margin, high - margin))
-    return tuple(10**y for y in places)
+    below, places = high - least / 2, dict[int, float]()
+    for at in sorted(range(len(wanted)), key=lambda at: -wanted[at]):
+        places[at] = min(wanted[at], below)
+        below = places[at] - least
+    moved = spaced([places[at] for at in range(len(wanted))], least, (low + least / 2, high - least / 2))
+    return tuple(10**y for y in moved)
 
 
 def _inner_height(plot: Roofline) -> float:

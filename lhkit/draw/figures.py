@@ -102,12 +102,15 @@ def with_narrow(figure: Figure, narrow: Figure) -> Figure:
 def figure_html(figure: Figure) -> str:
     """Return a figure as HTML for a view: as `figure_svg` has it, and once more for a narrow column.
 
-    Scaled down to 400 pixels letters would be half as high. There is no second one where labels would be cut.
+    Scaled down to 400 pixels letters would be half as high. There is no second one where labels would be cut,
+    nor of a figure that is narrow itself.
     """
     wide, (width, height) = figure_svg(figure), figure.get_size_inches()
     if (other := _DRAWN_NARROW.get(figure)) is not None:
         return _in_two_widths(wide, figure_svg(other, salt="lhkit, narrow"))
-    if figure.get_layout_engine() is None or not NARROW < width <= _WIDEST:
+    if width <= NARROW:
+        return f'<div class="lh-narrow">{wide}</div>'
+    if figure.get_layout_engine() is None or width > _WIDEST:
         return wide
     figure.set_size_inches(NARROW, height)
     hidden: list[Text] = []

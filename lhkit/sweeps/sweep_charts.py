@@ -330,7 +330,7 @@ def _draw_parallel(figure: Figure, both: Sequence[Axes], plot: ParallelCoordinat
     left, right = both
     _draw_lines(left, plot)
     _draw_importance(right, plot.importance)
-    failed = f", {plot.failed} of them failed" if plot.failed else ""
+    failed = f" ({plot.failed} failed)" if plot.failed else ""
     said = f"the fastest {len(plot.lines)} of {plot.variants:,} variants{failed}; grey: all that were timed"
     said += f"\nthick: {plot.ahead}; beside a value: the least time with it"
     said = "\n".join(line for each in said.split("\n") for line in textwrap.wrap(each, letters))
@@ -376,7 +376,7 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             at = (i + 0.03, _height(place * every, axis))
             least = plot.least[i][place * every]
-            said = f"{value} ({'none timed' if least is None else f'{_number(least)}×'})"
+            said = f"{value} ({'none' if least is None else f'{_number(least)}×'})"
             axes.text(*at, said, fontsize=8, va="center", zorder=5, bbox=box)
     names = [_lines_of(axis.name) for axis in plot.axes]
     axes.set_xticks(across, names, rotation=0 if len(plot.axes) < 6 else 20)
@@ -504,7 +504,8 @@ def draw_history(history: History) -> Figure:
         words = f"failed ({len(history.failed)})"
         crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
-    axes.set_xlim(0, 1.02 * max((*(i for i, _ in history.timed), *history.failed), default=1))
+    placed = itertools.chain(history.timed, *history.best.values())
+    axes.set_xlim(0, 1.02 * max((*(i for i, _ in placed), *history.failed), default=1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the least")
@@ -575,7 +576,8 @@ def draw_prediction(prediction: Prediction | None) -> Figure:
     axes.plot(ends, ends, color=GREY, linewidth=1, label="as predicted")
     axes.scatter(measured, guessed, s=16, color=BLUE, label="variants")
     best = measured.index(min(measured))
-    axes.scatter(measured[best], guessed[best], s=60, marker="D", color=VERMILION, label="the fastest")
+    alone: dict[str, Any] = {"color": VERMILION, "label": "fastest when timed alone"}
+    axes.scatter(measured[best], guessed[best], s=60, marker="D", **alone)
     axes.set_xscale("log")
     axes.set_yscale("log")
     for each in (axes.xaxis, axes.yaxis):
@@ -587,5 +589,5 @@ def draw_prediction(prediction: Prediction | None) -> Figure:
     believed = prediction.rank_correlation
     words = "not known" if believed is None else f"{believed:.2f}"
     axes.set_title(f"rank correlation {words}", fontsize=9)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from lhkit.draw.figures import figure_html, new_axes
+from lhkit.draw.figures import NARROW, figure_html, new_axes, with_narrow
 from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import table_html
 from lhkit.draw.theme import BLUE, FAINT, GREY, theme_style
@@ -172,7 +172,14 @@ def draw_contenders(contenders: Sequence[Contender], ahead: str = "") -> Figure:
 
     ``ahead`` says what the mark of those that are ahead means.
     """
-    figure, axes = new_axes(8.4, 1.2 + 0.3 * max(len(contenders), 1))
+    wide, narrow = (_contenders_figure(contenders, ahead, is_narrow=is_narrow) for is_narrow in (False, True))
+    return with_narrow(wide, narrow)
+
+
+def _contenders_figure(contenders: Sequence[Contender], ahead: str, *, is_narrow: bool) -> Figure:
+    """Return a figure of a row each; in a narrow one names are above their rows, not beside them."""
+    width, row_height = (NARROW, 0.42) if is_narrow else (8.4, 0.3)
+    figure, axes = new_axes(width, 1.2 + row_height * max(len(contenders), 1))
     key = []
     for row, each in enumerate(contenders):
         if each.interval is None:
@@ -183,9 +190,13 @@ def draw_contenders(contenders: Sequence[Contender], ahead: str = "") -> Figure:
                 axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
             axes.plot(each.ratio, row, marker="D" if each.is_ahead else "o", color=BLUE)
             key.append("bar: interval of the ratio" if is_known else "no bar: one process tells no interval")
-    axes.set_yticks(range(len(contenders)), [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders])
-    axes.set_ylim(len(contenders) - 0.4, -0.6)
+    names = [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders]
+    axes.set_yticks(range(len(contenders)), [""] * len(names) if is_narrow else names)
+    for row, name in enumerate(names) if is_narrow else ():
+        axes.text(0.01, row - 0.22, name, transform=axes.get_yaxis_transform(), fontsize=8.5)
+    axes.set_ylim(len(contenders) - 0.4, -0.9 if is_narrow else -0.6)
     axes.set_xlabel(f"time as a multiple of that of {AHEAD}" if contenders else "no variant was timed")
     marked = [f"{AHEAD} {ahead}"] if ahead and any(c.is_ahead for c in contenders) else []
-    figure.supxlabel(" · ".join([*marked, *dict.fromkeys(key)]), fontsize=8, color=FAINT)
+    said = ("\n" if is_narrow else " · ").join([*marked, *dict.fromkeys(key)])
+    figure.supxlabel(said, fontsize=8, color=FAINT)
     return figure

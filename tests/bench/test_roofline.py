@@ -77,6 +77,15 @@ def test_labels_of_equal_points_stand_apart_and_inside():
     assert low < places[0] and places[-1] < high
 
 
+def test_no_label_is_above_its_entry_where_there_is_room_below():
+    """A line up to a label would cross the roof, as if the entry were above it."""
+    plot = roofline(comparison(first=12_500.0, second=14_000.0, third=15_000.0, last=900_000.0))
+    reached = [points[-1].gflops for points in plot.entries.values()]
+    places = label_places(plot)
+    assert all(place <= gflops * 1.0001 for place, gflops in zip(places, reached, strict=True))
+    assert list(places) == sorted(places, reverse=True)
+
+
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=12), st.floats(0.01, 2))
 def test_labels_are_moved_apart_in_order(places, least):
     found = spaced(places, least, (0, 10))

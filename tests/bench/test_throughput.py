@@ -52,6 +52,18 @@ def test_a_bar_names_the_limit_that_is_nearer():
     assert "copy bandwidth" in speed_bars(comparison(flops=10))[0].text
 
 
+def test_lines_and_rooflines_and_bars_agree_on_who_is_faster():
+    """An entry that sat out the slow rounds has the lower median, though it loses each round that both ran."""
+    slow = tuple((r, 10.0 if r < 3 else 30.0) for r in range(8))
+    first = tuple((r, 0.9 * ns) for r, ns in slow)
+    rest = Measurement("quick", first), Measurement("lucky", slow[:4])
+    both = dataclasses.replace(comparison(), measurements=(Measurement("NumPy", slow), *rest))
+    reached = {name: points[0].gflops for name, points in throughput_plot({10: both}).lines.items()}
+    assert reached == {p.entry: pytest.approx(p.gflops) for p in roofline(both).points}
+    bars = {bar.label: bar.value for bar in speed_bars(both)}
+    assert reached["quick"] > reached["lucky"] and bars["quick"] > bars["lucky"]
+
+
 def test_lines_hold_gflops_with_intervals_in_order_of_size():
     plot = throughput_plot({512: comparison(512, 8000, 4.0), 256: comparison(256, 1000)})
     assert list(plot.lines) == ["NumPy", "k"]

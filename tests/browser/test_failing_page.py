@@ -106,11 +106,23 @@ def test_bars_of_handles_end_with_the_step_that_failed(watched, page_file, trace
     assert len(edges["bars"]) >= 3 and max(edges["bars"]) <= edges["end"] + 1
 
 
+def test_a_use_of_an_invalidated_handle_does_not_look_like_one_of_a_live_one(watched, page_file, trace):
+    page = opened(watched, page_file)
+    failed, uses = trace.outcome.failed_step, ".lh-tl-tracks :is(.lh-read, .lh-consumed)"
+    (late,) = page.locator(f"{uses}[data-step='{failed}']").all()
+    assert late.locator("title").text_content().endswith(", which is invalidated")
+    alive = page.locator(f"{uses}:not([data-step='{failed}'])")
+    shapes = [one.locator("circle, path").count() for one in alive.all()]
+    assert late.locator("circle, path").count() == 2 and set(shapes) == {1}
+    assert "used when invalidated" in page.locator('[data-pane="timeline"]').inner_text()
+
+
 def test_the_marks_of_the_timeline_have_a_key(watched, page_file):
     page = opened(watched, page_file)
     key = page.locator(".lh-tl-key span")
-    assert key.all_inner_texts() == ["read", "consumed", "made", "invalidated here", "live", "invalidated"]
-    assert key.locator("svg > *").count() == 6
+    events = ["read", "consumed", "made", "invalidated here", "used when invalidated"]
+    assert key.all_inner_texts() == [*events, "live", "invalidated"]
+    assert key.locator("svg > *").count() == 7
 
 
 def test_paper_has_no_headings_of_closed_sections_and_no_advice_for_a_pointer(watched, page_file):

@@ -12,6 +12,7 @@ from sweep_records import grid, result_of
 import lhkit
 from lhkit.draw.svg import html_document
 from lhkit.draw.viewer import framed_html, view_html
+from lhkit.sweeps.strategies.predicted import Prediction
 from lhkit.sweeps.sweep_page import sweep_page
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
@@ -241,13 +242,26 @@ def test_numbers_of_steps_are_not_broken_in_a_narrow_column(watched, pages):
     assert page.evaluate(BROKEN) == []
 
 
+SCROLLING = """() => [...document.querySelectorAll("figure")].filter((figure) => figure.scrollWidth > figure.clientWidth + 1)
+  .map((figure) => figure.previousElementSibling.textContent)"""
+
+
 def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
-    (tmp_path / "s.html").write_text(sweep_page(dataclasses.replace(gallery._sweep(), end="finished")))
+    pairs, rest = (
+        tuple((str(n), 1e5 * n, 1.1e5 * n) for n in (1, 2, 3)),
+        (((("tile_m", 2), ("tile_n", 8)), 3e6),),
+    )
+    result = dataclasses.replace(
+        gallery._sweep(), end="finished", prediction=Prediction(pairs, 0.9, 3, 3, rest)
+    )
+    (tmp_path / "s.html").write_text(sweep_page(result))
     page = watched(width=400, height=800).page
     page.goto((tmp_path / "s.html").as_uri())
     letters = page.evaluate(LETTERS.replace(".lh-body svg", "figure svg"))
     assert len(letters) > 50 and min(letters) > 8
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("figure").count() == 6
+    assert page.evaluate(SCROLLING) == []  # or a reader sees names of contenders and not how fast they are
     assert (
         page.locator(".lh-narrow > svg").first.is_visible() and not page.locator(".lh-wide").first.is_visible()
     )

@@ -101,6 +101,10 @@ def test_a_prediction_tells_how_far_it_can_be_believed():
     assert told.described > 60
     figure = sweep_charts.draw_prediction(told)
     assert figure.axes[0].get_title() == f"rank correlation {told.rank_correlation:.2f}"
+    (key,) = figure.legends
+    assert "fastest when timed alone" in [text.get_text() for text in key.texts]
+    figure.draw_without_rendering()
+    assert figure.bbox.x0 <= key.get_window_extent().x0 and key.get_window_extent().x1 <= figure.bbox.x1
     with pytest.raises(UsageError, match="no cost model"):
         sweep_charts.draw_prediction(None)
 

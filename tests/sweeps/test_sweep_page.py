@@ -123,8 +123,8 @@ def test_all_drawings_of_a_page_have_the_same_variants_ahead():
     )
     result = dataclasses.replace(two_payloads(), confirmations=(("small", undecided),), schedule=SCHEDULE)
     page = sweep_page(result)
-    # Three drawings, one of them in two widths.
-    assert "not confirmed" not in page and page.count("ahead so far, undecided") == 4
+    # Three drawings, two of them in two widths.
+    assert "not confirmed" not in page and page.count("ahead so far, undecided") == 5
     assert [(c.name, c.is_ahead) for c in contenders_of(result)] == [
         ("payload = small, m = 4", True),
         ("payload = small, m = 1", False),

@@ -182,6 +182,24 @@ def test_lines_of_several_payloads_differ_in_more_than_their_colour():
     } | {(lines[0].get_color(), "--")}
 
 
+def test_the_axis_of_a_history_reaches_the_last_variant_though_it_was_stopped_early():
+    early = [record({"m": m}, 950, status="stopped-early", number=m) for m in (2, 3)]
+    axes = draw_history(sweep_history([record({"m": 1}, 100, number=1), *early])).axes[0]
+    assert max(axes.lines[0].get_xdata()) == 3 < axes.get_xlim()[1]
+
+
+def test_words_for_a_value_that_was_never_timed_are_no_longer_than_its_time_would_be():
+    records = grid(lambda m, n: "crashed" if m == 512 else 10 * m + n, m=(256, 512), n=(1, 2))
+    said = [text.get_text() for text in draw_parallel_coordinates(parallel_coordinates(records)).axes[0].texts]
+    (never,) = (words for words in said if words.startswith("512 ("))
+    assert len(never) <= len("512 (1.00×)")
+
+
+def test_failures_are_not_said_to_be_among_the_fastest():
+    said = draw_parallel_coordinates(parallel_coordinates(two())).get_suptitle()
+    assert "of 6 variants (1 failed);" in said.replace("\n", " ")
+
+
 def test_bars_say_how_many_and_why():
     ok, crashed = status_bars(two())
     assert (ok.status, ok.count) == ("ok", 5)
@@ -214,7 +232,7 @@ def test_numbers_of_cells_are_in_the_drawing_and_maps_of_nothing_can_be_drawn():
 def test_a_result_shows_itself_with_its_drawing_and_what_failed():
     bundle = result_of(two(), m=(1, 2, 4), n=(16, 64))._repr_mimebundle_()
     drawn, narrow = (bundle["text/html"].count(each) for each in ("<svg", 'class="lh-narrow"'))
-    assert (drawn, narrow) == (5, 2) and "image/png" in bundle  # two of three also for narrow columns
+    assert (drawn, narrow) == (5, 3) and "image/png" in bundle  # two also for narrow columns, one fits
     assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
     alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
     assert "image/png" not in alone
@@ -283,7 +301,7 @@ def test_lines_meet_the_axes_at_values_that_exist_and_bend_between():
 
 
 def test_what_failed_is_counted_where_there_is_any():
-    assert "1 of them failed" in figure_svg(draw_parallel_coordinates(parallel_coordinates(two())))
+    assert "(1 failed)" in figure_svg(draw_parallel_coordinates(parallel_coordinates(two())))
     whole = grid(lambda m, n: m * n, m=(1, 2), n=(3, 4))
     assert "failed" not in figure_svg(draw_parallel_coordinates(parallel_coordinates(whole)))
 

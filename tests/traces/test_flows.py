@@ -1,5 +1,6 @@
 """Dataflow of shipped payloads and schedules, live and from JSON: which op is which is exact."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -127,6 +128,14 @@ def test_steps_that_never_ran_are_below_the_one_that_failed_and_both_are_explain
     assert len(never) == 2 and all(tops[step] > tops[trace.outcome.failed_step] for step in never)
     assert {(e.text, e.sign) for e in graph.legend} >= {("framed: failed", "✕"), ("dashed: never ran", "…")}
     assert not any(e.sign == "…" for e in schedule_flow(traced("fc_relu", "fc_relu_handles", worker)).legend)
+
+
+def test_the_legend_explains_what_steps_did_to_the_payload_and_no_mark_that_is_folded_away(worker):
+    graph = schedule_flow(traced("fc_relu", "fc_relu_handles", worker))
+    assert "+ created  − erased  ~ changed" in [e.text for e in graph.legend]
+    assert {"○", "●", "✕"} <= {e.sign for e in graph.legend}
+    folded = folded_graph(dataclasses.replace(graph, edges=graph.edges[:1]), 2)
+    assert {e.sign for e in folded.legend} == {e.sign for e in folded.edges} | {""}
 
 
 def test_a_thousand_ops_fold_and_unfold(op_chain, worker):

@@ -11,7 +11,7 @@ const NAMED = 40; // columns so wide have the names of their ops
 const EVENTS = ["read", "consumed", "made", "dead"];
 const VERBS = ["reads", "consumes", "makes"];
 const STATES = ["live", "empty", "invalid"];
-const KEY = ["read", "consumed", "made", "invalidated here", "live", "empty", "invalidated", "dies with what is consumed"];
+const KEY = ["read", "consumed", "made", "invalidated here", "live", "empty", "invalidated", "dies with what is consumed", "used when invalidated"];
 const STATUSES = ["ok", "failed", "crashed", "suppressed", "not-run"];
 const HANDLES = ["a handle to payload ops", "a handle to values of the payload", "a parameter"];
 const PLACES = [0.26, 0.26, 0.74, 0.74]; // of a mark in its column: uses left, effects right
@@ -222,27 +222,36 @@ class TimelineDrawing {
     const { ops, steps, entry } = this.data;
     const size = Math.min(width / 22, 1);
     const seen = new Map();
+    const died = this.death(row);
     for (let i = 0; i < row.events.length; i += 3) {
       const [moment, kind, step] = row.events.slice(i, i + 3);
       const c = this.columnOf[moment];
       if (!this.isSeen[moment] || c < begin || c >= end || (width < 4 && kind < 2)) continue;
       const name = `${c} ${kind}`;
       if (seen.has(name)) seen.get(name).more += 1;
-      else seen.set(name, { c, kind, step, moment, more: 0, death: kind === 3 ? row.deaths[0] : "" });
+      else seen.set(name, { c, kind, step, moment, more: 0, death: kind === 3 ? row.deaths[0] : "", isLate: kind < 2 && died < moment });
     }
     let made = "";
-    for (const { c, kind, step, more, death } of seen.values()) {
+    for (const { c, kind, step, more, death, isLate } of seen.values()) {
       const at = x(c) + PLACES[kind] * width;
       let said = death || (step < 0 ? `${row.called} is an argument of @${entry}` : `step ${step} (${ops[steps[step][0]]}) ${VERBS[kind]} ${row.called}`);
+      if (isLate) said += ", which is invalidated";
       if (more) said += `; and ${more} more like it`;
       const label = death ? `role="button" tabindex="-1" aria-label="${safe(said)}"` : "";
-      made += `<g class="lh-mark lh-${EVENTS[kind]}" data-handle="${safe(row.id)}"${step >= 0 ? ` data-step="${step}"` : ""} ${label}><title>${safe(said)}</title>${this.shape(kind, at, y, Math.max(size, 0.45))}</g>`;
+      made += `<g class="lh-mark lh-${EVENTS[kind]}" data-handle="${safe(row.id)}"${step >= 0 ? ` data-step="${step}"` : ""} ${label}><title>${safe(said)}</title>${this.shape(kind, at, y, Math.max(size, 0.45), isLate)}</g>`;
     }
     return made;
   }
 
-  shape(kind, x, y, size) {
+  // The moment in which a handle is invalidated.
+  death(row) {
+    const at = row.events.findIndex((kind, i) => i % 3 === 1 && kind === 3);
+    return at < 0 ? Infinity : row.events[at - 1];
+  }
+
+  shape(kind, x, y, size, isLate = false) {
     const place = `transform="translate(${x.toFixed(1)} ${y}) scale(${size.toFixed(2)})"`;
+    if (isLate) return `<g ${place}>${this.shape(kind, 0, 0, 1)}<path d="M-6.5 6.5L6.5-6.5" stroke-width="2.2" fill="none" class="lh-s-dead"/></g>`;
     if (kind === 0) return `<circle r="4" stroke-width="1.8" class="lh-f-paper lh-s-read" ${place}/>`;
     if (kind === 1) return `<circle r="4.6" class="lh-f-consumed" ${place}/>`;
     if (kind === 2) return `<path d="M0-5.6L5.6 0L0 5.6L-5.6 0Z" class="lh-f-made" ${place}/>`;
@@ -258,6 +267,8 @@ class TimelineDrawing {
     const bars = [`<rect ${size} class="lh-f-live"/>`, `<rect ${size} class="lh-f-paper lh-s-empty" stroke-width="1.5"/>`,
       '<path d="M1 8H27" class="lh-s-invalid" stroke-width="7" stroke-dasharray="1.5 3.5"/>'];
     const signs = [...EVENTS.keys()].filter((kind) => kinds.has(kind)).map((kind) => [14, this.shape(kind, 7, 8, 1), KEY[kind]]);
+    const late = rows.flatMap((row) => row.events.filter((kind, i) => i % 3 === 1 && kind < 2 && this.death(row) < row.events[i - 1]));
+    if (late.length) signs.push([16, this.shape(late[0], 8, 8, 1, true), KEY[8]]);
     signs.push(...bars.map((bar, state) => [28, bar, KEY[4 + state]]).filter((_, state) => states.has(state)));
     if (data.ties.length) signs.push([28, '<path d="M2 3Q14 3 14 8T26 13" fill="none" stroke-width="1.6" class="lh-s-dead"/>', KEY[7]]);
     return signs.map(([width, sign, words]) => `<span><svg width="${width}" height="16">${sign}</svg>${words}</span>`).join("");

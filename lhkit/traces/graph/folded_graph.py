@@ -17,7 +17,8 @@ def folded_graph(graph: FlowGraph, most: int = MOST_NODES) -> FlowGraph:
 
     Boxes are opened from the outside in while there is room: those that hold a node with a mark (a failed
     step) first, then the smallest. A folded one says how many nodes it holds; edges from and to what is inside
-    begin and end at it, one for each value and kind, and edges inside of it are left out.
+    begin and end at it, one for each value and kind, and edges inside of it are left out. Signs that are then
+    not drawn leave the legend.
     """
     if len(graph.nodes) <= most:
         return graph
@@ -83,4 +84,6 @@ def _with_open(
         port = edge.port if source == edge.source else f"{edge.source} {edge.port}"
         moved = dataclasses.replace(edge, source=source, target=target, port=port)
         edges.setdefault((source, target, port, edge.role), moved)
-    return dataclasses.replace(graph, nodes=tuple(nodes), edges=tuple(edges.values()))
+    drawn = {"", *(n.sign for n in nodes), *(e.sign for e in edges.values())}
+    legend = tuple(entry for entry in graph.legend if entry.sign in drawn)
+    return dataclasses.replace(graph, nodes=tuple(nodes), edges=tuple(edges.values()), legend=legend)

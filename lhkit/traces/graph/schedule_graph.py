@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import PurePath
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
-from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
+from lhkit.model.trace_record import DELTA_WORDS, HandleRecord, Operand, StepStatus, Trace, TraceStep
 from lhkit.traces.graph.folded_graph import MOST_NODES, folded_graph
 from lhkit.traces.record.handle_history import death_in_words, deaths, display_names, turn_in_words
 from lhkit.traces.record.placed_ops import shown_delta
@@ -60,6 +60,9 @@ class _Schedule:
             if sign and status in ended:
                 framed = "dashed" if status == "not-run" else "framed"
                 legend.append(LegendEntry(f"{framed}: {said}", sign, role))
+        drawn = {part[0] for n in nodes for part in n.detail.split(" · ")[-1].split()}
+        if did := [f"{sign} {word}" for sign, word in DELTA_WORDS.items() if sign in drawn]:
+            legend.append(LegendEntry("  ".join(did)))
         return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), tuple(legend))
 
     def _node(self, step: TraceStep) -> FlowNode:
