@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from lhkit.load.loader import as_schedule
 from lhkit.sweeps import dask_host
 from lhkit.sweeps.dask_cluster import DaskCluster
 from lhkit.sweeps.dask_executor import DaskSweep
-from lhkit.sweeps.dask_host import Answer, Host, Setup, try_here
+from lhkit.sweeps.dask_host import Answer, Asked, Host, Setup, try_here
 from lhkit.sweeps.engine import SweepEvent, SweepProgress, SweepRun, Trial
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.space import Point
@@ -73,13 +73,12 @@ def _simulate() -> None:
     """Have the functions that a sweep calls on a machine answer as recorded."""
     variants = recorded()
 
-    async def try_there(
-        sweep: str, scope: str, values: Mapping[str, Any], best_ns: float | None, news: bytes | None
-    ) -> Answer:
-        median_ns, seconds = variants[values["number"] % len(variants)]
+    async def try_there(asked: Asked, best_ns: float | None, code: bytes) -> Answer:
+        number = int(asked.values["number"])
+        median_ns, seconds = variants[number % len(variants)]
         await asyncio.sleep(seconds)
         time_ns = SweepTime(median_ns, median_ns, 1, 5)
-        return Answer(Trial("ok", time_ns=time_ns, ir_sha256=sha256_of(values["number"])))
+        return Answer(Trial("ok", time_ns=time_ns, ir_sha256=sha256_of(number)))
 
     async def probe(setup: Setup, dask_worker: Any = None) -> Host:
         return Host(_FACTS, f"boot {dask_worker.name}")

@@ -132,9 +132,7 @@ class Handlers:
             requests.OutlineSchedule: lambda r: requests.Value(outline_schedule(r.application)),
             requests.OutlinePayload: lambda r: requests.Value(outline_payload(r.payload)),
             requests.TraceSchedule: self._trace,
-            requests.FindRemovable: lambda r: requests.Value(
-                tuple(removable_steps(r.payload, r.application, r.removals, r.ignored))
-            ),
+            requests.FindRemovable: _find_removable,
             requests.FindFailures: _find_failures,
             requests.CountOps: lambda r: requests.Value(tuple(op_counts(r.payload, r.application, r.knobs))),
             requests.CanonicalText: lambda r: requests.Value(canonical_text(r.payload)),
@@ -156,6 +154,7 @@ class Handlers:
             kernel_requests.ReleaseTiming: self._release_timing,
             kernel_requests.PrepareSweep: self._prepare_sweep,
             kernel_requests.TryVariant: self._try_variant,
+            kernel_requests.CompileVariant: self._compile_variant,
             kernel_requests.DescribeVariants: self._describe_variants,
             kernel_requests.ReleaseSweep: self._release_sweep,
         }
@@ -421,14 +420,18 @@ class Handlers:
         )
         return requests.Answer()
 
-    def _try_variant(self, request: kernel_requests.TryVariant) -> kernel_requests.VariantAnswer:
-        def stage(name: str, ir_sha256: str) -> None:
-            self._send(Progress(name, ir_sha256=ir_sha256))
+    def _note_stage(self, name: str, ir_sha256: str) -> None:
+        self._send(Progress(name, ir_sha256=ir_sha256))
 
-        bench = self._benches.get(request.sweep)
-        return (
-            kernel_requests.VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
-        )
+    def _try_variant(self, request: kernel_requests.TryVariant) -> kernel_requests.VariantAnswer:
+        if (bench := self._benches.get(request.sweep)) is None:
+            return kernel_requests.VariantAnswer(status="gone")
+        return bench.try_variant(request, self._note_stage)
+
+    def _compile_variant(self, request: kernel_requests.CompileVariant) -> kernel_requests.VariantCode:
+        if (bench := self._benches.get(request.sweep)) is None:
+            return kernel_requests.VariantCode(status="gone")
+        return bench.compile_variant(request, self._note_stage)
 
     def _describe_variants(
         self, request: kernel_requests.DescribeVariants
@@ -453,6 +456,11 @@ def _describe() -> requests.Description:
         openmp=None if openmp is None else openmp.name,
         capabilities=capabilities(),
     )
+
+
+def _find_removable(request: requests.FindRemovable) -> requests.Answer:
+    removals, ignored = request.removals, request.ignored
+    return requests.Value(tuple(removable_steps(request.payload, request.application, removals, ignored)))
 
 
 def _make_catalogue(request: requests.MakeCatalogue) -> requests.Value[bytes]:

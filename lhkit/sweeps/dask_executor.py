@@ -1,6 +1,7 @@
 """Dask executor: tries variants on the machines of one kind of a Dask cluster, one at a time per set of cores.
 
-A machine whose cores are free takes the next single variant, so that none waits behind a slow one.
+A machine whose cores are free takes the next single variant, so that none waits behind a slow one. Where some
+machines are reserved for timing, the others of their kind compile for them.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from lhkit.sweeps.dask_cluster import DaskCluster, LostError
-from lhkit.sweeps.dask_host import Answer, Setup, pack_programs, try_here, write_places
-from lhkit.sweeps.engine import Programs, Trial
+from lhkit.sweeps.dask_host import Answer, Asked, Setup, compile_here, pack_programs, try_here, write_places
+from lhkit.sweeps.engine import CompiledVariant, Programs, Trial
 from lhkit.sweeps.machine_pool import Machine, MachinePool
 from lhkit.sweeps.sweep_task import Subject, Variant, sha256_of
 from lhkit.worker.client import Worker
@@ -82,12 +85,37 @@ class DaskExecutor:
         return self._sweep.pool.capacity(self.environment)
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
-        """Try a variant; see `Executor.try_variant`."""
+        """Try a variant, compiled on another machine where some do that; see `Executor.try_variant`."""
+        pool, started = self._sweep.pool, time.perf_counter_ns()
+        compiled = await self._on_machines(pool.acquire_to_compile, variant, known, compile_here)
+        if isinstance(compiled, Trial):
+            return compiled
+        code = b"" if compiled is None else compiled.code
+        trial = await self._on_machines(pool.acquire, variant, known, try_here, best_ns, code)
+        if not isinstance(trial, Trial):
+            raise TypeError("a variant was compiled where it was to be tried")
+        if compiled is None:
+            return trial
+        spent = Counter(trial.spent_ns) + Counter(compiled.spent_ns)
+        spent["wait"] += max(time.perf_counter_ns() - started - spent.total(), 0)
+        took = sum(compiled.spent_ns.values())
+        return dataclasses.replace(trial, spent_ns=spent, compile_ns=trial.compile_ns and took)
+
+    async def _on_machines(
+        self,
+        acquire: Callable[[str], Awaitable[Machine | None]],
+        variant: Variant,
+        known: Programs,
+        function: Callable[..., Any],
+        *arguments: object,
+    ) -> Trial | CompiledVariant | None:
+        """Call a function on a machine, on the next one if it is lost; None if there is no machine for it."""
         pool, losses = self._sweep.pool, 0
         while losses < _MOST_LOSSES:
-            machine = await pool.acquire(self.environment)
+            if (machine := await acquire(self.environment)) is None:
+                return None
             try:
-                answer = await self._ask(machine, variant, best_ns, known)
+                answer = await self._ask(machine, variant, known, function, *arguments)
             except LostError as error:
                 pool.lose(machine)
                 losses += not error.is_cluster
@@ -96,6 +124,8 @@ class DaskExecutor:
                 await pool.release(machine)
             if answer.failure is not None:
                 pool.refuse(machine, answer.failure)
+            elif answer.compiled is not None:
+                return answer.compiled
             elif answer.trial is None:
                 pool.lose(machine)
             elif answer.trial.status == "same" and answer.trial.ir_sha256 not in (known or ()):
@@ -105,7 +135,14 @@ class DaskExecutor:
                 return _compared(variant, answer, answer.trial)
         return Trial("crashed", f"Dask lost every worker that tried it: {losses}")
 
-    async def _ask(self, machine: Machine, variant: Variant, best_ns: float | None, known: Programs) -> Answer:
+    async def _ask(
+        self,
+        machine: Machine,
+        variant: Variant,
+        known: Programs,
+        function: Callable[..., Any],
+        *arguments: object,
+    ) -> Answer:
         cluster, setup, scope = self._sweep.cluster, self._sweep.setup, variant.subject.scope
         if scope not in machine.holds and not await self._bring(variant.subject, machine):
             return Answer()
@@ -113,10 +150,8 @@ class DaskExecutor:
         if known is not None:
             programs = list(itertools.islice(known, told, told + _MOST_NEWS))
             news, told = pack_programs(programs), told + len(programs)
-        values = dict(variant.values)
-        answer: Answer = await cluster.call(
-            machine.address, try_here, setup.sweep, scope, values, best_ns, news
-        )
+        asked = Asked(setup.sweep, scope, dict(variant.values), news)
+        answer: Answer = await cluster.call(machine.address, function, asked, *arguments)
         machine.told[scope] = told
         return answer
 
@@ -124,7 +159,9 @@ class DaskExecutor:
         """Have a payload on all machines at once, as a scheduler copies for one call after the other."""
         async with self._bringing:
             if subject.scope not in machine.holds:
-                without = {m.address: m for m in self._sweep.pool.of_kind(self.environment)}
+                pool = self._sweep.pool
+                those = (*pool.of_kind(self.environment), *pool.compiling(self.environment))
+                without = {m.address: m for m in those}
                 without = {a: m for a, m in without.items() if subject.scope not in m.holds}
                 without[machine.address] = machine
                 for address in await self._sweep.cluster.bring(self._sweep.setup, subject, without):

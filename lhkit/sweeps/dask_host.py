@@ -14,6 +14,7 @@ import platform
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from msgspec import structs
 from lhkit.model.errors import Failure, LhkitError, error_for
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.core_sharing import boot_id, keep_cores_busy, leave_cores, sample_ns
-from lhkit.sweeps.engine import LocalExecutor, Trial
+from lhkit.sweeps.engine import CompiledVariant, LocalExecutor, Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
 from lhkit.worker.folders import machine_folder, open_private, wait_for_lock
@@ -103,7 +104,8 @@ _WAIT_SECONDS = 600.0
 _MOST_HOLDER_BYTES = 200
 _AGAIN = "Stop that process or wait for its sweep, then start this sweep again: what is done is in the store."
 _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
-# `dask worker --resources lhkit-time=1`: variants are timed on such workers alone, where there are some.
+# `dask worker --resources lhkit-time=1`: variants are timed on such workers alone, where there are some; the
+# others compile for them.
 TIMING_RESOURCE = "lhkit-time"
 
 
@@ -119,21 +121,36 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a machine is: its facts, its kernel's boot, and whether it is there for timing."""
+    """What a machine is: its facts and boot, whether it is there for timing, and loads what others compile."""
 
     facts: Mapping[str, Any]
     boot: str = ""
     is_reserved: bool = False
+    can_load: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a machine: a trial, or why nothing can be tried, or neither: it is not ready."""
+    """The answer of a machine: a trial or code, or why nothing can be tried, or nothing: it is not ready."""
 
     trial: Trial | None = None
+    compiled: CompiledVariant | None = None
     failure: Failure | None = None
     shapes: Sequence[Sequence[int]] = ()
     results: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A variant of a sweep's payload, and programs that need not be tried again beside those of earlier calls.
+
+    With None for ``news`` it is tried whatever is known.
+    """
+
+    sweep: str
+    scope: str
+    values: Mapping[str, KnobValue]
+    news: bytes | None
 
 
 class _HostState:
@@ -159,24 +176,24 @@ class _HostState:
             self.subjects[packed.scope] = unpack_subject(packed, self._folder, self._note_shapes)
             self._known[packed.scope] = {}
 
-    def try_variant(
-        self,
-        scope: str,
-        values: Mapping[str, KnobValue],
-        best_ns: float | None,
-        news: bytes | None,
-    ) -> Answer:
-        subject, known = self.subjects[scope], self._known[scope]
-        if news is not None:
-            known.update(dict.fromkeys(unpack_programs(news)))
-        variant = Variant((), subject, values, (), "")
-        programs = None if news is None else known.keys()
-        trial = asyncio.run(self.executor.try_variant(variant, best_ns, programs))
+    def try_variant(self, asked: Asked, best_ns: float | None, code: bytes) -> Answer:
+        variant, programs = self._told(asked)
+        trial = asyncio.run(self.executor.try_variant(variant, best_ns, programs, code))
         if trial.ir_sha256 is not None:
-            known[trial.ir_sha256] = None
+            self._known[asked.scope][trial.ir_sha256] = None
         if trial.status != "wrong-result":
             return Answer(trial)
-        return Answer(trial, None, self._shapes, read_places(subject))
+        return Answer(trial, shapes=self._shapes, results=read_places(variant.subject))
+
+    def compile_variant(self, asked: Asked) -> Answer:
+        found = asyncio.run(self.executor.compile_variant(*self._told(asked)))
+        return Answer(found) if isinstance(found, Trial) else Answer(compiled=found)
+
+    def _told(self, asked: Asked) -> tuple[Variant, Programs]:
+        subject, known = self.subjects[asked.scope], self._known[asked.scope]
+        if asked.news is not None:
+            known.update(dict.fromkeys(unpack_programs(asked.news)))
+        return Variant((), subject, asked.values, (), ""), None if asked.news is None else known.keys()
 
     def _note_shapes(self, shapes: Sequence[Sequence[int]]) -> str:
         self._shapes = shapes
@@ -200,29 +217,28 @@ _HOSTS: dict[str, _HostState] = {}
 _LOCK = threading.Lock()
 
 
-async def try_here(
-    sweep: str,
-    scope: str,
-    values: Mapping[str, KnobValue],
-    best_ns: float | None,
-    news: bytes | None,
-) -> Answer:
-    """Try a variant; ``news`` are programs that need not be tried again, beside those of earlier calls.
-
-    With None it is tried whatever is known.
-    """
-    return await asyncio.to_thread(_try_now, sweep, scope, values, best_ns, news)
+async def try_here(asked: Asked, best_ns: float | None, code: bytes) -> Answer:
+    """Try a variant, with ``code`` one that another machine compiled."""
+    return await asyncio.to_thread(_when_ready, asked, _one_at_a_time, _HostState.try_variant, best_ns, code)
 
 
-def _try_now(
-    sweep: str, scope: str, values: Mapping[str, KnobValue], best_ns: float | None, news: bytes | None
+async def compile_here(asked: Asked) -> Answer:
+    """Compile a variant for another machine; some may do so at a time."""
+    return await asyncio.to_thread(_when_ready, asked, contextlib.nullcontext, _HostState.compile_variant)
+
+
+def _when_ready(
+    asked: Asked,
+    turn: Callable[[], contextlib.AbstractContextManager[None]],
+    act: Callable[..., Answer],
+    *arguments: object,
 ) -> Answer:
     try:
-        with _one_at_a_time():
-            state = _HOSTS.get(sweep)
-            if state is None or scope not in state.subjects:
+        with turn():
+            state = _HOSTS.get(asked.sweep)
+            if state is None or asked.scope not in state.subjects:
                 return Answer()  # another process has the address by now
-            return state.try_variant(scope, values, best_ns, news)
+            return act(state, asked, *arguments)
     except LhkitError as error:  # its failure travels, exceptions with other arguments do not
         return Answer(failure=error.failure)
 
@@ -234,7 +250,7 @@ async def probe_host(setup: Setup, dask_worker: Any = None) -> Host | Failure:
     except LhkitError as error:
         return error.failure
     resources = dask_worker.state.total_resources if dask_worker is not None else {}
-    return Host(state.facts, boot_id(), bool(resources.get(TIMING_RESOURCE)))
+    return Host(state.facts, boot_id(), bool(resources.get(TIMING_RESOURCE)), find_spec("llvmlite") is not None)
 
 
 async def keep_subject(sweep: str, key: str, dask_worker: Any) -> bool:

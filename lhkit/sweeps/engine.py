@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar, cast
 
 from msgspec import structs
 
@@ -26,8 +26,17 @@ from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime, best_of
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Progress
-from lhkit.worker.kernel_requests import DescribeVariants, PrepareSweep, TryVariant, VariantDescription
+from lhkit.worker.kernel_requests import (
+    CompileVariant,
+    DescribeVariants,
+    PrepareSweep,
+    TryVariant,
+    VariantAnswer,
+    VariantCode,
+    VariantDescription,
+)
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Request
 from lhkit.worker.worker_process import was_killed
 
 # Hashes of programs that need not be tried again; None: every one is tried.
@@ -49,6 +58,17 @@ class Trial:
     ir_sha256: str | None = None
     spent_ns: Mapping[str, int] = field(default_factory=dict)
     short_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledVariant:
+    """A variant that another process tries; ``code`` is empty if it has to be compiled there."""
+
+    code: bytes
+    spent_ns: Mapping[str, int]
+
+
+_Answered = TypeVar("_Answered", VariantAnswer, VariantCode)
 
 
 class Executor(Protocol):
@@ -88,10 +108,17 @@ class LocalExecutor:
         self._told: dict[str, set[str]] = {}
         self._is_busy = self._is_closed = False
 
-    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
-        """Try a variant; see `Executor.try_variant`."""
+    async def try_variant(
+        self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
+    ) -> Trial:
+        """Try a variant, with ``code`` one that another process compiled; see `Executor.try_variant`."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._try, variant, best_ns, known)
+        return await loop.run_in_executor(self._thread, self._try, variant, best_ns, known, code)
+
+    async def compile_variant(self, variant: Variant, known: Programs) -> CompiledVariant | Trial:
+        """Compile a variant for another process to try, which is given the code; a trial if there is none."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._compile, variant, known)
 
     async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
         """Apply the schedule with the values of variants; see `Executor.describe`."""
@@ -132,16 +159,51 @@ class LocalExecutor:
         if self._close_worker:
             self._worker.close()
 
-    def _try(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+    def _try(self, variant: Variant, best_ns: float | None, known: Programs, code: bytes) -> Trial:
+        def request(name: str, learned: tuple[str, ...]) -> TryVariant:
+            return TryVariant(name, variant.values, best_ns, known is not None, learned, code)
+
+        name, answer = self._ask(variant, known, request)
+        if isinstance(answer, Trial):
+            return answer
+        self._told[name].add(answer.ir_sha256)
+        return Trial(
+            cast("TrialStatus", answer.status),  # it is not ``gone`` here
+            variant.subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
+            None if answer.time_ns is None else SweepTime(**answer.time_ns),
+            answer.compile_ns,
+            answer.max_abs_error,
+            answer.ir_sha256,
+            answer.spent_ns,
+            answer.short_ns,
+        )
+
+    def _compile(self, variant: Variant, known: Programs) -> CompiledVariant | Trial:
+        def request(name: str, learned: tuple[str, ...]) -> CompileVariant:
+            return CompileVariant(name, variant.values, known is not None, learned)
+
+        _, answer = self._ask(variant, known, request)
+        if isinstance(answer, Trial):
+            return answer
+        if answer.status == "same":
+            return Trial("same", ir_sha256=answer.ir_sha256, spent_ns=answer.spent_ns)
+        return CompiledVariant(answer.code, answer.spent_ns)
+
+    def _ask(
+        self, variant: Variant, known: Programs, request: Callable[[str, tuple[str, ...]], Request[_Answered]]
+    ) -> tuple[str, _Answered | Trial]:
+        """Return the name of a payload and the answer to a request about a variant, or how that failed."""
         self._is_busy = True
         try:
-            return self._try_now(variant, best_ns, known)
+            return self._ask_now(variant, known, request)
         finally:
             self._is_busy = False
             if self._is_closed and self._close_worker:  # closed while the process was starting
                 self._worker.close()
 
-    def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+    def _ask_now(
+        self, variant: Variant, known: Programs, request: Callable[[str, tuple[str, ...]], Request[_Answered]]
+    ) -> tuple[str, _Answered | Trial]:
         subject = variant.subject
         notes: list[Progress] = []
         is_again = False
@@ -149,14 +211,13 @@ class LocalExecutor:
             try:
                 subject.refuse(variant.values, self._worker, self._limits)
             except LhkitError as error:
-                return Trial(error.failure.reaction.variant, _in_a_line(error.failure))
+                return "", Trial(error.failure.reaction.variant, _in_a_line(error.failure))
         while True:
             name = self._ready(subject, known)
             before = functools.partial(_preparations, subject, name, known)
-            learned = self._new_programs(name, known)
-            request = TryVariant(name, variant.values, best_ns, known is not None, learned)
+            asked = request(name, self._new_programs(name, known))
             try:
-                answer = self._worker.ask(request, limits=self._limits, before=before, on_progress=notes.append)
+                answer = self._worker.ask(asked, limits=self._limits, before=before, on_progress=notes.append)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
@@ -164,21 +225,10 @@ class LocalExecutor:
                     is_again = True
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
-                return Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
-            if answer.status == "gone":  # the process was replaced
-                del self._names[subject.scope]
-                continue
-            self._told[name].add(answer.ir_sha256)
-            return Trial(
-                answer.status,
-                subject.difference(answer.shapes) if answer.status == "wrong-result" else None,
-                None if answer.time_ns is None else SweepTime(**answer.time_ns),
-                answer.compile_ns,
-                answer.max_abs_error,
-                answer.ir_sha256,
-                answer.spent_ns,
-                answer.short_ns,
-            )
+                return name, Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
+            if answer.status != "gone":
+                return name, answer
+            del self._names[subject.scope]  # the process was replaced
 
     def _ready(self, subject: Subject, known: Programs) -> str:
         """Return what the worker calls a payload, once it is ready for it."""

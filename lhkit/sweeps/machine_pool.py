@@ -88,9 +88,37 @@ class MachinePool:
         own = [m for m in self.machines.values() if m.environment == environment]
         return [m for m in own if m.host.is_reserved] or own
 
+    def compiling(self, environment: str) -> list[Machine]:
+        """Return the machines that compile for the others of a kind: those that share no cores with them.
+
+        There are some where others are reserved for timing, and these load what was compiled elsewhere.
+        """
+        timing = self.of_kind(environment)
+        if not all(m.host.is_reserved and m.host.can_load for m in timing):
+            return []
+        cores = {m.cores for m in timing}
+        own = (m for m in self.machines.values() if m.environment == environment)
+        return [m for m in own if m.cores not in cores]
+
     def capacity(self, environment: str) -> int:
-        """Return how many variants can be timed at once: one for each set of cores."""
-        return max(len({m.cores for m in self.of_kind(environment)}), 1)
+        """Return how many variants can be tried at once: one is timed on each set of cores.
+
+        Where others compile for them, each compiles one, and another one waits for each set of cores.
+        """
+        sets = max(len({m.cores for m in self.of_kind(environment)}), 1)
+        compiling = len(self.compiling(environment))
+        return 2 * sets + compiling if compiling else sets
+
+    async def acquire_to_compile(self, environment: str) -> Machine | None:
+        """Wait for a machine that compiles for others, and take it; None if there is none."""
+        async with self._changed:
+            while own := self.compiling(environment):
+                free = [] if self._is_paused else [m for m in own if m.address not in self._busy]
+                if free:
+                    self._busy.add(free[0].address)
+                    return free[0]
+                await self._changed.wait()
+        return None
 
     async def acquire(self, environment: str) -> Machine:
         """Wait for a machine of a kind whose cores are free, and take it.
@@ -117,7 +145,7 @@ class MachinePool:
     async def release(self, machine: Machine) -> None:
         """Give a machine back."""
         async with self._changed:
-            self._busy.discard(machine.cores)
+            self._busy -= {machine.cores, machine.address}
             if self.machines.pop(machine.address, None) is machine:  # the others of its cores come first
                 self.machines[machine.address] = machine
             self._changed.notify_all()

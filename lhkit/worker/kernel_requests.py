@@ -252,6 +252,26 @@ class TryVariant(Request[VariantAnswer], frozen=True, tag="try_variant"):
     best_ns: float | None  # Median time of the best variant so far, or None
     is_looked_up: bool  # Whether known programs are left out
     learned: tuple[str, ...] = ()  # Hashes of programs that other workers have tried since
+    code: bytes = b""  # Its object file, if another process compiled it
+
+
+class VariantCode(Answer, frozen=True):
+    """The machine code of a variant."""
+
+    # ``same`` if its program is known, ``gone`` if the worker does not hold the preparation
+    status: Literal["made", "same", "gone"]
+    ir_sha256: str = ""  # Hash of the program
+    spent_ns: Mapping[str, int] = {}  # Time of each part: ``apply``, ``compile``
+    code: bytes = b""  # The object file; empty if it has to be compiled where it is timed
+
+
+class CompileVariant(Request[VariantCode], frozen=True, tag="compile_variant"):
+    """Compile a variant for another process."""
+
+    sweep: str  # The name of the preparation
+    knobs: Mapping[str, KnobValue]
+    is_looked_up: bool  # Whether known programs are left out
+    learned: tuple[str, ...] = ()  # Hashes of programs that other workers have tried since
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,7 +243,7 @@ class WorkerProcess:
         call = framing.call_of(request, limits.seconds, limits.memory_bytes, released)
         self.is_asked = True
         # What begins without a note: it would cost more than a small kernel.
-        self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
+        self.stage = {"call": "call", "try_variant": "apply", "compile_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir
         if (spec := getattr(request, "spec", None)) is not None:
             self._c_sources |= {(m.file, m.text) for m in spec.microkernels}

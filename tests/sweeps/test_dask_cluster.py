@@ -221,7 +221,7 @@ def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
         return set(workers)
 
     async def call(worker, function, *arguments):
-        told.append(unpack_programs(arguments[-1]))
+        told.append(unpack_programs(arguments[0].news))
         return Answer(Trial("ok", ir_sha256="f" * 64))
 
     monkeypatch.setattr(swept.cluster, "bring", bring)

@@ -13,7 +13,7 @@ import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.sweeps import dask_cluster, dask_host, machine_pool
 from lhkit.sweeps.dask_executor import DaskSweep
-from lhkit.sweeps.dask_host import Answer, try_here
+from lhkit.sweeps.dask_host import Answer, Asked, try_here
 from lhkit.sweeps.engine import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
@@ -25,6 +25,7 @@ from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 LIMITS = Limits(20.0, 700 << 20)
 SOME = points_of(way=["ok", "wrong"], idle=[1])
 POINTS = points_of(way=["ok", "other", "wrong", "fails", "dies"], idle=[1, 2])
+ONE_PROGRAM = ("ok", "stopped-early", "same-as")
 # Once, it kills the process that started the worker: one of Dask's.
 KILLING = """
     if way[0] == "other" and not os.path.exists({flag!r}):
@@ -174,10 +175,66 @@ def test_each_kind_of_machine_has_its_own_records_and_its_own_winner(own, tmp_pa
     assert "on another, " in found.result()._repr_mimebundle_()["text/plain"]
 
 
-def test_programs_that_others_tried_are_not_tried_again(own):
+async def one_for_timing(setup, dask_worker=None):
+    host = await dask_host.probe_host(setup, dask_worker)
+    is_first = dask_worker.name == 0
+    return dataclasses.replace(host, boot=f"boot {dask_worker.name}", is_reserved=is_first)
+
+
+def test_what_is_timed_on_a_reserved_machine_is_compiled_on_the_other(own, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "probe_host", one_for_timing)
+    monkeypatch.setattr(machine_pool, "is_slower", lambda alone, beside: False)
+    asked = []
+    for name in ("try_variant", "compile_variant"):
+        whole = getattr(dask_host._HostState, name)
+        monkeypatch.setattr(dask_host._HostState, name, noting(asked, name, whole))
+    local = sweep(own, tmp_path, "local")
+    two = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**two) as cluster:
+        found = sweep(own, tmp_path, f"dask:{cluster.scheduler_address}", store=tmp_path / "two.jsonl")
+    # Which of two variants that are one program was first differs, and the request that a process died of.
+    said = [
+        (r.key, r.status, (r.message or "").replace("compile_variant", "try_variant")) for r in found.records
+    ]
+    assert {s for s in said if s[1] not in ONE_PROGRAM} == {
+        (r.key, r.status, r.message or "") for r in local.records if r.status not in ONE_PROGRAM
+    }
+    assert {r.key for r in found.records} == {r.key for r in local.records}
+    tried = [code for name, code in asked if name == "try_variant"]
+    assert len(asked) - len(tried) == len(POINTS) and tried and all(tried)
+
+
+def noting(asked, name, whole):
+    def act(state, *arguments):
+        asked.append((name, arguments[-1]))
+        return whole(state, *arguments)
+
+    return act
+
+
+def make_own_task(own):
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
     first = {"way": "ok", "idle": 1}
-    task = prepare_task({"": payload}, schedule, first, None, SweepOptions(), own, "e" * 64)
+    return prepare_task({"": payload}, schedule, first, None, SweepOptions(), own, "e" * 64)
+
+
+def test_the_code_of_another_process_is_what_is_tried(own):
+    task = make_own_task(own)
+    ok, wrong = (task.variant((("way", way), ("idle", 1))) for way in ("ok", "wrong"))
+
+    async def main():
+        one, two = (LocalExecutor(own, LIMITS, close_worker=False) for _ in range(2))
+        codes = [(await one.compile_variant(v, {}.keys())).code for v in (ok, wrong)]
+        found = [await two.try_variant(ok, None, None, code) for code in (*codes, codes[0][:99])]
+        await one.close()
+        await two.close()
+        return [trial.status for trial in found]
+
+    assert asyncio.run(main()) == ["ok", "wrong-result", "ok"]  # it compiles what it cannot load
+
+
+def test_programs_that_others_tried_are_not_tried_again(own):
+    task = make_own_task(own)
     ok, other, last = (task.variant((("way", w), ("idle", n))) for w, n in (("ok", 1), ("other", 1), ("ok", 2)))
 
     async def main():
@@ -199,7 +256,7 @@ def describe(_worker):
 
 
 def test_a_process_that_is_not_ready_says_so():
-    assert asyncio.run(try_here("s", "scope", {}, None, None)) == Answer()
+    assert asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")) == Answer()
 
 
 def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
@@ -214,7 +271,7 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
     with dask_host._one_at_a_time():
-        failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
+        failure = asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")).failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
 
@@ -222,5 +279,5 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
-    failure = asyncio.run(try_here("s", "scope", {}, None, None)).failure
+    failure = asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")).failure
     assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()

@@ -1,6 +1,7 @@
 """Machines of a cluster: those that share cores take turns, reserved ones time alone, newcomers are probed."""
 
 import asyncio
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -102,6 +103,35 @@ def test_a_machine_that_comes_late_is_probed_with_the_others_unless_its_boot_is_
 def test_where_machines_are_reserved_for_timing_the_others_time_nothing():
     pool, _ = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "two", is_reserved=True), 2))
     assert [m.address for m in pool.of_kind(KIND)] == ["b"] and pool.capacity(KIND) == 1
+
+
+def test_the_others_compile_for_machines_that_are_reserved_and_load_what_was_compiled_elsewhere():
+    timing = Host(FACTS, "two", is_reserved=True, can_load=True)
+    beside = {
+        "a": (Host(FACTS, "one"), 1),
+        "c": (Host(FACTS, "two"), 2),
+        "d": (Host({**FACTS, "cpu": "b"}, "x"), 3),
+    }
+    pool, _ = pool_of(b=(timing, 2), **beside)
+    assert [m.address for m in pool.compiling(KIND)] == ["a"] and pool.capacity(KIND) == 3
+    assert pool.compiling(sha256_of(beside["d"][0].facts)) == []
+    pool, _ = pool_of(b=(dataclasses.replace(timing, can_load=False), 2), **beside)
+    assert pool.compiling(KIND) == [] and pool.capacity(KIND) == 1
+
+
+def test_without_a_machine_that_compiles_for_others_there_is_no_wait_for_one():
+    pool, _ = pool_of(a=(Host(FACTS, "one"), 1), b=(Host(FACTS, "two", is_reserved=True, can_load=True), 2))
+
+    async def main():
+        first = await pool.acquire_to_compile(KIND)
+        second = asyncio.ensure_future(pool.acquire_to_compile(KIND))
+        await asyncio.sleep(0)
+        is_waiting = not second.done()
+        pool.lose(first)
+        await pool.release(first)
+        return first.address, is_waiting, await second
+
+    assert asyncio.run(main()) == ("a", True, None)
 
 
 def test_machines_of_one_set_of_cores_are_taken_in_turn():

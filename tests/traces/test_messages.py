@@ -85,6 +85,14 @@ FAILURES = {
     "two sizes for three loops": (
         CHAIN, [match("mm", "linalg.matmul"), f"transform.structured.vectorize %mm vector_sizes [4] : {ANY}"]
     ),
+    "fused before by another name": (
+        CHAIN,
+        [match("mm", "linalg.matmul"), match("again", "linalg.matmul"), match("sum", "linalg.add"), forall("sum"),
+         FUSE, FUSE.replace("%in, %new", "%i, %n").replace("%mm into %loop", "%again into %new")],
+    ),
+    "two ops by a match far above": (
+        CHAIN, [match("mm", "linalg.matmul"), match("two", 'linalg.add", "linalg.max'), forall("two"), FUSE]
+    ),
     "consumed an iteration before": (CHAIN, [match("mm", "linalg.matmul"), *BOTH, *IN_LOOP]),
 }  # fmt: skip
 MISSES = {

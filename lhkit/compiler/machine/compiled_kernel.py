@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from lhkit.compiler.lowering.pipeline import (
 from lhkit.compiler.lowering.runtime_calls import runtime_symbols
 from lhkit.compiler.lowering.target_attributes import C_PREFIX, check_executable, check_threads, openmp_library
 from lhkit.compiler.machine.memref_arguments import PreparedCall, descriptor_of
+from lhkit.compiler.machine.object_loading import load_object
 from lhkit.compiler.memory.buffer_sizes import refuse_huge_buffers
 from lhkit.model.errors import Diagnostic, error_for, usage_error
 from lhkit.model.knob import THREADS_KNOB
@@ -195,10 +197,11 @@ def kernel_of(
     *,
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
+    object_code: bytes = b"",
 ) -> CompiledKernel:
     """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
 
-    The arguments are those of `build_kernel`.
+    The arguments are those of `build_kernel`; ``object_code`` is what `object_of` returned for this payload.
     """
     check_threads(recipe.threads)
     check_executable(recipe.target)
@@ -208,13 +211,12 @@ def kernel_of(
     weights = handed_over(entry, given, recipe.data, recipe.sources)
     part, types = split_constant_part(module, recipe.function, given)
     packed = [] if part is None else _evaluated(part, types, weights, recipe)
-    slots = _buffered(module, recipe, progress)
-    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads, target=recipe.target)
-    refuse_huge_buffers(module, recipe.sources)
-    if look is not None:
-        look(module)
-    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
-    code, linked = link(module, recipe, slots, progress, symbols)
+    if object_code and (loaded := load_object(object_code, f"_mlir_{C_ENTRY}")) is not None:
+        code = loaded
+        linked = microkernel_calls.LinkedMicrokernels((), (), recipe.compile_c, recipe.target)
+    else:
+        slots = _lowered(module, recipe, progress, look)
+        code, linked = link(module, recipe, slots, progress, symbols)
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):
         checks = extent_checks(parse_payload(recipe.payload), function.name)
@@ -231,15 +233,45 @@ def kernel_of(
     )
 
 
+def _lowered(
+    module: Any, recipe: Recipe, progress: Progress = ignore_progress, look: Callable[[Any], None] | None = None
+) -> tuple[microkernel_calls.Slot, ...]:
+    slots = _buffered(module, recipe, progress)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads, target=recipe.target)
+    refuse_huge_buffers(module, recipe.sources)
+    if look is not None:
+        look(module)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
+    return slots
+
+
+def object_of(module: Any, function: Function, recipe: Recipe) -> bytes:
+    """Return the object file of a scheduled payload, which is used up, for `kernel_of` in another process.
+
+    It is empty where the code calls what is in this process alone: microkernels, clocks and prints, the pool of
+    threads.
+    """
+    check_executable(recipe.target)
+    entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    given = len(function.arguments) - len(recipe.bound)
+    handed_over(entry, given, recipe.data, recipe.sources)
+    split_constant_part(module, recipe.function, given)
+    slots = _lowered(module, recipe)
+    if slots or recipe.threads > 1 or runtime_symbols(module):
+        return b""
+    (engine, _), _linked = link(module, recipe, slots)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.o"
+        engine.dump_to_object_file(str(path))
+        return path.read_bytes()
+
+
 def _evaluated(
     part: Any, types: Sequence[tuple[str, tuple[int, ...]]], weights: Sequence[np.ndarray], recipe: Recipe
 ) -> list[np.ndarray]:
     """Return what the constant part of a kernel computes, which has tensors of these dtypes and shapes."""
-    slots = _buffered(part, recipe, ignore_progress)
-    lower_to_loops(part, recipe.sources, target=recipe.target)
-    refuse_huge_buffers(part, recipe.sources)
-    lower_to_llvm(part, recipe.sources, target=recipe.target)
-    code, _ = link(part, recipe, slots)
+    one = dataclasses.replace(recipe, is_threaded=False)
+    code, _ = link(part, one, _lowered(part, one))
     results = [aligned_empty(shape, dtype_named(dtype)) for dtype, shape in types]
     PreparedCall(code[1], [descriptor_of(a) for a in (*weights, *results)], (), (code, weights))()
     return results

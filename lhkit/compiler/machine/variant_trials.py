@@ -20,16 +20,18 @@ from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_features import schedule_features
 from lhkit.compiler.ir.schedule_modules import set_knobs
 from lhkit.compiler.machine import timing_runs
-from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, unscheduled
+from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, object_of, unscheduled
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.model.errors import LhkitError
 from lhkit.model.knob import KnobValue
 from lhkit.model.signature import Function
 from lhkit.worker.kernel_requests import (
+    CompileVariant,
     PrepareSweep,
     TimingRules,
     TryVariant,
     VariantAnswer,
+    VariantCode,
     VariantDescription,
 )
 from lhkit.worker.shared_arrays import Array
@@ -44,6 +46,8 @@ from lhkit.worker.timing_conditions import (
 
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
+# Larger object files, which hold constants, are not sent from machine to machine.
+_MOST_CODE_BYTES = 1 << 20
 
 # Told of what comes next, ``compile`` or ``call``, and of the hash of the program. Each note wakes the client.
 Stage = Callable[[str, str], None]
@@ -96,7 +100,7 @@ class VariantBench:
     def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
         """Compile, verify and time a variant."""
         self._known.update(request.learned)
-        sha256, apply_ns, kernel = self._build(request.knobs, stage, is_looked_up=request.is_looked_up)
+        sha256, apply_ns, kernel = self._build(request, stage)
         spent_ns = {"apply": apply_ns}
         if kernel is None:
             return VariantAnswer(status="same", ir_sha256=sha256, spent_ns=spent_ns)
@@ -119,10 +123,24 @@ class VariantBench:
         spent_ns["compile"] += self._clock() - started
         return structs.replace(answer, ir_sha256=sha256, compile_ns=compile_ns, spent_ns=spent_ns)
 
-    def _build(
-        self, knobs: Mapping[str, KnobValue], stage: Stage, *, is_looked_up: bool
-    ) -> tuple[str, int, CompiledKernel | None]:
-        """Apply the schedule with these values, and compile what comes out unless that program is known.
+    def compile_variant(self, request: CompileVariant, stage: Stage) -> VariantCode:
+        """Compile a variant for the process that times it; its program stays unknown until it was tried."""
+        self._known.update(request.learned)
+        with self._renewed_context():
+            started = self._clock()
+            module, function, recipe, sha256 = self._apply(request.knobs)
+            applied = self._clock()
+            spent_ns = {"apply": applied - started}
+            if request.is_looked_up and sha256 in self._known:
+                return VariantCode(status="same", ir_sha256=sha256, spent_ns=spent_ns)
+            stage("compile", sha256)
+            code = object_of(module, function, recipe)
+            spent_ns["compile"] = self._clock() - applied
+        code = code if len(code) <= _MOST_CODE_BYTES else b""
+        return VariantCode(status="made", ir_sha256=sha256, spent_ns=spent_ns, code=code)
+
+    def _build(self, request: TryVariant, stage: Stage) -> tuple[str, int, CompiledKernel | None]:
+        """Apply the schedule, and compile or load what comes out unless that program is known.
 
         Returns:
             The hash of the scheduled payload (variants with the same one are the same program), the time that
@@ -133,13 +151,13 @@ class VariantBench:
         """
         with self._renewed_context():
             started = self._clock()
-            module, function, recipe, sha256 = self._apply(knobs)
+            module, function, recipe, sha256 = self._apply(request.knobs)
             apply_ns = self._clock() - started
             kernel = None
-            if not (is_looked_up and sha256 in self._known):
+            if not (request.is_looked_up and sha256 in self._known):
                 self._known.add(sha256)  # whatever the result, it need not be tried again
                 stage("compile", sha256)
-                kernel = kernel_of(module, function, recipe)
+                kernel = kernel_of(module, function, recipe, object_code=request.code)
                 kernel.compile_ns = self._clock() - started
         return sha256, apply_ns, kernel
 

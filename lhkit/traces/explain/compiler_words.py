@@ -106,6 +106,11 @@ def advice_on(message: str) -> str | None:
     return None
 
 
+def wanted_one(message: str) -> int | None:
+    """Return to how many ops a handle points that has to point to one, if a message says so."""
+    return int(said[2]) if (said := _SINGLE.search(message)) is not None and said[2] != "0" else None
+
+
 def first_error(step: TraceStep) -> str:
     """Return the first line of the first error of a step, "" if the compiler gave no reason."""
     said = next((d.message for d in step.diagnostics if d.severity == "error"), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from lhkit.model.errors import Diagnostic, Failure, usage_error
 from lhkit.model.explanation import Explanation
@@ -12,7 +13,7 @@ from lhkit.model.invalidation import describe_death
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Cause, HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.compiler_words import advice_on, each_place_once, first_error
+from lhkit.traces.explain.compiler_words import advice_on, each_place_once, first_error, wanted_one
 from lhkit.traces.explain.failure_causes import (
     at_step,
     explain_empty_match,
@@ -91,8 +92,32 @@ def explain_failure(trace: Trace) -> Explanation:
     if not said or _NO_REASON in said:  # it only says that the schedule did not apply
         said = places[0].message.strip().partition("\n")[0]
     sentence = f"step {step.index} ({step.op}): {said}"
-    advice = advice_on(places[0].message)
+    advice = _advice_on_several(trace, step, places[0].message) or advice_on(places[0].message)
     return Explanation(sentence, places, step=outcome.failed_step, texts=trace.texts, advice=advice)
+
+
+def _advice_on_several(trace: Trace, step: TraceStep, message: str) -> str | None:
+    """Return where the handle comes from that points to several ops and has to point to one."""
+    if (several := wanted_one(message)) is None:
+        return None
+    here, source = step, None
+    while here.index >= 0:
+        before = states_before(trace, here.index)
+        given = (o.handle for o in here.operands if _points_to(before, o.handle) == several)
+        first = next((trace.handle(h) for h in given), None)
+        if first is None or first.defined_by < 0:
+            break
+        here = trace.step_records[first.defined_by]
+        source = (first, here)
+    if source is None or source[1].index == max(trace.handle(o.handle).defined_by for o in step.operands):
+        return None  # it is the step's own operand
+    name, match = display_names(trace)[source[0].id], source[1]
+    what = f"step {match.index} ({match.op}) gives {name} {several} ops, and what follows works on all of them"
+    return f"{what}: take one of them there, with transform.split_handle."
+
+
+def _points_to(states: Mapping[str, HandleChange], handle: str) -> int:
+    return len(states[handle].payload) if handle in states else 0
 
 
 def _explain_unmet(trace: Trace) -> Explanation:
@@ -199,10 +224,21 @@ def _explain_death(
     places += [_use(trace, s, name) for s in ([user] if user else later[:_MOST_USES])]
     advice = None
     if user is not None:
-        advice = f"Match again after step {died.step}, or move step {user.index} before it."
+        advice = _advice_after(died, killer, user)
     if user is not None and user.source == killer.source:
         advice = _advice_in_a_loop(trace, record, user)
     return _explanation(trace, sentence, record, *places, step=died.step, advice=advice)
+
+
+_FUSE = "transform.structured.fuse_into_containing_op"
+
+
+def _advice_after(died: Death, killer: TraceStep, user: TraceStep) -> str:
+    is_alias = died.invalidation.cause == "alias" and killer.op == user.op == _FUSE
+    if is_alias and {o.handle for o in user.operands} & set(killer.results):
+        what = f"step {died.step} has fused this op for all that reads it in the loop"
+        return f"Leave step {user.index} out, and what is done with its results: {what}."
+    return f"Match again after step {died.step}, or move step {user.index} before it."
 
 
 def _advice_in_a_loop(trace: Trace, record: HandleRecord, user: TraceStep) -> str:
