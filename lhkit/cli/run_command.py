@@ -238,6 +238,10 @@ def _report(run: _Run) -> str:
             f"check:    right, against {run.verification.against}"
             f" (max error {error:.2e}, tolerated {tolerance:.2e})"
         )
+    elif kernel.schedule is not None:
+        lines.append(
+            "check:    none: there is no NumPy reference; lhkit.verify compares with the payload unscheduled"
+        )
     return "\n".join(lines)
 
 

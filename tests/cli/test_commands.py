@@ -99,6 +99,23 @@ def test_what_a_schedule_prints_goes_to_standard_error(lhkit_command, tmp_path):
     assert done.returncode == 0 and "here" in done.stderr and "here" not in done.stdout
 
 
+def test_a_scheduled_payload_without_a_reference_is_said_not_to_be_checked(lhkit_here, tmp_path):
+    text = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
+    (tmp_path / "f.mlir").write_text(text)
+    (tmp_path / "s.mlir").write_text(NOTHING)
+    done = lhkit_here("run", tmp_path / "f.mlir", tmp_path / "s.mlir")
+    assert "check:    none: there is no NumPy reference" in done.stdout
+    assert "check:" not in lhkit_here("run", tmp_path / "f.mlir").stdout
+
+
+NOTHING = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    transform.yield
+  }
+}
+"""
+
+
 def test_a_wrong_result_is_exit_code_1(lhkit_command, tmp_path):
     # The schedule is right to apply; the payload's numbers are changed by it, as a buggy pass would.
     text = (shipped_folder("data") / "matmul.mlir").read_text()
