@@ -96,6 +96,9 @@ def test_the_use_after_death_stands_out():
     drawing = timeline_drawing(failed_trace())
     (late,) = (m for row in drawing.rows for m in row.marks if m.is_late)
     assert late.title == "step 5 (transform.print) reads %matmul, which is invalidated"
+    assert timeline_svg(drawing).count('stroke-width="2.2"') == 2  # struck through, and in the legend
+    assert "used when invalidated" in timeline_svg(drawing)
+    assert "used when invalidated" not in timeline_svg(timeline_drawing(TRACE))
     failed, after = drawing.columns[-2:]
     assert (failed.mark, failed.note, after.note) == ("failed", "✗ FAILED", "– not run")
     assert drawing.verdict.startswith("failed at step 5: %matmul is invalidated: step 2 consumed it")
