@@ -186,10 +186,13 @@ def _contenders_figure(contenders: Sequence[Contender], ahead: str, *, is_narrow
             axes.plot(each.ratio, row, marker="o", color=GREY, fillstyle="none")
             key.append("open: predicted, not tried")
         else:
-            if is_known := all(map(math.isfinite, each.interval)):
-                axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+            low, high = each.interval
             axes.plot(each.ratio, row, marker="D" if each.is_ahead else "o", color=BLUE)
-            key.append("bar: interval of the ratio" if is_known else "no bar: one process tells no interval")
+            if not math.isfinite(high - low):
+                key.append("no bar: one process tells no interval")
+            elif (low, high) != (1.0, 1.0):  # as the one ahead is to itself
+                axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+                key.append("bar: interval of the ratio")
     names = [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders]
     axes.set_yticks(range(len(contenders)), [""] * len(names) if is_narrow else names)
     for row, name in enumerate(names) if is_narrow else ():
