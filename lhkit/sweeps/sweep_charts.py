@@ -222,8 +222,9 @@ def _halo() -> list[AbstractPathEffect]:
 
 _MOST_LABELS = 12
 _CONTENDERS = 10
-# Of the colour map, from the slowest contender to the best: darker or brighter is not seen on every paper.
-_LINE_MAP, _DARKEST, _BRIGHTEST = "plasma", 0.2, 0.78
+# Of the colour map, from the slowest contender to the best: darker or brighter has less than three times the
+# luminance of one of the papers, or less than a third.
+_LINE_MAP, _DARKEST, _BRIGHTEST = "plasma", 0.4, 0.64
 
 
 @dataclass(frozen=True, slots=True)
