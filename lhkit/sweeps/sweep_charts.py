@@ -434,7 +434,11 @@ def _draw_importance(axes: Axes, importance: sweep_summary.KnobImportance) -> No
     axes.set_ylim(len(bars) - 0.4, -0.7)
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
-    axes.set_xlabel(f"share of the {importance.method}", fontsize=9)
+    said = f"share of the {importance.method}"
+    rest = 100 * (1 - sum(share for _, share, _ in bars))
+    if importance.interactions is None and rest >= 1:  # of ranks the rest is not told apart
+        said += f"\n{rest:.0f} % no knob explains alone:\nknobs together, and noise"
+    axes.set_xlabel(said, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -320,6 +320,20 @@ def test_each_payload_has_its_own_best_so_far_and_crosses_count_what_failed():
     assert all(x > 0 for dots in figure.axes[0].collections for x, _ in dots.get_offsets())
 
 
+def test_what_no_knob_explains_alone_is_said_where_it_has_no_bar():
+    def drawn(records):
+        axes = draw_parallel_coordinates(parallel_coordinates(records)).axes[1]
+        return len(axes.patches), axes.get_xlabel()
+
+    grown = [record({"a": n % 4, "b": n % 5}, 100 + n * n % 7, number=n) for n in range(19)]
+    bars, said = drawn(grown)
+    shares = [i.share for i in parallel_coordinates(grown).importance.knobs]
+    rest = f"{100 * (1 - sum(shares)):.0f} % no knob explains alone:"
+    assert bars == 2 and said.split("\n")[:2] == ["share of the variance of ranks", rest]
+    bars, said = drawn(grid(lambda a, b: 100 + a * b, a=range(4), b=range(5)))
+    assert bars == 3 and said == "share of the variance of log time"
+
+
 def test_few_variants_have_no_shares_and_say_how_many_it_takes():
     few = [record({"a": n, "b": n % 3, "c": -n}, 10 + n, number=n) for n in range(6)]
     plot = parallel_coordinates(few)
