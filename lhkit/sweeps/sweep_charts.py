@@ -451,12 +451,14 @@ _MARKED = (2, 3, 5, 20, 30, 50)
 class History:
     """The course of a sweep, as (variants tried, time as a multiple of the least one of the payload).
 
-    ``best`` has a line for each payload, by its name (``""`` for a single one); ``failed`` holds those that
-    were tried and failed, not their equals that never ran; ``best_ns`` is None of several payloads.
+    ``best`` has a line for each payload, by its name (``""`` for a single one); ``early`` holds the rough times
+    of those that were stopped early, and ``failed`` those that were tried and failed, neither their equals that
+    never ran; ``best_ns`` is None of several payloads.
     """
 
     best: Mapping[str, tuple[tuple[int, float], ...]]
     timed: tuple[tuple[int, float], ...]
+    early: tuple[tuple[int, float], ...]
     failed: tuple[int, ...]
     best_ns: int | None
 
@@ -473,6 +475,7 @@ class StatusBar:
 def sweep_history(records: Sequence[SweepRecord]) -> History:
     """Return what to draw of the course of a sweep, in the order in which variants were started."""
     ratios, least = sweep_summary.relative_times(records), sweep_summary.best_by_payload(records)
+    rough = sweep_summary.relative_times(records, hopeless=True)
     ordered = list(enumerate(sorted(records, key=lambda r: r.started), 1))
     so_far: dict[str, list[tuple[int, float]]] = {}
     for i, record in ordered:
@@ -483,6 +486,7 @@ def sweep_history(records: Sequence[SweepRecord]) -> History:
     return History(
         best={payload: tuple(line) for payload, line in so_far.items() if line},
         timed=tuple((i, ratios[r.key]) for i, r in ordered if r.key in ratios),
+        early=tuple((i, rough[r.key]) for i, r in ordered if r.status == "stopped-early" and r.key in rough),
         failed=tuple(i for i, r in ordered if r.status in FAILED),
         best_ns=next(iter(least.values()))[1] if len(least) == 1 else None,
     )
@@ -496,6 +500,9 @@ def draw_history(history: History) -> Figure:
     if history.timed:
         numbers, times = zip(*history.timed, strict=True)
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
+        if history.early:
+            words = f"stopped early, rough ({len(history.early)})"
+            axes.scatter(*zip(*history.early, strict=True), s=14, facecolor="none", edgecolor=GREY, label=words)
         looks = entry_looks(history.best)
         for payload, line in history.best.items():
             named = cut(payload, 24)
@@ -509,7 +516,7 @@ def draw_history(history: History) -> Figure:
         words = f"failed ({len(history.failed)})"
         crosses: dict[str, Any] = {"marker": "x", "s": 16, "color": VERMILION, "label": words}
         axes.scatter(history.failed, heights, transform=top, clip_on=False, **crosses)
-    placed = itertools.chain(history.timed, *history.best.values())
+    placed = itertools.chain(history.timed, history.early, *history.best.values())
     axes.set_xlim(0, 1.02 * max((*(i for i, _ in placed), *history.failed), default=1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("variants tried")
@@ -524,7 +531,7 @@ def draw_history(history: History) -> Figure:
         least = "no variant was timed"
     axes.set_title(least or " ", fontsize=9, pad=14)  # room for the crosses, also where nothing is said
     if history.timed or history.failed:
-        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 

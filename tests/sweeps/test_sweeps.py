@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from sweep_records import grid, record, result_of
 
-from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.figures import figure_html, figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Interval
 from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of, describe_confirmation
@@ -87,7 +87,12 @@ def test_hopeless_and_equal_variants_have_cells():
     texts = [c.text for c in heat_map(records).facets[0].cells]
     assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
     assert heat_map(records).legend == (("†", "crashed"), ("≈", "rough: stopped early"))
-    assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
+    history = sweep_history(records)
+    assert (history.timed, history.early) == (((1, 1.0), (2, 1.0)), ((3, 9.5),))
+    labels = [text.get_text() for text in draw_history(history).legends[0].get_texts()]
+    assert labels == ["variants", "stopped early, rough (1)", "best so far", "failed (1)"]
+    assert 'class="lh-narrow"' in figure_html(draw_history(history))
+    assert history.failed == (4,)  # its equal never ran, and the outcomes count one
     assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
 
 
