@@ -209,7 +209,7 @@ def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     """Figures are drawn anew for it; scaled down their letters had 6 to 7.5 pixels."""
     page = watched(width=400, height=800).page
     figures = ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput")
-    for name in (*figures, "passes", "value passes", "roofline of runs", "knobs"):
+    for name in (*figures, "passes", "value passes", "roofline of runs", "knobs", "schedule"):
         page.goto(pages[name].as_uri())
         page.locator(".lh-body svg text").last.wait_for(state="attached")
         letters = page.evaluate(LETTERS)
@@ -281,6 +281,9 @@ def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
     assert len(letters) > 50 and min(letters) > 8
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.locator("figure").count() == 6
+    table = page.locator(".scroll").first  # which is wider: a shade at its edge says so
+    assert table.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    assert table.evaluate("(e) => getComputedStyle(e).backgroundImage").count("linear-gradient") == 4
     assert page.evaluate(SCROLLING) == []  # or a reader sees names of contenders and not how fast they are
     assert (
         page.locator(".lh-narrow > svg").first.is_visible() and not page.locator(".lh-wide").first.is_visible()
