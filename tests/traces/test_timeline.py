@@ -105,6 +105,20 @@ def test_the_use_after_death_stands_out():
     assert drawing.columns[5].note == "! zero-match" and "linalg.nothing" in drawing.columns[5].title
 
 
+def test_the_legend_has_what_is_drawn_and_no_more():
+    drawing = timeline_drawing(TRACE)
+    alone = dataclasses.replace(drawing, rows=drawing.rows[:1], arcs=())
+    kinds, states = {m.kind for m in alone.rows[0].marks}, {b.state for b in alone.rows[0].bars}
+    said = set(
+        re.findall(
+            r"[^>]>(made|read|consumed|invalidated here|live|empty|invalidated|with what is consumed)</text>",
+            timeline_svg(alone),
+        )
+    )
+    words = {"dead": "invalidated here", "invalid": "invalidated"}
+    assert said == {words.get(each, each) for each in kinds | states}
+
+
 def test_steps_and_handles_are_found_and_reached_by_keyboard():
     root = ET.fromstring(timeline_svg(timeline_drawing(TRACE)))
     reached = [e for e in root.iter() if e.get("tabindex") == "0"]

@@ -164,14 +164,17 @@ def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_la
 
 
 def legend_part(drawing: TimelineDrawing, width: float, y: float) -> tuple[str, float]:
-    """Return the legend of a drawing, wrapped to a width, and its lower edge."""
-    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items()]
-    late = next((m.kind for row in drawing.rows for m in row.marks if m.is_late), None)
+    """Return the legend of what is drawn, wrapped to a width, and its lower edge."""
+    found = [m for row in drawing.rows for m in row.marks]
+    states = {bar.state for row in drawing.rows for bar in row.bars}
+    kinds = {m.kind for m in found if not m.is_late}
+    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items() if kind in kinds]
+    late = next((m.kind for m in found if m.is_late), None)
     if late is not None:
         signs.append((14.0, mark_shape(late, 7, 0, is_late=True), "used when invalidated"))
-    signs += [(30.0, bar_shape(state, 0, 30, 0), STATE_WORDS[state]) for state in _STATES]
+    signs += [(30.0, bar_shape(state, 0, 30, 0), STATE_WORDS[state]) for state in _STATES if state in states]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)
-    signs.append((30.0, arc, "with what is consumed"))
+    signs += [(30.0, arc, "with what is consumed")] if drawing.arcs else []
     drawn, x = [], MARGIN
     for wide, sign, word in signs:
         text = element("text", escaped(word), x=wide + 6, y=4, font_size=SMALL, fill="faint")
