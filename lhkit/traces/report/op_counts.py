@@ -133,7 +133,9 @@ def _draw_lines(axes: Axes, plot: OpCounts) -> None:
     if len(plot.steps) <= _FEW_STEPS:
         axes.set_xticks(places, ticks)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+        axes.xaxis.set_major_locator(
+            MaxNLocator(12 if axes.figure.get_figwidth() > NARROW else 6, integer=True)
+        )
         axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
