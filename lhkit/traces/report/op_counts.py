@@ -102,8 +102,8 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
     look: dict[str, Any] = {"frameon": False, "title": "at the end", "alignment": "left"}
     (wide, axes), (narrow, narrow_axes) = new_axes(7.2, 3.6), new_axes(NARROW, 4.4)
-    for each in (axes, narrow_axes):
-        _draw_lines(each, plot)
+    for each, ticks in ((axes, 12), (narrow_axes, 6)):
+        _draw_lines(each, plot, most_ticks=ticks)
         _draw_scale(each, plot)
     if plot.lines:
         axes.legend(**look, **beside)
@@ -111,7 +111,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     return with_narrow(wide, narrow)
 
 
-def _draw_lines(axes: Axes, plot: OpCounts) -> None:
+def _draw_lines(axes: Axes, plot: OpCounts, *, most_ticks: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     places = range(len(plot.steps))
@@ -133,9 +133,7 @@ def _draw_lines(axes: Axes, plot: OpCounts) -> None:
     if len(plot.steps) <= _FEW_STEPS:
         axes.set_xticks(places, ticks)
     else:
-        axes.xaxis.set_major_locator(
-            MaxNLocator(12 if axes.figure.get_figwidth() > NARROW else 6, integer=True)
-        )
+        axes.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
         axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
     is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
     axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
