@@ -20,6 +20,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation_run import choose_contenders
 from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.parallel_coordinates import draw_parallel_coordinates, parallel_coordinates
 from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, varied_knobs
 from lhkit.sweeps.sweep_table import (
@@ -70,10 +71,8 @@ def page_charts(result: SweepResult) -> dict[str, Callable[[], Figure]]:
     if varied:
         charts["Knobs"] = lambda: draw_knobs(result)
     if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
-        charts["Fastest variants, and what each knob explains"] = lambda: (
-            sweep_charts.draw_parallel_coordinates(
-                sweep_charts.parallel_coordinates(result.records, ahead=leaders(result))
-            )
+        charts["Fastest variants, and what each knob explains"] = lambda: draw_parallel_coordinates(
+            parallel_coordinates(result.records, ahead=leaders(result))
         )
     kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
     for kind in kinds if result.prediction else kinds[:2]:

@@ -12,7 +12,7 @@ from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.figures import figure_svg, new_axes
 from lhkit.draw.svg import element, svg, with_theme
 from lhkit.draw.theme import BLUE, DARK_FIGURES, ROLES, TEXT_ROLES, theme_style
-from lhkit.sweeps.sweep_charts import draw_parallel_coordinates, parallel_coordinates
+from lhkit.sweeps.parallel_coordinates import draw_parallel_coordinates, parallel_coordinates
 
 PAPERS = [role for role in ROLES if role.endswith("paper") or role == "panel"]
 READ = {**{role: ROLES[role] for role in ("ink", "faint")}, **TEXT_ROLES}

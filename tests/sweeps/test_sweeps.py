@@ -11,15 +11,17 @@ from lhkit.draw.figures import figure_html, figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Interval
 from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of, describe_confirmation
+from lhkit.sweeps.parallel_coordinates import (
+    curve_through,
+    draw_parallel_coordinates,
+    parallel_coordinates,
+)
 from lhkit.sweeps.sweep_charts import (
     MARKS,
-    curve_through,
     draw_heat_map,
     draw_history,
-    draw_parallel_coordinates,
     draw_statuses,
     heat_map,
-    parallel_coordinates,
     status_bars,
     sweep_history,
 )
