@@ -2,7 +2,7 @@
 
 A shipped schedule with one handle exchanged is traced, its first repair is the shipped schedule again, and the
 times are those of ``pictures/fc_relu_bench.json``, which ``lhkit bench --json`` wrote for this payload and
-schedule and for the family file of the layer.
+schedule and for the family file of the layer. They follow from the speeds, as in the bars and tables.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def _measured(title: str) -> str:
     """Return the frame with the repair and the times of the repaired schedule and what it is compared with."""
     bench = json.loads(BENCH.read_text(encoding="utf-8"))
     drawn = [_head(3, "Repaired, checked and timed"), _wrapped(title, PAD, 52, 44)]
-    entries = sorted(bench["entries"], key=lambda e: -e["median_ns"])
+    anchor = next(e["median_ns"] for e in bench["entries"] if e["name"] == e["anchor"])
+    entries = sorted((_by_speed(e, anchor) for e in bench["entries"]), key=lambda e: -e["median_ns"])
     low = math.floor(math.log10(min(e["percentiles_ns"]["p5"] for e in entries)) * 2) / 2
     high = math.ceil(math.log10(max(e["percentiles_ns"]["p95"] for e in entries)) * 2) / 2
     left, right, top = PAD + 4, WIDTHS[2] - 40, 96.0
@@ -188,6 +189,13 @@ def _measured(title: str) -> str:
     cpu = next(iter(bench["environments"].values()))
     said = f"× the speed of {entries[0]['anchor']}; one core of {_cpu(cpu)}; line: 5 to 95 % of samples"
     return "".join(drawn) + _wrapped(said, PAD, bottom + 32, 38, fill="faint")
+
+
+def _by_speed(entry: dict[str, Any], anchor_ns: float) -> dict[str, Any]:
+    """Return an entry whose times follow from its speed beside the anchor, with their spread."""
+    median = anchor_ns / entry["ratio_to_anchor"][1]
+    spread = {name: ns * median / entry["median_ns"] for name, ns in entry["percentiles_ns"].items()}
+    return {**entry, "median_ns": median, "percentiles_ns": spread}
 
 
 def _dot(entry: dict[str, Any], y: float, place: Any, color: str) -> str:

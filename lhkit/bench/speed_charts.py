@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LABEL_WIDTH = 28
+_LINES: Mapping[str, Any] = {"max_lines": 4, "placeholder": " …"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,19 @@ def _share_of_limit(summary: Summary) -> str:
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
-    """Return a figure of speeds as dots with 95 % intervals on a logarithmic axis, a line at the anchor's."""
+    """Return a figure of speeds as dots with 95 % intervals on a logarithmic axis, a line at the anchor's.
+
+    In a narrow column names and numbers are above their rows.
+    """
+    wide, narrow = (_speed_figure(comparison, is_narrow=is_narrow) for is_narrow in (False, True))
+    return with_narrow(wide, narrow)
+
+
+def _speed_figure(comparison: Comparison, *, is_narrow: bool) -> Figure:
     bars = speed_bars(comparison)
     looks = entry_looks(b.label for b in bars)
-    figure, axes = new_axes(7.2, 1.35 + 0.42 * len(bars))
+    width, row_height = (NARROW, 0.6) if is_narrow else (7.2, 0.42)
+    figure, axes = new_axes(width, 1.35 + row_height * len(bars))
     axes.set_xscale("log")
     for row, bar in enumerate(bars):
         spread = [[bar.value - bar.low], [bar.high - bar.value]]
@@ -83,16 +93,15 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
             bar.value, row, xerr=spread, markersize=7, capsize=4, linewidth=1.6, **looks[bar.label].style
         )
     axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
-    axes.set_yticks(
-        range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH, max_lines=4, placeholder=" …") for b in bars]
-    )
+    axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH, **_LINES) for b in bars])
+    axes.set_ylim(len(bars) - 0.5, -0.5)
     low, high = min(b.low for b in bars), max(b.high for b in bars)
     axes.set_xlim(low / _MARGIN_RATIO, high * _MARGIN_RATIO)
     axes.set_xticks([], minor=True)
     ticks = ratio_ticks(low / _MARGIN_RATIO, high * _MARGIN_RATIO)
     axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
     axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
-    _say_beside(axes, bars)
+    (_say_above if is_narrow else _say_beside)(axes, bars)
     anchor = cut(comparison.anchor, _LONGEST_LABEL)  # a long name leaves no room
     notes = [
         f"median of the rounds' ratios to {anchor}, with 95 % interval;\ntime = median of {anchor} / speed"
@@ -124,16 +133,27 @@ def ratio_ticks(low: float, high: float) -> list[float]:
 def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     """Write the texts in a column at the right, as tick labels: the layout leaves room for those."""
     beside = axes.twinx()
-    for each in (axes, beside):
-        each.set_ylim(len(bars) - 0.5, -0.5)
-    said = []
-    for bar in bars:  # in two lines, to leave room for the drawing
-        speed, _, rest = bar.text.partition("  ")
-        said.append(f"{'≈ ' * bar.is_disturbed}{speed}, rank {bar.rank}\n{rest}")
+    beside.set_ylim(axes.get_ylim())
+    said = ["\n".join(_said(bar)) for bar in bars]  # in two lines, to leave room for the drawing
     beside.set_yticks(range(len(bars)), said, fontsize=9)
     beside.tick_params(axis="y", length=0)
     beside.patch.set_alpha(0)
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+def _say_above(axes: Axes, bars: tuple[Bar, ...]) -> None:
+    """Write names and texts above the rows: beside them nothing would be left of the drawing."""
+    axes.set_yticks(range(len(bars)), [""] * len(bars))
+    axes.set_ylim(len(bars) - 0.5, -0.9)
+    for row, bar in enumerate(bars):
+        said = f"{cut(bar.label, _LABEL_WIDTH)}: {' '.join(_said(bar))}"
+        axes.text(0.01, row - 0.3, said, transform=axes.get_yaxis_transform(), fontsize=8.5)
+
+
+def _said(bar: Bar) -> tuple[str, str]:
+    """Return the text of a bar in two parts: speed and rank, time and share."""
+    speed, _, rest = bar.text.partition("  ")
+    return f"{'≈ ' * bar.is_disturbed}{speed}, rank {bar.rank}", rest
 
 
 _IN_LEGEND = 26

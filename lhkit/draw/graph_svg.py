@@ -14,39 +14,50 @@ from lhkit.draw.layered_layout import (
     LabelPlace,
     NodePlace,
     Route,
+    layout,
 )
 from lhkit.draw.svg import element, escaped, marks, svg, text_width
 from lhkit.draw.theme import MONO
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 
 _MARK_SIZE = 11.0
-_LEGEND_HEIGHT, _LEGEND_GAP = 22.0, 18.0
-_ARROW = 7.0
+_LEGEND_LINE, _LEGEND_GAP, _LEGEND_SIZE = 20.0, 18.0, 10.5
+# The width of a graph for a narrow column. A legend wraps to its graph, but not to less than this.
+_NARROW = 372.0
+_ARROW, _MARGIN = 7.0, 12.0
 # One hue from faint to full for a quantity, readable without colour vision.
 _HEAT_ROLE = "consumed"
 _LIGHTEST, _DARKEST = 0.06, 0.45  # keeps texts readable in both themes
 
 
-def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
+def graph_html(graph: FlowGraph) -> str:
+    """Return a graph for a view: as `graph_svg` has it, and if that is wide once more for a narrow column."""
+    wide = layout(graph)
+    if wide.width <= _NARROW:
+        return graph_svg(wide)
+    narrow = element("div", graph_svg(layout(graph, _NARROW)), class_="lh-narrow", hidden="")
+    return element("div", graph_svg(wide), class_="lh-wide") + narrow
+
+
+def graph_svg(places: GraphLayout, *, themed: bool = True) -> str:
     """Return a graph as one SVG element."""
-    legend, legend_width = _legend(layout.graph.legend)
-    if not layout.nodes:
-        legend, legend_width = _legend([LegendEntry("nothing to show")])
-    width = max(layout.width, legend_width)
-    height = layout.height + (_LEGEND_HEIGHT if legend else 0.0)
-    boxes = [p for p in layout.nodes if p.is_box]
-    others = [p for p in layout.nodes if not p.is_box]
+    graph = places.graph
+    entries = graph.legend if places.nodes else (LegendEntry("nothing to show"),)
+    legend, legend_width, above = _legend(entries, max(places.width, _NARROW))
+    boxes = [p for p in places.nodes if p.is_box]
+    others = [p for p in places.nodes if not p.is_box]
     body = element(
         "g",
         *[_outline(p) for p in boxes],
-        *[_route(r, layout.graph.edges) for r in layout.routes],
+        *[_route(r, graph.edges) for r in places.routes],
         *[_node(p) for p in others],
         *[_texts(p) for p in boxes],
-        *[_label(each, layout.graph.edges) for each in layout.labels],
-        transform=f"translate(0,{_LEGEND_HEIGHT:g})" if legend else None,
+        *[_label(each, graph.edges) for each in places.labels],
+        transform=f"translate(0,{above:g})" if legend else None,
         font_family=MONO,
     )
-    return svg(width, height, legend, body, label=layout.graph.title, themed=themed)
+    width, height = max(places.width, legend_width), places.height + above
+    return svg(width, height, legend, body, label=graph.title, themed=themed)
 
 
 def _node(place: NodePlace) -> str:
@@ -173,20 +184,33 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
     return element("text", *inside, x=place.x, y=place.y, **style, **selects)
 
 
-def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
-    drawn, x = [], 12.0
+def _legend(entries: Sequence[LegendEntry], room: float) -> tuple[str, float, float]:
+    """Return the legend, wrapped to a width as far as it can be, the width that it takes, and its height."""
+    if not entries:
+        return "", 0.0, 0.0
+    drawn, x, y, reached = [], _MARGIN, 0.0, 0.0
     for entry in entries:
-        swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
-        if entry.heat is not None:
-            drawn.append(element("rect", **swatch, **_heat(entry.heat), stroke="faint"))
-            x += 17
-        elif entry.sign:
-            role = entry.role or "ink"
-            drawn.append(element("text", escaped(entry.sign), x=x, y=16.0, fill=role, font_weight="bold"))
-            x += text_width(entry.sign, 12.0) + 6
-        drawn.append(element("text", escaped(entry.text), x=x, y=16.0, font_size=10.5, fill="faint"))
-        x += text_width(entry.text, 10.5, mono=False) + _LEGEND_GAP
-    return element("g", *drawn) if drawn else "", x
+        sign, sign_width = _legend_sign(entry)
+        needed = sign_width + text_width(entry.text, _LEGEND_SIZE, mono=False)
+        if x > _MARGIN and x + needed > room - _MARGIN:
+            x, y = _MARGIN, y + _LEGEND_LINE
+        look = {"x": sign_width, "y": 16.0, "font_size": _LEGEND_SIZE, "fill": "faint"}
+        words = element("text", escaped(entry.text), **look)
+        drawn.append(element("g", sign, words, transform=f"translate({x:g},{y:g})"))
+        reached = max(reached, x + needed + _MARGIN)
+        x += needed + _LEGEND_GAP
+    return element("g", *drawn), reached, y + _LEGEND_LINE + 2
+
+
+def _legend_sign(entry: LegendEntry) -> tuple[str, float]:
+    """Return the sign of an entry, and how much is left of its words."""
+    if entry.heat is not None:
+        swatch: dict[str, object] = {"y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
+        return element("rect", **swatch, **_heat(entry.heat), stroke="faint"), 17.0
+    if not entry.sign:
+        return "", 0.0
+    sign = element("text", escaped(entry.sign), y=16.0, fill=entry.role or "ink", font_weight="bold")
+    return sign, text_width(entry.sign, 12.0) + 6
 
 
 def graph_text(graph: FlowGraph) -> str:

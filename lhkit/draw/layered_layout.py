@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lhkit.draw.layered_ranks import Layers, horizontal_centers, layers_of
+from lhkit.draw.layered_ranks import WIDEST, Layers, horizontal_centers, layers_of
 from lhkit.draw.svg import fitted, text_width
 from lhkit.model.flow_graph import FlowGraph, FlowNode
 
@@ -64,13 +64,19 @@ class Placed:
     height: float
 
 
-def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int], last: Sequence[int]) -> Placed:
+def place(
+    vertices: Sequence[Vertex],
+    arcs: Sequence[Arc],
+    first: Sequence[int],
+    last: Sequence[int],
+    widest: float = WIDEST,
+) -> Placed:
     """Lay out the inside of a box; arcs of one net from one vertex share their route as far as possible."""
     nets = {net: i for i, net in enumerate(dict.fromkeys(a.net for a in arcs))}
     ends = [(a.source, a.target) for a in arcs]
     widths = [v.width for v in vertices]
     rooms = [w + _GAP for w in widths]
-    layers = layers_of(len(vertices), ends, [nets[a.net] for a in arcs], first, last, rooms)
+    layers = layers_of(len(vertices), ends, [nets[a.net] for a in arcs], first, last, rooms, widest)
     bends = len(layers.ranks) - len(vertices)
     widths += [1.0] * bends
     gaps = [_GAP if v.height else _BEND_GAP for v in vertices] + [_BEND_GAP] * bends
@@ -247,18 +253,19 @@ class GraphLayout:
 
 
 @functools.lru_cache(maxsize=_MOST_LAYOUTS)
-def layout(graph: FlowGraph) -> GraphLayout:
+def layout(graph: FlowGraph, widest: float = WIDEST) -> GraphLayout:
     """Lay out a graph whose boxes precede their contents; memoized by value.
 
-    No two nodes overlap, the contents of a box lie in its rectangle, and no edge crosses a foreign node.
-    Beyond tens of thousands of bends the longest edges are cut: only their ends are drawn.
+    Nodes side by side are together no wider than ``widest``; edges beside them add to that. No two nodes
+    overlap, the contents of a box lie in its rectangle, and no edge crosses a foreign node. Beyond tens of
+    thousands of bends the longest edges are cut: only their ends are drawn.
     """
-    return _Layouter(graph).layout()
+    return _Layouter(graph, widest).layout()
 
 
 class _Layouter:
-    def __init__(self, graph: FlowGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: FlowGraph, widest: float) -> None:
+        self._graph, self._widest = graph, widest
         self._nodes = {n.id: n for n in graph.nodes}
         self._children: dict[str | None, list[str]] = defaultdict(list)
         for node in graph.nodes:
@@ -371,7 +378,8 @@ class _Layouter:
         first = [numbers[k] for k in keys if isinstance(k, tuple) and k[0] in ("in", "title")]
         last = [numbers[k] for k in ports if k[0] == "out"]
         self._heads[box] = (0.0, title.height) if is_entered else (title.height, 0.0)
-        placed = place(vertices, arcs, first, last)
+        around = 0 if box is None else len(self._boxes(box))
+        placed = place(vertices, arcs, first, last, self._widest - 2 * (_MARGIN + _BOX_PAD * around))
         self._inside[box] = (placed, keys)
         return placed
 

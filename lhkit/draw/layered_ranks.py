@@ -15,7 +15,7 @@ _SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
 # More vertices without arcs than this are spread over several layers.
 _MOST_ALONE = 8
 # Layers that are wider, in pixels, continue below, in the given order; of larger graphs they would be too many.
-_WIDEST, _MOST_BROKEN = 1100.0, 400
+WIDEST, _MOST_BROKEN = 1100.0, 400
 
 
 @dataclass(slots=True)
@@ -43,15 +43,16 @@ def layers_of(
     first: Iterable[int],
     last: Iterable[int],
     widths: Sequence[float] = (),
+    widest: float = WIDEST,
 ) -> Layers:
     """Assign vertices to layers and order them with few crossings.
 
     ``first`` and ``last`` are vertices of a layer before or after all others. Arcs of one net and one source
-    share their bends. By the ``widths`` of vertices a wide layer is broken into several.
+    share their bends. By the ``widths`` of vertices a layer wider than ``widest`` is broken into several.
     """
     turned = _turned(count, arcs)
     forward = [(b, a) if back else (a, b) for (a, b), back in zip(arcs, turned, strict=True)]
-    found = Layers(_ranks(count, forward, list(first), list(last), widths), turned=turned)
+    found = Layers(_ranks(count, forward, list(first), list(last), widths, widest), turned=turned)
     found.cut = _cut(found.ranks, forward, nets)
     _add_bends(found, forward, nets, turned)
     found.order = [[] for _ in range(max(found.ranks, default=-1) + 1)]
@@ -117,7 +118,12 @@ def _turned(count: int, arcs: Sequence[tuple[int, int]]) -> list[bool]:
 
 
 def _ranks(
-    count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: list[int], widths: Sequence[float]
+    count: int,
+    arcs: Sequence[tuple[int, int]],
+    first: list[int],
+    last: list[int],
+    widths: Sequence[float],
+    widest: float,
 ) -> list[int]:
     after: list[list[int]] = [[] for _ in range(count)]
     before: list[list[int]] = [[] for _ in range(count)]
@@ -142,7 +148,7 @@ def _ranks(
         for i, v in enumerate(alone):
             ranks[v] = start + i // columns
     if widths and count <= _MOST_BROKEN:
-        _break_layers(ranks, before, after, {*first, *last}, widths)
+        _break_layers(ranks, before, after, {*first, *last}, widths, widest)
     if last:
         lowest = max((r for v, r in enumerate(ranks) if v not in last), default=start - 1) + 1
         for v in last:
@@ -156,13 +162,14 @@ def _break_layers(
     after: Sequence[list[int]],
     ports: Collection[int],
     widths: Sequence[float],
+    widest: float,
 ) -> None:
     """Move vertices of layers that are too wide down, the last ones first, and with them what comes after."""
     free = [v for v in range(len(ranks)) if v not in ports]
     full: dict[int, float] = {}
     for v in free:
         full[ranks[v]] = full.get(ranks[v], 0.0) + widths[v]
-    if all(width <= _WIDEST for width in full.values()):
+    if all(width <= widest for width in full.values()):
         return
     full, waiting = {}, {v: len(before[v]) for v in range(len(ranks))}
     ready, reached = [v for v, count in waiting.items() if not count], dict[int, int]()
@@ -171,7 +178,7 @@ def _break_layers(
         wanted = ranks[v]
         if v not in ports:
             at = reached.get(wanted, wanted)  # behind those before it, also where there is room above
-            while full.get(at, 0.0) and full[at] + widths[v] > _WIDEST:
+            while full.get(at, 0.0) and full[at] + widths[v] > widest:
                 at += 1
             full[at] = full.get(at, 0.0) + widths[v]
             ranks[v] = reached[wanted] = at
@@ -182,7 +189,7 @@ def _break_layers(
                 heapq.heappush(ready, w)
     for v in free:
         lowest = min((ranks[w] for w in after[v]), default=0) - 1
-        if not before[v] and lowest > ranks[v] and full.get(lowest, 0.0) + widths[v] <= _WIDEST:
+        if not before[v] and lowest > ranks[v] and full.get(lowest, 0.0) + widths[v] <= widest:
             full[lowest] = full.get(lowest, 0.0) + widths[v]
             ranks[v] = lowest
 

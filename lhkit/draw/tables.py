@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -154,10 +155,22 @@ def table_html(table: Table) -> str:
     """Return a table as HTML, its text escaped; cells carry their heads for where rows are stacked."""
     head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in table.header)
     heads = [f' data-head="{escaped(c)}"' if c else "" for c in table.header]
-    rows = ("".join(f"<td{h}>{escaped(c)}</td>" for h, c in zip(heads, row, strict=True)) for row in table.rows)
+    rows = (
+        "".join(f"<td{h}>{_unbroken(escaped(c))}</td>" for h, c in zip(heads, row, strict=True))
+        for row in table.rows
+    )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     table_tag = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table_tag}</div>'
+
+
+# A number and what it is of: a unit, per cent.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[µnm]?s|[KMG]?i?B|%)(?!\w))")
+
+
+def _unbroken(text: str) -> str:
+    """Return a text that is not wrapped between a number and its unit."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def samples_csv(comparison: Comparison) -> str:

@@ -190,6 +190,8 @@ def _loop_html(listing: CodeListing, listed: ListedLoop, is_first: bool) -> str:
     loop = listed.loop
     where = f"loop at {loop.address:#x}" if loop.depth else "no loop"
     said = f"{loop.instructions} instructions, {loop.code_bytes} bytes: {counts}"
+    if listed.lines:
+        said += " · faint lines of the IR have no instruction in this loop"
     title = f"<b>{where}</b> · {escaped(loop.sentence)}<br>{escaped(said)}"
     name = drawing_id(listing.ir, str(loop.address), str(loop.instructions))
     columns = _column(_code(listed), "machine code") + _column(_ir(listing, listed), "IR it comes from")

@@ -45,6 +45,12 @@ class OpLoops(Printable):
     around: tuple[LoopAround, ...]  # From the outermost to the innermost
     left: str  # The op that does its work at the end; "" if there is none
     where: str  # Where its dimensions were read, in words
+    alike: int = 1  # How many ops of the name of ``left`` are in the same loops, such as after unrolling
+
+    @property
+    def left_in_words(self) -> str:
+        """What is left, and if there are others: ``vector.fma, 1 of 16``."""
+        return self.left if self.alike < 2 else f"{self.left}, 1 of {self.alike}"
 
     @property
     def expectation(self) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from lhkit.draw.graph_svg import graph_svg
-from lhkit.draw.layered_layout import layout
+from lhkit.draw.graph_svg import graph_html
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.viewer import Frame, Pane, View, ViewStep, failure_html, page_html
@@ -299,8 +298,7 @@ def _payload_graphs(trace: Trace, worker: Worker | None) -> tuple[Frame, ...]:
         raise usage_error(f"it has {ops} ops. {_ONE}")
     flows = [payload_flow_of(trace, step, worker=worker) for step in steps]
     return tuple(
-        Frame(step, _flow_said(trace, step) + graph_svg(layout(flow)))
-        for step, flow in zip(steps, flows, strict=True)
+        Frame(step, _flow_said(trace, step) + graph_html(flow)) for step, flow in zip(steps, flows, strict=True)
     )
 
 

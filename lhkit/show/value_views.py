@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.draw.figures import figure_html, figure_png, figure_svg
-from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.graph_svg import graph_html, graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg, text_width
@@ -222,9 +222,8 @@ def _strip_key(*, is_disturbed: bool) -> list[str]:
 
 def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) -> Pane:
     """Return a graph as a pane."""
-    places = layout(flow)
-    picture = "" if folded else graph_svg(places, themed=False)
-    return Pane(name, title, graph_svg(places), picture=picture, folded=folded)
+    picture = "" if folded else graph_svg(layout(flow), themed=False)
+    return Pane(name, title, graph_html(flow), picture=picture, folded=folded)
 
 
 def tiles_pane(picture: TilePicture, most: int = MOST_ITERATIONS, *, folded: bool = False) -> Pane:

@@ -27,5 +27,6 @@
 - ``sweep_page``: The page of a sweep, written anew while it runs; its chart of contenders.
 - ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
 - ``strategies/``: Strategies: in which order the points of a space are tried.
-- ``sweep_charts``: Charts of a sweep: heat maps, parallel coordinates, history, and counts of outcomes.
+- ``sweep_charts``: Charts of a sweep: heat maps, history, and counts of outcomes.
+- ``parallel_coordinates``: Parallel coordinates of a sweep, and what each knob explains.
 """

@@ -23,6 +23,7 @@ from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
 from lhkit.sweeps.sweep_page import Pace, drawn, page_charts
+from lhkit.sweeps.sweep_table import leaders
 from lhkit.sweeps.variant_record import FAILED
 
 _STATIC = Path(__file__).parent / "static"
@@ -66,7 +67,8 @@ def _heat(sweep: Sweep) -> HeatMap | None:
     varied = {axis.name: axis.values for axis in sweep.space.axes if len(axis.values) > 1}
     if not 0 < len(varied) <= MOST_KNOBS or math.prod(map(len, varied.values())) > _MOST_CELLS:
         return None
-    return heat_map(sweep.records, values=varied)
+    ahead = leaders(sweep.result()) if sweep.end is not None else None
+    return heat_map(sweep.records, values=varied, ahead=ahead)
 
 
 class SweepBoard(anywidget.AnyWidget):

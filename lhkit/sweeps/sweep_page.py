@@ -20,6 +20,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation_run import choose_contenders
 from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.parallel_coordinates import draw_parallel_coordinates, parallel_coordinates
 from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, varied_knobs
 from lhkit.sweeps.sweep_table import (
@@ -70,10 +71,8 @@ def page_charts(result: SweepResult) -> dict[str, Callable[[], Figure]]:
     if varied:
         charts["Knobs"] = lambda: draw_knobs(result)
     if 1 < len(varied) <= sweep_charts.MOST_KNOBS:
-        charts["Fastest variants, and what each knob explains"] = lambda: (
-            sweep_charts.draw_parallel_coordinates(
-                sweep_charts.parallel_coordinates(result.records, ahead=leaders(result))
-            )
+        charts["Fastest variants, and what each knob explains"] = lambda: draw_parallel_coordinates(
+            parallel_coordinates(result.records, ahead=leaders(result))
         )
     kinds: tuple[SweepFigure, ...] = ("history", "outcomes", "prediction")
     for kind in kinds if result.prediction else kinds[:2]:
@@ -186,10 +185,13 @@ def _contenders_figure(contenders: Sequence[Contender], ahead: str, *, is_narrow
             axes.plot(each.ratio, row, marker="o", color=GREY, fillstyle="none")
             key.append("open: predicted, not tried")
         else:
-            if is_known := all(map(math.isfinite, each.interval)):
-                axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+            low, high = each.interval
             axes.plot(each.ratio, row, marker="D" if each.is_ahead else "o", color=BLUE)
-            key.append("bar: interval of the ratio" if is_known else "no bar: one process tells no interval")
+            if not math.isfinite(high - low):
+                key.append("no bar: one process tells no interval")
+            elif (low, high) != (1.0, 1.0):  # as the one ahead is to itself
+                axes.plot(each.interval, (row, row), color=BLUE, linewidth=2)
+                key.append("bar: interval of the ratio")
     names = [f"{AHEAD} {c.name}" if c.is_ahead else c.name for c in contenders]
     axes.set_yticks(range(len(contenders)), [""] * len(names) if is_narrow else names)
     for row, name in enumerate(names) if is_narrow else ():

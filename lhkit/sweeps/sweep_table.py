@@ -16,6 +16,7 @@ from lhkit.model.errors import UsageError
 from lhkit.model.printable import said_once
 from lhkit.sweeps import sweep_charts
 from lhkit.sweeps.confirmation import Ahead, ahead_of, describe_confirmation, more_time_for
+from lhkit.sweeps.parallel_coordinates import draw_parallel_coordinates, parallel_coordinates
 from lhkit.sweeps.space import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import SweepResult, best_by_payload, payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import SweepRecord, best_of, timed_records
@@ -235,9 +236,7 @@ def draw_knobs(result: SweepResult) -> Figure:
     if len(varied) <= sweep_charts.MOST_KNOBS:
         values = {name: own for name, own in result.axes if name in varied}
         return sweep_charts.draw_heat_map(sweep_charts.heat_map(result.records, values=values, ahead=ahead))
-    return sweep_charts.draw_parallel_coordinates(
-        sweep_charts.parallel_coordinates(result.records, ahead=ahead)
-    )
+    return draw_parallel_coordinates(parallel_coordinates(result.records, ahead=ahead))
 
 
 SweepFigure = Literal["knobs", "history", "outcomes", "prediction"]

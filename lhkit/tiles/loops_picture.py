@@ -26,7 +26,7 @@ def loops_text(loops: OpLoops) -> str:
     lines.append("at the end:" if loops.around else "at the end, in no loop:")
     for depth, loop in enumerate(loops.around):
         lines.append("  " * (depth + 1) + str(loop))
-    lines.append("  " * (len(loops.around) + 1) + loops.left)
+    lines.append("  " * (len(loops.around) + 1) + loops.left_in_words)
     return "\n".join(lines)
 
 
@@ -34,8 +34,8 @@ def loops_svg(loops: OpLoops, *, themed: bool = True) -> str:
     """Return the loops as nested boxes, the outermost first, with the op and its dimensions innermost."""
     names = [str(loop) for loop in loops.around]
     operands = "  ".join(f"{letter}[{indices}]" for letter, indices in loops.operands)
-    title = f"{loops.left}, from {loops.op}" if loops.left else f"{loops.op}: nothing is left of it"
-    title = loops.op if loops.left == loops.op else title
+    title = f"{loops.left_in_words}, from {loops.op}" if loops.left else f"{loops.op}: nothing is left of it"
+    title = loops.left_in_words if loops.left == loops.op else title
     rows = [f"{d.name}  {'?' if d.extent is None else d.extent}  {d.role}" for d in loops.dimensions]
     beside = text_width("Σ ", _FONT)  # leading spaces would be collapsed
     inner = max(text_width(title, _FONT), *(beside + text_width(t, _FONT) for t in (operands, *rows)))

@@ -39,7 +39,7 @@ def loops_of(trace: Trace, op: str | int | None = None, *, worker: Worker | None
     """
     tilings, chosen, op_id, where = chosen_op(trace, op, worker)
     values = TermValues(tilings.terms, argument_shapes(tilings, chosen, None))
-    around, left = _at_the_end(trace, op_id)
+    around, left, alike = _at_the_end(trace, op_id)
     return OpLoops(
         op=chosen.name,
         dimensions=_dimensions(chosen, values),
@@ -50,6 +50,7 @@ def loops_of(trace: Trace, op: str | int | None = None, *, worker: Worker | None
         around=_named(around, _labels(tilings, chosen, values)),
         left=left,
         where=where,
+        alike=alike,
     )
 
 
@@ -84,13 +85,13 @@ def _labels(tilings: Tilings, op: StructuredOp, values: TermValues) -> list[str]
     return [label if label[:1] in letters else "" for label in loop_labels(op, tilings.loops, values)]
 
 
-def _at_the_end(trace: Trace, op_id: str | None) -> tuple[tuple[LoopPattern, ...], str]:
-    """Return the loops around what is left of an op at the end, and what that is."""
+def _at_the_end(trace: Trace, op_id: str | None) -> tuple[tuple[LoopPattern, ...], str, int]:
+    """Return the loops around what is left of an op at the end, what that is, and how many are alike."""
     payload = FinalPayload.of(trace) if op_id is not None else None
     working = payload.working(payload.meant_by([op_id])) if payload is not None and op_id else []
     if payload is None or not working:
-        return (), ""
-    return payload.loops(working[0]), payload.name(working[0])
+        return (), "", 1
+    return payload.loops(working[0]), payload.name(working[0]), payload.alike(working[0])
 
 
 def _named(around: Sequence[LoopPattern], labels: Sequence[str]) -> tuple[LoopAround, ...]:

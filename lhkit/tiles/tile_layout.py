@@ -74,7 +74,7 @@ def reuse_text(operand: PicturedOperand) -> str:
     if operand.returns > 1:
         said.append(f"visited {operand.returns:,} times")
     if operand.new_in is not None:
-        said.append(f"made anew for each {operand.new_in}")
+        said.append(f"made anew for each\N{NO-BREAK SPACE}{operand.new_in}")
     return ", ".join(said) or "each tile once"
 
 
@@ -127,7 +127,7 @@ def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) ->
 def broken(text: str, width: float) -> Iterable[str]:
     """Yield the lines of a text that is no wider than so many pixels."""
     line = ""
-    for word in text.split():
+    for word in text.split(" "):
         longer = f"{line} {word}".strip()
         if line and text_width(longer, FONT, mono=False) > width:
             yield line

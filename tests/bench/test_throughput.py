@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ from lhkit.bench.speed_charts import (
     speed_bars,
     throughput_plot,
 )
-from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.figures import figure_html, figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, format_share
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
@@ -144,6 +145,17 @@ def test_speeds_are_dots_on_a_logarithmic_axis_and_ties_are_seen():
     assert [first.partition(", rank ")[2] for first, _ in said] == ["3", "1=", "1="]
     assert said[0] == ["1×, rank 3", "(20.4 ns, 33 % of FMA peak)"]
     assert "=  tied" in figure.get_supxlabel() and "tied" not in draw_speed_bars(comparison()).get_supxlabel()
+
+
+def test_in_a_narrow_column_speeds_keep_the_tick_of_the_anchor():
+    slow = tuple((r, 100 * ns) for r, ns in comparison().measurements[1].samples_ns)
+    named = dataclasses.replace(
+        comparison().measurements[1], name="a name of twenty-eight chars", samples_ns=slow
+    )
+    both = dataclasses.replace(comparison(), measurements=(*comparison().measurements, named))
+    narrow = figure_html(draw_speed_bars(both)).partition('class="lh-narrow"')[2]
+    said = re.findall(r"<text[^>]*>([^<]*)</text>", narrow)
+    assert "1×" in said and "NumPy: 1×, rank 2 (20.4 ns, 33 % of FMA peak)" in said
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.9, 1.1), (0.01, 1.3), (0.5, 40), (1e-6, 1e6)])

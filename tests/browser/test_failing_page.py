@@ -90,6 +90,17 @@ def test_steps_that_change_nothing_show_the_ops_of_their_operands(watched, page_
     assert any("linalg.matmul" in line for line in shown_lines(page))
 
 
+BAR = (
+    """(line) => [getComputedStyle(line), getComputedStyle(line, "::before")].map((style) => style.boxShadow)"""
+)
+
+
+def test_the_line_of_the_step_has_a_bar_that_its_number_does_not_cover(watched, page_file):
+    page = opened(watched, page_file)
+    of_line, of_number = page.locator('[data-pane="schedule"] .lh-now').first.evaluate(BAR)
+    assert of_line == of_number != "none"
+
+
 EDGES = """(failed) => {
   const right = (node) => node.getBoundingClientRect().right;
   const columns = [...document.querySelectorAll(".lh-heads .lh-step[data-step]")];

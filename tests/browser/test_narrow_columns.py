@@ -148,10 +148,30 @@ def test_a_long_timeline_prints_on_as_many_pages_as_it_needs(watched, pages):
     assert min(pages_of) >= height / A4_PIXELS > 1
 
 
+# Marks of a row that cover more than half of one another.
+CROWDED = """() => {
+  const marks = new Map();
+  for (const mark of document.querySelectorAll(".lh-tl-tracks .lh-mark")) {
+    const { left, right } = mark.getBoundingClientRect();
+    const row = marks.get(mark.dataset.handle) ?? [];
+    marks.set(mark.dataset.handle, [...row, [left, right]]);
+  }
+  return [...marks.values()].flatMap((row) => row.flatMap(([left, right], i) =>
+    row.slice(i + 1).filter(([from, to]) => Math.min(right, to) - Math.max(left, from) > (right - left) / 2)));
+}"""
+
+
+def test_what_is_made_and_invalidated_in_a_closed_step_has_two_marks_side_by_side(watched, pages):
+    page = watched(width=1280, height=800).page
+    page.goto(pages["timeline of a model"].as_uri())
+    page.locator(".lh-mark.lh-dead").first.wait_for(state="attached")
+    assert page.locator(".lh-mark.lh-dead").count() > 5 and page.evaluate(CROWDED) == []
+
+
 def test_a_button_has_a_drawing_in_its_own_size(watched, pages):
     page = watched(width=400, height=800).page
     page.goto(pages["graph"].as_uri())
-    picture, button = page.locator(".lh-body svg"), page.get_by_role("button", name="full size")
+    picture, button = page.locator(".lh-body svg:visible"), page.get_by_role("button", name="full size")
     assert picture.bounding_box()["width"] < 400
     button.click()
     assert picture.bounding_box()["width"] > 700 and button.get_attribute("aria-pressed") == "true"
@@ -189,7 +209,7 @@ def test_letters_of_figures_can_be_read_in_a_narrow_column(watched, pages):
     """Figures are drawn anew for it; scaled down their letters had 6 to 7.5 pixels."""
     page = watched(width=400, height=800).page
     figures = ("speed", "op_counts", "sweep", "live buffers", "value comparison", "throughput")
-    for name in (*figures, "passes", "value passes", "roofline of runs", "knobs"):
+    for name in (*figures, "passes", "value passes", "roofline of runs", "knobs", "schedule"):
         page.goto(pages[name].as_uri())
         page.locator(".lh-body svg text").last.wait_for(state="attached")
         letters = page.evaluate(LETTERS)
@@ -261,6 +281,9 @@ def test_the_page_of_a_sweep_can_be_read_in_a_narrow_column(watched, tmp_path):
     assert len(letters) > 50 and min(letters) > 8
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.locator("figure").count() == 6
+    table = page.locator(".scroll").first  # which is wider: a shade at its edge says so
+    assert table.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    assert table.evaluate("(e) => getComputedStyle(e).backgroundImage").count("linear-gradient") == 4
     assert page.evaluate(SCROLLING) == []  # or a reader sees names of contenders and not how fast they are
     assert (
         page.locator(".lh-narrow > svg").first.is_visible() and not page.locator(".lh-wide").first.is_visible()

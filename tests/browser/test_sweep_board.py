@@ -1,11 +1,15 @@
 """A running sweep in JupyterLab: it shows what it finds, leaves the kernel free, and stops when told to."""
 
+import dataclasses
 import json
 
 import nbformat
 import pytest
 from conftest import SCREENSHOTS
+from sweep_records import grid
 
+from lhkit.draw.theme import static_text
+from lhkit.sweeps.sweep_charts import heat_map
 from lhkit.sweeps.variant_record import record_from_json
 
 SWEEP = """
@@ -44,6 +48,25 @@ STOP = """() => new Promise((resolve) => {
   }).observe(said, {childList: true, characterData: true, subtree: true});
   document.querySelector(".lh-board .lh-stop").click();
 })"""
+
+
+def test_the_map_says_what_its_frame_and_its_marks_mean_and_has_no_cells_of_what_was_not_tried(
+    watched, tmp_path
+):
+    tried = [r for r in grid(lambda m, n: m * n, m=(1, 2), n=(1, 4)) if dict(r.knobs) != {"m": 2, "n": 4}]
+    heat = dataclasses.asdict(heat_map(tried, values={"m": (1, 2), "n": (1, 4)}))
+    state = {"done": 3, "total": 4, "end": None, "best": None, "confirming": None, "failures": [], "heat": heat}
+    data = json.dumps({"state": state, "charts": {}})
+    board = static_text("sweep_board.js", "sweeps").replace("export default { render };", "")
+    model = "{ get: (name) => data[name], on() {}, off() {}, send() {} }"
+    run = f"{board}\nconst data = {data};\nrender({{ model: {model}, el: document.body }});"
+    (tmp_path / "board.html").write_text(f'<meta charset="utf-8"><body><script type="module">{run}</script>')
+    page = watched().page
+    page.goto((tmp_path / "board.html").as_uri())
+    page.locator(".lh-best").wait_for()
+    said = page.locator(".lh-heat").inner_text()
+    assert "the least, each timed alone; framed: fastest when timed alone, not confirmed" in said
+    assert "no cell: not tried" in said and page.locator("td.lh-cell").count() == 3
 
 
 @pytest.fixture

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.bench.bench_file import load_bench
+from lhkit.draw.tables import format_ns
+from lhkit.model.sample_statistics import summarize
+
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
 pictures = importlib.util.module_from_spec(_SPEC)
@@ -31,6 +35,12 @@ def test_the_page_on_kernelbench_is_what_is_written_now():
 def test_the_strip_of_the_readme_leaves_room_for_the_commands_below_it():
     height = re.search(r'viewBox="0 0 \S+ (\S+)"', pictures.drawn("front"))[1]
     assert float(height) < 350
+
+
+def test_the_times_of_the_strip_are_those_of_the_bars():
+    comparison = load_bench(ROOT / "docs" / "pictures" / "fc_relu_bench.json")
+    said = re.findall(r"<text[^>]*>[^<]*: ([\d.]+ m?s)( · [^<]*)?</text>", pictures.drawn("front"))
+    assert {time for time, _ in said} == {format_ns(s.median_ns) for s in summarize(comparison, by_ratio=True)}
 
 
 def test_the_readme_shows_pictures_that_are_there():

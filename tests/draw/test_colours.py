@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_hex
+from sweep_records import grid
 
 import lhkit
 from lhkit.draw.entry_looks import entry_looks
 from lhkit.draw.figures import figure_svg, new_axes
 from lhkit.draw.svg import element, svg, with_theme
 from lhkit.draw.theme import BLUE, DARK_FIGURES, ROLES, TEXT_ROLES, theme_style
+from lhkit.sweeps.parallel_coordinates import draw_parallel_coordinates, parallel_coordinates
 
 PAPERS = [role for role in ROLES if role.endswith("paper") or role == "panel"]
 READ = {**{role: ROLES[role] for role in ("ink", "faint")}, **TEXT_ROLES}
@@ -86,3 +89,14 @@ def test_pictures_of_the_readme_have_the_colours_of_the_theme_alone(picture):
     shapes = re.sub("<style>.*?</style>", "", drawn, flags=re.DOTALL)
     assert re.findall(r'(?:fill|stroke)="(#\w+)"', re.sub(r'<[^>]*class="lh-[^>]*>', "", shapes)) == []
     assert "var(--lh-figure-" in shapes
+
+
+def test_every_contender_is_seen_on_every_paper():
+    plot = parallel_coordinates(grid(lambda m, n: m + n, m=(1, 2, 4, 8), n=(16, 64, 256)))
+    lines = [
+        line for line in draw_parallel_coordinates(plot).axes[0].lines if line.get_linewidth() in (1.5, 3.2)
+    ]
+    colors = {to_hex(line.get_color()) for line in lines if line.get_linestyle() == "-"} - {"#000000"}
+    assert len(colors) == 10
+    for paper in ROLES["paper"]:
+        assert all(contrast(color, paper) >= 3 for color in colors)

@@ -1,11 +1,12 @@
 """What is drawn: records, text, escaped HTML, deterministic SVG."""
 
 import dataclasses
+import re
 
 import lhkit
 from lhkit.bench.speed_charts import draw_speed_bars, speed_bars
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.tables import comparison_table, format_ns, samples_csv, table_html, table_text
+from lhkit.draw.tables import Table, comparison_table, format_ns, samples_csv, table_html, table_text
 from lhkit.model.measurement import Comparison, Measurement, Verification
 from lhkit.show.comparison_page import render_page
 
@@ -55,6 +56,12 @@ def test_text_is_escaped_in_html():
     assert "<b>" not in html and "&lt;b&gt;mine&lt;/b&gt;" in html
     page = render_page("<i>t</i>", "s & s", COMPARISON, (("h", "</pre><script>x</script>"),), "c")
     assert "<script" not in page and "<i>" not in page and "<b>" not in page and "a &amp; b" in page
+
+
+def test_no_line_ends_between_a_number_and_its_unit():
+    table = Table(("", "t"), (("a", "3.97 ms"), ("b", "0.63 (12 %)"), ("c", "2 samples")))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", table_html(table))[1::2]
+    assert cells == ["3.97\N{NO-BREAK SPACE}ms", "0.63 (12\N{NO-BREAK SPACE}%)", "2 samples"]
 
 
 def test_bars_say_speed_interval_and_which_is_the_anchor():

@@ -1,9 +1,11 @@
 """Graphs as SVG and text: marks for the selection, dead edges, folded boxes, scales; names stay text."""
 
+import dataclasses
+import re
 import xml.etree.ElementTree as ET
 
 import lhkit
-from lhkit.draw.graph_svg import graph_svg, graph_text
+from lhkit.draw.graph_svg import graph_html, graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.svg import svg_png
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
@@ -84,6 +86,19 @@ def test_a_picture_without_its_theme():
     plain = graph_svg(layout(GRAPH), themed=False)
     assert "<style" not in plain and "<style" in graph_svg(layout(GRAPH))
     assert svg_png(plain).startswith(b"\x89PNG")
+
+
+def test_a_wide_graph_has_another_one_for_a_narrow_column_and_legends_wrap():
+    titles = [f"{i} transform.structured.tile_using_for" for i in range(4)]
+    legend = tuple(LegendEntry(f"some words, {i}", "●", "consumed") for i in range(8))
+    wide = FlowGraph("wide", tuple(FlowNode(t[0], t) for t in titles), (), legend)
+    for graph, is_wide in ((wide, True), (dataclasses.replace(wide, nodes=wide.nodes[:1]), False)):
+        widths = [float(w) for w in re.findall(r'viewBox="0 0 (\S+) ', graph_html(graph))]
+        assert len(widths) == 1 + is_wide and 250 < widths[-1] <= 372
+        assert not is_wide or widths[0] > 800
+    narrow = ET.fromstring(graph_svg(layout(wide, 372), themed=False))
+    lines = {g.get("transform").partition(",")[2] for g in narrow[1].iter(f"{SVG}g") if g.get("transform")}
+    assert len(lines) == 3
 
 
 def test_a_long_name_keeps_its_end():

@@ -68,6 +68,12 @@ def test_code_as_text(golden):
     golden(code_text(list_code(code())))
 
 
+def test_lines_that_are_faint_are_said_to_have_no_instruction():
+    page = code_html(list_code(code()))
+    assert 'class="l z"' in page and "faint lines of the IR have no instruction in this loop" in page
+    assert "faint lines" not in code_html(list_code(code(ir="")))
+
+
 def test_what_is_pointed_at_lights_its_other_side_without_a_script():
     page = code_html(list_code(code()))
     (name,) = re.findall(r'class="lh-code" id="(\w+)"', page)

@@ -4,10 +4,10 @@ import contextlib
 import json
 from types import SimpleNamespace
 
-from sweep_records import comparison, grid
+from sweep_records import comparison, grid, result_of
 
 from lhkit.sweeps import sweep_board
-from lhkit.sweeps.confirmation import ConfirmingEvent, judge
+from lhkit.sweeps.confirmation import Ahead, ConfirmingEvent, judge
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.sweep_board import SweepBoard, board_state
 
@@ -18,6 +18,7 @@ def sweep(**changes):
     axes = [SimpleNamespace(name="a", values=(0, 1)), SimpleNamespace(name="b", values=(1, 2))]
     known = {"records": RECORDS, "total": 4, "failure": None, "end": None, "best": RECORDS[0]}
     known |= {"space": SimpleNamespace(axes=axes), "confirming": None, "confirmations": {}}
+    known["result"] = lambda: result_of(known["records"], a=(0, 1), b=(1, 2))
     return SimpleNamespace(**known | changes)
 
 
@@ -27,6 +28,17 @@ def test_variants_failures_best_and_map_are_shown():
     assert state["best"] == "a = 0, b = 1: 100 ns" and state["failures"] == [["crashed", 2]]
     assert {cell["text"] for cell in state["heat"]["facets"][0]["cells"]} == {"1.00", "2.00", "†"}
     json.dumps(state, allow_nan=False)
+
+
+def test_at_the_end_the_map_frames_who_is_ahead_as_the_charts_below_do(monkeypatch):
+    monkeypatch.setattr(sweep_board, "leaders", lambda result: Ahead(frozenset({RECORDS[1].key}), "the winner"))
+    for end, words, text in (
+        (None, "fastest when timed alone, not confirmed", "1.00"),
+        ("finished", "the winner", "2.00"),
+    ):
+        heat = board_state(sweep(end=end))["heat"]
+        framed = [cell["text"] for facet in heat["facets"] for cell in facet["cells"] if cell["is_framed"]]
+        assert (heat["framed"], framed) == (words, [text])
 
 
 def test_a_confirmation_is_shown_while_it_runs_and_what_it_found_afterwards():

@@ -7,19 +7,21 @@ import pytest
 from matplotlib.colors import to_hex
 from sweep_records import grid, record, result_of
 
-from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.figures import figure_html, figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Interval
 from lhkit.sweeps.confirmation import Ahead, Confirmation, Standing, Verdict, ahead_of, describe_confirmation
+from lhkit.sweeps.parallel_coordinates import (
+    curve_through,
+    draw_parallel_coordinates,
+    parallel_coordinates,
+)
 from lhkit.sweeps.sweep_charts import (
     MARKS,
-    curve_through,
     draw_heat_map,
     draw_history,
-    draw_parallel_coordinates,
     draw_statuses,
     heat_map,
-    parallel_coordinates,
     status_bars,
     sweep_history,
 )
@@ -87,7 +89,12 @@ def test_hopeless_and_equal_variants_have_cells():
     texts = [c.text for c in heat_map(records).facets[0].cells]
     assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
     assert heat_map(records).legend == (("†", "crashed"), ("≈", "rough: stopped early"))
-    assert sweep_history(records).failed == (4,)  # its equal never ran, and the outcomes count one
+    history = sweep_history(records)
+    assert (history.timed, history.early) == (((1, 1.0), (2, 1.0)), ((3, 9.5),))
+    labels = [text.get_text() for text in draw_history(history).legends[0].get_texts()]
+    assert labels == ["variants", "stopped early, rough (1)", "best so far", "failed (1)"]
+    assert 'class="lh-narrow"' in figure_html(draw_history(history))
+    assert history.failed == (4,)  # its equal never ran, and the outcomes count one
     assert sum(bar.count for bar in status_bars(records) if bar.status == "crashed") == 1
 
 
@@ -318,6 +325,20 @@ def test_each_payload_has_its_own_best_so_far_and_crosses_count_what_failed():
     assert labels == ["variants", "best so far, a", "best so far, b", "failed (2)"]
     assert figure.axes[0].get_xlim()[0] == 0
     assert all(x > 0 for dots in figure.axes[0].collections for x, _ in dots.get_offsets())
+
+
+def test_what_no_knob_explains_alone_is_said_where_it_has_no_bar():
+    def drawn(records):
+        axes = draw_parallel_coordinates(parallel_coordinates(records)).axes[1]
+        return len(axes.patches), axes.get_xlabel()
+
+    grown = [record({"a": n % 4, "b": n % 5}, 100 + n * n % 7, number=n) for n in range(19)]
+    bars, said = drawn(grown)
+    shares = [i.share for i in parallel_coordinates(grown).importance.knobs]
+    rest = f"{100 * (1 - sum(shares)):.0f} % no knob explains alone:"
+    assert bars == 2 and said.split("\n")[:2] == ["share of the variance of ranks", rest]
+    bars, said = drawn(grid(lambda a, b: 100 + a * b, a=range(4), b=range(5)))
+    assert bars == 3 and said == "share of the variance of log time"
 
 
 def test_few_variants_have_no_shares_and_say_how_many_it_takes():

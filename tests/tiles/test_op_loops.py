@@ -82,6 +82,14 @@ def test_loops_stay_known_after_vectorization(traced, worker, golden):
         assert float(left) + text_width(mark, 12.0) < float(right)
 
 
+def test_what_computes_stands_for_an_op_and_copies_of_it_are_counted(worker):
+    lowered = lhkit.loops_of(lhkit.trace("matmul.mlir", "matmul_tile_fuse_vectorize.mlir"), worker=worker)
+    assert (lowered.left, lowered.alike) == ("vector.fma", 16)
+    assert "vector.fma, 1 of 16, from linalg.matmul" in loops_svg(lowered)
+    unrolled = lhkit.loops_of(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"), worker=worker)
+    assert str(unrolled).splitlines()[-1].strip() == "linalg.matmul, 1 of 4"
+
+
 def test_a_drawing_and_an_op_that_is_not_there(traced):
     trace = traced(BATCH, "linalg.batch_matmul")
     drawing = lhkit.show.loops(trace)

@@ -275,6 +275,7 @@ def test_captions_wrap_and_are_not_cut():
     captions = [sheet.caption for sheet in lay_out(picture, tile_frame(picture)).sheets]
     assert not any("…" in line for caption in captions for line in caption)
     assert any("made anew for each" in " ".join(caption) for caption in captions)
+    assert not any(len(line) == 1 for caption in captions for line in caption[3:])  # a letter alone
 
 
 def test_what_only_rounding_makes_equal_to_a_cache_does_not_seem_to_fit():

@@ -8,7 +8,7 @@ import pytest
 from test_trace_text import TRACE, failed_trace
 
 import lhkit
-from lhkit.draw.figures import figure_pdf, figure_svg
+from lhkit.draw.figures import figure_html, figure_pdf, figure_svg
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_record import PayloadOp, TraceStep
 from lhkit.traces.diff.op_diff import ir_diff
@@ -91,8 +91,18 @@ def test_an_empty_trace_and_a_long_one_are_drawn():
     empty = dataclasses.replace(TRACE, step_records=(), op_records=())
     assert figure_svg(draw_op_counts(empty)).startswith("<svg")
     long = dataclasses.replace(COUNTED, step_records=tuple(TraceStep(i, "a.b", None) for i in range(300)))
-    labels = [t.get_text() for t in draw_op_counts(long).axes[0].get_xticklabels()]
+    axes = draw_op_counts(long).axes[0]
+    labels = [t.get_text() for t in axes.get_xticklabels()]
     assert len(labels) < 20
+    # The legend counts the ops at the end, and so the last mark is there.
+    assert {line.get_markevery()[-1] for line in axes.lines} == {300}
+
+
+def test_in_a_narrow_column_the_legend_is_below_the_axes():
+    narrow = figure_html(draw_op_counts(COUNTED, by="name")).partition('class="lh-narrow"')[2]
+    places = re.findall(r' y="([\d.]+)"[^>]*>(linalg\.add: 0|after step)<', narrow)
+    below = {said: float(y) for y, said in places}
+    assert below["linalg.add: 0"] > below["after step"]
 
 
 @pytest.fixture(scope="module")

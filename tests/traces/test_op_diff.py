@@ -7,6 +7,8 @@ from small_trace import AFTER, BEFORE, small_trace
 from texts import new_side, old_side
 
 from lhkit.model.errors import UsageError
+from lhkit.model.trace_record import HandleChange, Operand
+from lhkit.traces.diff.ir_html import ir_html, ir_text
 from lhkit.traces.diff.op_diff import BY_STRUCTURE, ir_at, ir_diff, text_diff
 
 
@@ -66,9 +68,24 @@ def test_a_step_that_left_no_payload_shows_the_last_one():
     diff = ir_diff(small_trace(), 2)
     assert old_side(diff) == new_side(diff) == AFTER
     assert diff.title == (
-        "after step 2, transform.my.other, which left none: the payload as it stood then"
-        " (after step 1, transform.my.step)"
+        "after step 2, transform.my.other, which left no payload; shown is that after step 1, transform.my.step"
     )
+
+
+def test_an_op_of_the_operands_of_a_step_that_failed_is_marked_and_says_which_handle_is_invalidated():
+    trace = small_trace()
+    died = HandleChange("h0", "invalid")
+    middle = dataclasses.replace(trace.step_records[1], changes=(*trace.step_records[1].changes, died))
+    failed = dataclasses.replace(
+        trace.step_records[2], operands=(Operand("h0", "consume"), Operand("h1", "read"))
+    )
+    steps = (trace.step_records[0], middle, failed)
+    diff = ir_diff(dataclasses.replace(trace, step_records=steps), 2)
+    marked = {line.op: [h.name for h in line.handles] for line in diff.lines if line.is_operand}
+    assert marked == {"o4": ["%c, invalidated"], "o8": ["%v"]}
+    assert diff.note.endswith("▸ ops of its operands")
+    assert [line[0] for line in ir_text(diff).splitlines()[2:] if "my.c" in line] == ["▸"]
+    assert 'class="l r"' in ir_html(diff)
 
 
 @pytest.mark.parametrize("step", [-2, 3])

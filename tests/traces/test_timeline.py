@@ -96,10 +96,27 @@ def test_the_use_after_death_stands_out():
     drawing = timeline_drawing(failed_trace())
     (late,) = (m for row in drawing.rows for m in row.marks if m.is_late)
     assert late.title == "step 5 (transform.print) reads %matmul, which is invalidated"
+    assert timeline_svg(drawing).count('stroke-width="2.2"') == 2  # struck through, and in the legend
+    assert "used when invalidated" in timeline_svg(drawing)
+    assert "used when invalidated" not in timeline_svg(timeline_drawing(TRACE))
     failed, after = drawing.columns[-2:]
     assert (failed.mark, failed.note, after.note) == ("failed", "✗ FAILED", "– not run")
     assert drawing.verdict.startswith("failed at step 5: %matmul is invalidated: step 2 consumed it")
     assert drawing.columns[5].note == "! zero-match" and "linalg.nothing" in drawing.columns[5].title
+
+
+def test_the_legend_has_what_is_drawn_and_no_more():
+    drawing = timeline_drawing(TRACE)
+    alone = dataclasses.replace(drawing, rows=drawing.rows[:1], arcs=())
+    kinds, states = {m.kind for m in alone.rows[0].marks}, {b.state for b in alone.rows[0].bars}
+    said = set(
+        re.findall(
+            r"[^>]>(made|read|consumed|invalidated here|live|empty|invalidated|with what is consumed)</text>",
+            timeline_svg(alone),
+        )
+    )
+    words = {"dead": "invalidated here", "invalid": "invalidated"}
+    assert said == {words.get(each, each) for each in kinds | states}
 
 
 def test_steps_and_handles_are_found_and_reached_by_keyboard():

@@ -15,6 +15,7 @@ const KEY = ["read", "consumed", "made", "invalidated here", "live", "empty", "i
 const STATUSES = ["ok", "failed", "crashed", "suppressed", "not-run"];
 const HANDLES = ["a handle to payload ops", "a handle to values of the payload", "a parameter"];
 const PLACES = [0.26, 0.26, 0.74, 0.74]; // of a mark in its column: uses left, effects right
+const CROWDED = [0.13, 0.37, 0.6, 0.9]; // where two of them share that place
 const SIGNS = { a: "▹", t: "↻", e: "◃", x: "⋯" };
 
 const safe = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -233,12 +234,13 @@ class TimelineDrawing {
     }
     let made = "";
     for (const { c, kind, step, more, death, isLate } of seen.values()) {
-      const at = x(c) + PLACES[kind] * width;
+      const isCrowded = width > 8 && seen.has(`${c} ${kind ^ 1}`);
+      const at = x(c) + (isCrowded ? CROWDED : PLACES)[kind] * width;
       let said = death || (step < 0 ? `${row.called} is an argument of @${entry}` : `step ${step} (${ops[steps[step][0]]}) ${VERBS[kind]} ${row.called}`);
       if (isLate) said += ", which is invalidated";
       if (more) said += `; and ${more} more like it`;
       const label = death ? `role="button" tabindex="-1" aria-label="${safe(said)}"` : "";
-      made += `<g class="lh-mark lh-${EVENTS[kind]}" data-handle="${safe(row.id)}"${step >= 0 ? ` data-step="${step}"` : ""} ${label}><title>${safe(said)}</title>${this.shape(kind, at, y, Math.max(size, 0.45), isLate)}</g>`;
+      made += `<g class="lh-mark lh-${EVENTS[kind]}" data-handle="${safe(row.id)}"${step >= 0 ? ` data-step="${step}"` : ""} ${label}><title>${safe(said)}</title>${this.shape(kind, at, y, Math.max(isCrowded ? 0.7 * size : size, 0.45), isLate)}</g>`;
     }
     return made;
   }

@@ -24,8 +24,8 @@ function make(name, className, text = "") {
 }
 
 function drawCell(cell) {
+  if (cell === undefined) return make("td", "");
   const drawn = make("td", "lh-cell");
-  if (cell === undefined) return drawn;
   drawn.textContent = cell.text;
   drawn.title = `${cell.text} ${cell.status}`;
   if (cell.level !== null) {
@@ -57,11 +57,12 @@ function drawHeat(place, heat) {
   place.replaceChildren();
   if (!heat) return;
   const names = heat.y_name ? `up: ${heat.y_name}, to the right: ${heat.x_name}` : heat.x_name;
-  place.append(make("div", "lh-faint", `${names}; time as a multiple of the best`));
+  const framed = heat.is_timed ? `; framed: ${heat.framed}` : "";
+  place.append(make("div", "lh-faint", `${names}; time as a multiple of the least, each timed alone${framed}`));
   const facets = make("div", "lh-facets");
   facets.append(...heat.facets.map((facet) => drawFacet(heat, facet)));
   place.append(facets);
-  const legend = heat.legend.map(([mark, words]) => `${mark} ${words}`).join("   ");
+  const legend = heat.legend.map(([mark, words]) => `${mark} ${words}`).join(" · ");
   if (legend) place.append(make("div", "lh-faint", legend));
 }
 

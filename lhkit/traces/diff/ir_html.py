@@ -14,6 +14,7 @@ from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "↕": " m"}
 _WORDS: dict[Sign, str] = dict([("", "unchanged"), *DELTA_WORDS.items()])
+OPERAND = "▸"  # before an op of the operands of a step that changed nothing
 # Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
@@ -80,7 +81,7 @@ def sides_html(diff: IrDiff, *, most_lines: int = 600) -> str:
         elif part.old and part.new:
             left = mlir_html(part.old_text if part.old_text is not None else part.text)
             right = _changed_html(part, with_old=False) + _labels_html(part.handles)
-            sort = f"l{_CLASSES[part.sign]}"
+            sort = _sort(part)
             made += [_row(sort, part.old, left, part), _row(sort, part.new, right, part)]
         else:
             row = _line_html(part)
@@ -111,7 +112,8 @@ def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
             continue
         labels = f"  ⟵ {', '.join(_by_name(part.handles))}" if part.handles else ""
         number = part.new or part.old
-        lines.append(f"{part.sign or ' '} {number:>{width}} {part.text}{_changes_text(part)}{labels}".rstrip())
+        sign = part.sign or (OPERAND if part.is_operand else " ")
+        lines.append(f"{sign} {number:>{width}} {part.text}{_changes_text(part)}{labels}".rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -152,9 +154,13 @@ def _line_html(line: IrLine) -> str:
     if line.parts and line.old_text is not None and is_mostly_new:  # the new line below the old one
         was = _row(f"l{_CLASSES[line.sign]} q", line.old, mlir_html(line.old_text), line)
         return was + _row(f"l{_CLASSES[line.sign]}", line.new, _changed_html(line, with_old=False), line)
-    sort = f"l{_CLASSES[line.sign]}{'' if line.new else ' q'}"
+    sort = _sort(line) + ("" if line.new else " q")
     content = _changed_html(line, with_old=True) if line.parts else mlir_html(line.text)
     return _row(sort, line.new or line.old, content + _labels_html(line.handles), line)
+
+
+def _sort(line: IrLine) -> str:
+    return "l r" if line.is_operand else f"l{_CLASSES[line.sign]}"
 
 
 def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:

@@ -55,7 +55,7 @@ class IrLine:
     ``old`` and ``new`` are line numbers from 1, or None. ``text`` is the new line, else the old one, and
     ``old_text`` the old one if it differs. On an op's first line, ``inside`` has the ids of nested ops that the
     text omits, and ``handles`` those that point to any of them. An unchanged line that is shown with changed
-    ones is context.
+    ones is context; so are ops of the operands of a step that changed nothing, and the lines beside them.
     """
 
     sign: Sign
@@ -69,6 +69,7 @@ class IrLine:
     handles: tuple[HandleMark, ...] = ()
     remark: str = ""
     is_context: bool = False
+    is_operand: bool = False
 
     @property
     def is_shown(self) -> bool:

@@ -15,7 +15,15 @@ from collections.abc import Hashable, Sequence
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_json import common_ends
 from lhkit.model.trace_record import PayloadDelta, Trace
-from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, ops_of, remarks_at
+from lhkit.traces.diff.line_diff import (
+    HandleMark,
+    IrDiff,
+    IrLine,
+    KnownChanges,
+    diff_lines,
+    ops_of,
+    remarks_at,
+)
 from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record.placed_ops import (
     PlacedOps,
@@ -169,33 +177,47 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
 
 
 def _with_operands(trace: Trace, step: int, lines: tuple[IrLine, ...]) -> tuple[tuple[IrLine, ...], str]:
-    """Return lines of which those of a step's operands are shown, and a note: the step changed nothing.
+    """Return lines of which those of a step's operands are shown and marked, and a note: nothing changed.
 
     Of a handle that is invalidated the ops are shown to which it pointed last, as far as they are left.
     """
     record = trace.step_records[step]
     operands = {operand.handle for operand in record.operands}
     held: dict[str, dict[str, None]] = {}
+    invalid: set[str] = set()
     for earlier in itertools.takewhile(lambda s: s.index != step, trace.steps_by_end()):
         for change in earlier.changes:
             if change.handle in operands and change.state == "live":
                 held[change.handle] = ops_of(change)
+            elif change.state == "invalid":
+                invalid.add(change.handle)
     wanted = {op for ops in held.values() for op in ops}
     numbers = [n for n, line in enumerate(lines) if wanted.intersection((line.op, *line.inside))]
-    shown = {n + by for n in numbers[:_MOST_OPERANDS] for by in (-1, 0, 1)}
-    made = tuple(
-        dataclasses.replace(line, is_context=True) if n in shown else line for n, line in enumerate(lines)
-    )
+    made, marked = list(lines), set[str | None]()
+    for n in numbers[:_MOST_OPERANDS]:
+        for near in (n - 1, n, n + 1):
+            made[near : near + 1] = [
+                dataclasses.replace(each, is_context=True) for each in made[near : near + 1]
+            ]
+        if lines[n].op in marked:
+            continue
+        marked.add(lines[n].op)  # on its first line
+        ops = {lines[n].op, *lines[n].inside}
+        # Handles that are live have their marks already.
+        late = (h for h in held if h in invalid and not ops.isdisjoint(held[h]))
+        named = [HandleMark(h, f"{trace.handle(h).name}, invalidated") for h in late]
+        handles = (*made[n].handles, *named)
+        made[n] = dataclasses.replace(made[n], is_operand=True, handles=handles)
     said = "nothing changed"
     if step == trace.outcome.failed_step:
         said = f"failed: {explain_failure(trace).sentence}"
     elif record.status == "not-run":
         said = "did not run"
     if not numbers:
-        return made, said
+        return lines, said
     more = len(numbers) - _MOST_OPERANDS
     left = f", {more} more are folded" if more > 0 else ""
-    return made, f"{said} · shown are the ops of its operands{left}"
+    return tuple(made), f"{said} · ▸ ops of its operands{left}"
 
 
 def text_diff(old: str, new: str, title: str = "") -> IrDiff:
@@ -246,7 +268,8 @@ def _step_before(trace: Trace, step: int) -> int:
 def _title(trace: Trace, step: int, shown: int, against: int | None) -> str:
     what = _after(trace, step)
     if shown != step:
-        what += f", which left none: the payload as it stood then ({_after(trace, shown)})"
+        that = _after(trace, shown) if shown < 0 else f"that {_after(trace, shown)}"
+        what += f", which left no payload; shown is {that}"
     return what if against is None or against == shown else f"{what}, against {_after(trace, against)}"
 
 

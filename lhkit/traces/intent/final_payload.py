@@ -15,6 +15,8 @@ from lhkit.traces.record.placed_ops import PlacedOps, PrintedOp, Value, place_op
 from lhkit.traces.record.placed_values import around, live_ops, loops_around
 
 _WITHOUT_WORK = ("linalg.yield", "linalg.index")
+# Ops on vectors that only move or rearrange their elements.
+_MOVING = re.compile(r"vector\.(transfer|load|store|.*cast|extract|insert|transpose|shuffle|\w+_elements)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,8 @@ class FinalPayload:
         if meant.is_same:
             return list(meant.numbers)
         work = [n for n in meant.numbers if self.name(n).startswith(("linalg.", "vector."))]
-        # The innermost, and of those rather what computes than what reads and writes.
-        work.sort(key=lambda n: (-len(loops_around(self.placed, n)), "transfer" in self.name(n)))
+        # The innermost, and of those rather what computes than what moves data.
+        work.sort(key=lambda n: (-len(loops_around(self.placed, n)), bool(_MOVING.match(self.name(n)))))
         return work[:1]
 
     def name(self, number: int) -> str:
@@ -119,6 +121,11 @@ class FinalPayload:
         """Return the loops around an op with their steps, from the outermost to the innermost."""
         outer = reversed(loops_around(self.placed, number))
         return tuple(LoopPattern(self.placed.ir.ops[n].name.partition(".")[2], self.steps(n)) for n in outer)
+
+    def alike(self, number: int) -> int:
+        """Return how many ops of the name of one are in the same loops, itself counted."""
+        loops = loops_around(self.placed, number)
+        return sum(loops_around(self.placed, n) == loops for n in self.named(self.name(number)))
 
     def steps(self, loop: int) -> tuple[Size, ...]:
         """Return the step of each variable of a loop, None where it is not a constant.

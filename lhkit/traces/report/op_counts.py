@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from lhkit.draw.figures import cut
+from lhkit.draw.figures import NARROW, cut, new_axes, with_narrow
 from lhkit.draw.tables import Table
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.model.errors import usage_error
@@ -15,6 +15,7 @@ from lhkit.model.trace_record import PayloadOp, Trace
 from lhkit.traces.record.placed_ops import omitted_ops
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 By = Literal["dialect", "name"]
@@ -93,23 +94,35 @@ def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table
 
 
 def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure:
-    """Return a figure of op counts after every step; arguments as of `op_counts`."""
-    from matplotlib.figure import Figure
+    """Return a figure of op counts after every step; arguments as of `op_counts`.
+
+    The legend is beside the axes, in a narrow column below them.
+    """
+    plot = op_counts(trace, by=by, most=most)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
+    look: dict[str, Any] = {"frameon": False, "title": "at the end", "alignment": "left"}
+    (wide, axes), (narrow, narrow_axes) = new_axes(7.2, 3.6), new_axes(NARROW, 4.4)
+    for each, ticks in ((axes, 12), (narrow_axes, 6)):
+        _draw_lines(each, plot, most_ticks=ticks)
+        _draw_scale(each, plot)
+    if plot.lines:
+        axes.legend(**look, **beside)
+        narrow.legend(**look, loc="outside lower left", ncols=2, fontsize=8.5)
+    return with_narrow(wide, narrow)
+
+
+def _draw_lines(axes: Axes, plot: OpCounts, *, most_ticks: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    plot = op_counts(trace, by=by, most=most)
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
     places = range(len(plot.steps))
+    marked = [*places[:: max(1, len(places) // _FEW_STEPS)], *places[-1:]]  # the end is what the legend counts
     ticks = ["before" if s < 0 else str(s) for s in plot.steps]
     for row, ((kind, counts), (color, marker, dashes)) in enumerate(zip(plot.lines, _LOOKS, strict=False)):
         look: dict[str, Any] = {"color": GREY if kind == REST else color, "marker": marker, "linestyle": dashes}
         # A line that later ones lie on is wider than they are, and so it is seen around them.
         wider = len(plot.lines) - 1 - row
         look |= {"markersize": 4 + 0.9 * wider, "linewidth": 1.4 + 0.4 * wider}
-        look |= {"markevery": max(1, len(places) // _FEW_STEPS)}
+        look |= {"markevery": marked}
         label = f"{cut(kind, _IN_LEGEND)}: {counts[-1]:,}" if counts else kind
         axes.plot(places, counts, label=label, drawstyle="steps-mid", **look)
     if plot.failed_step in plot.steps:
@@ -120,8 +133,15 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     if len(plot.steps) <= _FEW_STEPS:
         axes.set_xticks(places, ticks)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
         axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
+    is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
+    axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
+
+
+def _draw_scale(axes: Axes, plot: OpCounts) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     most = max((n for _, counts in plot.lines for n in counts), default=1)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     if most > _LINEAR_UNTIL:  # unrolled code would press all other lines onto the axis
@@ -130,12 +150,5 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
         ticks_up = [0, 5, *(n * 10**p for p in powers for n in (1, 2, 5) if n * 10**p <= most)]
         axes.set_yticks(ticks_up, [f"{n:,}" for n in ticks_up])
     axes.set_ylim(0, 1.12 * most)
-    is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
-    axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
     scale = "\n(logarithmic above 10)" if most > _LINEAR_UNTIL else ""
     axes.set_ylabel(f"ops in the text, by {plot.by}{scale}")
-    if plot.lines:
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
-        axes.legend(frameon=False, title="at the end", alignment="left", **beside)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure

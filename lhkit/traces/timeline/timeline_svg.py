@@ -144,29 +144,37 @@ def bar_shape(state: HandleState, begin: float, end: float, y: float, *inside: s
 
 
 def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_late: bool = False) -> str:
-    """Return a mark; its rim separates it from its background, or is red for a use after death."""
+    """Return a mark; its rim separates it from its background. A use after death is struck through."""
+    if is_late:
+        d = f"M{x - 6.5 * scale:.1f} {y + 6.5 * scale:.1f}L{x + 6.5 * scale:.1f} {y - 6.5 * scale:.1f}"
+        strike = element("path", d=d, fill="none", stroke="dead", stroke_width=2.2)
+        return mark_shape(kind, x, y, scale) + strike
     if kind == "made":
         r = 6.5 * scale
         d = f"M{x - r:.1f} {y:.1f}L{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}Z"
         return element("path", d=d, fill="made", stroke="paper", stroke_width=1.2)
     if kind == "read":
-        rim = {"stroke": "dead" if is_late else "read", "stroke_width": 2}
-        return element("circle", cx=x, cy=y, r=4.6 * scale, fill="paper", **rim)
+        return element("circle", cx=x, cy=y, r=4.6 * scale, fill="paper", stroke="read", stroke_width=2)
     if kind == "consumed":
-        rim = {"stroke": "dead" if is_late else "ink", "stroke_width": 2 if is_late else 1}
-        return element("circle", cx=x, cy=y, r=5.6 * scale, fill="consumed", **rim)
+        return element("circle", cx=x, cy=y, r=5.6 * scale, fill="consumed", stroke="ink", stroke_width=1)
     r = 4.6 * scale
     d = f"M{x - r:.1f} {y - r:.1f}L{x + r:.1f} {y + r:.1f}M{x - r:.1f} {y + r:.1f}L{x + r:.1f} {y - r:.1f}"
     halo = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")
     return halo + element("path", d=d, fill="none", stroke="dead", stroke_width=2.6, stroke_linecap="round")
 
 
-def legend_part(width: float, y: float) -> tuple[str, float]:
-    """Return the legend, wrapped to a width, and its lower edge."""
-    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items()]
-    signs += [(30.0, bar_shape(state, 0, 30, 0), STATE_WORDS[state]) for state in _STATES]
+def legend_part(drawing: TimelineDrawing, width: float, y: float) -> tuple[str, float]:
+    """Return the legend of what is drawn, wrapped to a width, and its lower edge."""
+    found = [m for row in drawing.rows for m in row.marks]
+    states = {bar.state for row in drawing.rows for bar in row.bars}
+    kinds = {m.kind for m in found if not m.is_late}
+    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items() if kind in kinds]
+    late = next((m.kind for m in found if m.is_late), None)
+    if late is not None:
+        signs.append((14.0, mark_shape(late, 7, 0, is_late=True), "used when invalidated"))
+    signs += [(30.0, bar_shape(state, 0, 30, 0), STATE_WORDS[state]) for state in _STATES if state in states]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)
-    signs.append((30.0, arc, "with what is consumed"))
+    signs += [(30.0, arc, "with what is consumed")] if drawing.arcs else []
     drawn, x = [], MARGIN
     for wide, sign, word in signs:
         text = element("text", escaped(word), x=wide + 6, y=4, font_size=SMALL, fill="faint")
@@ -303,7 +311,7 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
     if drawing.elsewhere:
         y += 18
         drawn.append(_text(MARGIN, y, _hidden_handles_text(drawing), SMALL, fill="faint"))
-    legend, y = legend_part(width, y + 24)
+    legend, y = legend_part(drawing, width, y + 24)
     return [*drawn, legend], y
 
 
@@ -396,7 +404,7 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True) -> str:
 
     A check box folds all nested steps, without a script. If ``styled``, style sheets are included.
     """
-    legend, bottom = legend_part(_LEGEND_WIDTH, 12)
+    legend, bottom = legend_part(drawing, _LEGEND_WIDTH, 12)
     head, colon, rest = drawing.verdict.partition(":")
     tone = "" if drawing.verdict.startswith("ok") else "lh-failed"
     verdict = element("p", element("b", escaped(head + colon), class_=tone), escaped(rest))
