@@ -58,7 +58,7 @@ from lhkit.compiler.parts.part_functions import cut_parts
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.errors import LhkitError
-from lhkit.model.instructions import MachineCode
+from lhkit.model.instructions import CodeSamples, MachineCode
 from lhkit.model.step_form import WrittenForm
 from lhkit.worker import framing, kernel_requests, requests
 from lhkit.worker.framing import Progress
@@ -146,6 +146,7 @@ class Handlers:
             kernel_requests.RunPasses: self._run_passes,
             kernel_requests.Disassemble: self._disassemble,
             kernel_requests.ReadMachineCode: self._read_machine_code,
+            kernel_requests.SampleCode: self._sample_code,
             kernel_requests.ReadMemory: self._read_memory,
             kernel_requests.CallKernel: self._call,
             kernel_requests.CollectResults: self._collect,
@@ -280,6 +281,16 @@ class Handlers:
 
         recipe = self._recipe(request.spec)
         return requests.Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
+
+    def _sample_code(self, request: kernel_requests.SampleCode) -> requests.Value[CodeSamples | None]:
+        from lhkit.compiler.machine.code_samples import sample_kernel
+
+        kernel = self._kernel(request.kernel)
+        if kernel is None:
+            return requests.Value(None)
+        arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
+        call = kernel.prepare(arguments, [self._result(r) for r in request.results])
+        return requests.Value(sample_kernel(kernel, call, request.seconds))
 
     def _read_memory(self, request: kernel_requests.ReadMemory) -> kernel_requests.MemoryAnswer:
         recipe = self._recipe(request.spec)

@@ -1,0 +1,71 @@
+"""Where the time of a kernel goes: samples by a timer, which lie on its instructions."""
+
+import platform
+import sys
+
+import pytest
+
+import lhkit
+from lhkit.kernels.kernel import compile_kernel
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="no timer samples here"
+)
+TWO = """func.func @two(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>, %c: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %0 = linalg.add ins(%a, %b : tensor<256x256xf32>, tensor<256x256xf32>) outs(%c : tensor<256x256xf32>) -> tensor<256x256xf32>
+  %1 = linalg.matmul ins(%0, %b : tensor<256x256xf32>, tensor<256x256xf32>) outs(%c : tensor<256x256xf32>) -> tensor<256x256xf32>
+  return %1 : tensor<256x256xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(worker):
+    return compile_kernel(lhkit.load_payload(TWO, name="two.mlir", worker=worker), worker=worker)
+
+
+def test_samples_are_on_instructions_and_most_in_the_loop_with_most_work(kernel):
+    samples, listing = kernel.samples(seconds=0.3), kernel.listing()
+    assert not samples.reason and samples.total > 50 and samples.period_ns > 0
+    counts = dict(samples.places)
+
+    def share(loop):
+        return sum(counts.get(each.instruction.address, 0) for each in loop.instructions) / samples.total
+
+    # The matmul does 512 times the work of the addition.
+    product = next(
+        loop for loop in listing.loops if "linalg.matmul" in listing.ir.split("\n")[loop.lines[-1] - 1]
+    )
+    assert share(product) > 0.9
+    # In the middle of an instruction nothing is ever interrupted.
+    starts = {each.instruction.address for loop in listing.loops for each in loop.instructions}
+    inside = [
+        place
+        for loop in listing.loops
+        for each in loop.instructions
+        for place in range(each.instruction.address + 1, each.instruction.end)
+        if place in counts
+    ]
+    assert not set(inside) - starts
+
+
+def test_the_worker_goes_on_after_it(kernel):
+    kernel.samples(seconds=0.05)
+    (again, *_) = (kernel.samples(seconds=0.05) for _ in range(2))
+    assert again.total > 0 and kernel.worker.generation == kernel._generation
+
+
+def test_a_kernel_of_several_threads_is_not_sampled(worker):
+    text = lhkit.load_schedule("fc_relu_handles.mlir", worker=worker)
+    assert "threads" not in text.values
+    threaded = lhkit.load_schedule(
+        text.text.replace(
+            "    %matmul =",
+            '    %threads = transform.tune.knob<"threads"> = 2 : i64 from options = [1, 2] -> !transform.param<i64>\n    %matmul =',
+            1,
+        ),
+        name="threads.mlir",
+        worker=worker,
+    )
+    made = compile_kernel(lhkit.load_payload("fc_relu.mlir", worker=worker), threaded, worker=worker)
+    assert made.samples(seconds=0.01).reason.startswith("it runs on 2 threads")
