@@ -282,15 +282,12 @@ class Handlers:
         recipe = self._recipe(request.spec)
         return requests.Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
 
-    def _sample_code(self, request: kernel_requests.SampleCode) -> requests.Value[CodeSamples | None]:
+    def _sample_code(self, request: kernel_requests.SampleCode) -> requests.Value[CodeSamples]:
         from lhkit.compiler.machine.code_samples import sample_kernel
 
-        kernel = self._kernel(request.kernel)
-        if kernel is None:
-            return requests.Value(None)
         arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
-        call = kernel.prepare(arguments, [self._result(r) for r in request.results])
-        return requests.Value(sample_kernel(kernel, call, request.seconds))
+        results = [self._result(r) for r in request.results]
+        return requests.Value(sample_kernel(self._recipe(request.spec), arguments, results, request.seconds))
 
     def _read_memory(self, request: kernel_requests.ReadMemory) -> kernel_requests.MemoryAnswer:
         recipe = self._recipe(request.spec)

@@ -365,15 +365,9 @@ class Kernel(Showable):
         try:
             sent = pack_arguments(packing, self._left(arrays), self._left(self.function.arguments))
             places = tuple(place for place, _ in sent)
-            for _ in range(2):
-                request = SampleCode(self.build(), places, results, seconds)
-                found = self._ask(request, before=lambda: [Compile(self.spec())]).value
-                if found is not None:
-                    return found
-                self.forget()
+            return self._ask(SampleCode(self.spec(), places, results, seconds)).value
         finally:
             packing.release()
-        return CodeSamples(reason="the worker forgets kernels as soon as they are built")
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:

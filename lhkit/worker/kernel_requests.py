@@ -122,10 +122,10 @@ class CallKernel(Request[CallAnswer], frozen=True, tag="call"):
     before: int = 0  # Calls without a pause before the one whose results count, to fill the caches
 
 
-class SampleCode(Request[Value[CodeSamples | None]], frozen=True, tag="sample_code"):
-    """Repeat calls of a kernel, and sample where they are; None if the worker does not hold it any more."""
+class SampleCode(Request[Value[CodeSamples]], frozen=True, tag="sample_code"):
+    """Compile a kernel for one thread, repeat calls of it, and sample where they are."""
 
-    kernel: int
+    spec: KernelSpec
     arguments: tuple[ArrayPlace, ...]
     results: tuple[ArrayPlace, ...]
     seconds: float

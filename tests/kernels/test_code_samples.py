@@ -50,22 +50,6 @@ def test_samples_are_on_instructions_and_most_in_the_loop_with_most_work(kernel)
 
 
 def test_the_worker_goes_on_after_it(kernel):
-    kernel.samples(seconds=0.05)
-    (again, *_) = (kernel.samples(seconds=0.05) for _ in range(2))
-    assert again.total > 0 and kernel.worker.generation == kernel._generation
-
-
-def test_a_kernel_of_several_threads_is_not_sampled(worker):
-    text = lhkit.load_schedule("fc_relu_handles.mlir", worker=worker)
-    assert "threads" not in text.values
-    threaded = lhkit.load_schedule(
-        text.text.replace(
-            "    %matmul =",
-            '    %threads = transform.tune.knob<"threads"> = 2 : i64 from options = [1, 2] -> !transform.param<i64>\n    %matmul =',
-            1,
-        ),
-        name="threads.mlir",
-        worker=worker,
-    )
-    made = compile_kernel(lhkit.load_payload("fc_relu.mlir", worker=worker), threaded, worker=worker)
-    assert made.samples(seconds=0.01).reason.startswith("it runs on 2 threads")
+    before = kernel.build(), kernel.worker.generation
+    assert kernel.samples(seconds=0.05).total > 0 and kernel.samples(seconds=0.05).total > 0
+    assert (kernel.build(), kernel.worker.generation) == before

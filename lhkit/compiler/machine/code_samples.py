@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import platform
 import signal
@@ -17,19 +18,21 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
 
-from lhkit.compiler.machine.compiled_kernel import C_ENTRY, CompiledKernel
+from lhkit.compiler.machine.compiled_kernel import C_ENTRY, Recipe, build_kernel
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.object_code import function_places
 from lhkit.compiler.machine.timing_runs import LoopLibrary, call_loop, native_batches, time_call
 from lhkit.model.instructions import CodeSamples
 
+Arguments = Sequence[np.ndarray[Any, Any] | np.generic]
+Results = Sequence[np.ndarray[Any, Any] | np.dtype[Any]]
 PERIOD_NS = 997_000  # no multiple of what kernels and other timers repeat
 _MOST_SAMPLES = 1 << 14
 _BATCH_NS = 20_000_000
@@ -59,16 +62,15 @@ class _Event(ctypes.Structure):
     )
 
 
-def sample_kernel(kernel: CompiledKernel, call: PreparedCall, seconds: float) -> CodeSamples:
-    """Return where calls of a kernel spend their time: they are repeated for so long, and sampled.
+def sample_kernel(recipe: Recipe, arguments: Arguments, results: Results, seconds: float) -> CodeSamples:
+    """Return where calls of a kernel on one thread spend their time, repeated for so long and sampled.
 
     Returns:
-        The samples by place in the section of the code, as `Instruction.address` counts; or why there are none.
+        The samples by place in the section of the code, as in `machine_code`; or why there are none.
     """
     if sys.platform != "linux" or platform.machine() not in _COUNTERS:
         return CodeSamples(reason=f"no timer samples code on {platform.system()} {platform.machine()}")
-    if kernel.threads > 1:
-        return CodeSamples(reason=f"it runs on {kernel.threads} threads, and one thread is sampled")
+    kernel = build_kernel(dataclasses.replace(recipe, is_threaded=False), is_outlined=True)
     engine, address = kernel.code
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.o"
@@ -76,7 +78,7 @@ def sample_kernel(kernel: CompiledKernel, call: PreparedCall, seconds: float) ->
         places, size = function_places(path)
     # The wrapper that is called lies in the same section.
     base = address - places[f"_mlir_{C_ENTRY}"]
-    counters = _sampled(call, seconds) - base
+    counters = _sampled(kernel.prepare(arguments, results), seconds) - base
     inside = counters[(counters >= 0) & (counters < size)]
     return CodeSamples(tuple(sorted(Counter(inside.tolist()).items())), len(counters) - len(inside), PERIOD_NS)
 

@@ -169,11 +169,12 @@ def build_kernel(
     *,
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
+    is_outlined: bool = False,
 ) -> CompiledKernel:
     """Compile a recipe to a function that can be called here.
 
     ``look`` is given the last IR that has memrefs; ``symbols`` are addresses of functions to be called in place
-    of the process's own.
+    of the process's own. One ``is_outlined`` has its code once: wrappers for callers do not inline it.
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -182,7 +183,8 @@ def build_kernel(
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        kernel = kernel_of(module, function, recipe, progress, look=look, symbols=symbols)
+        how = {"look": look, "symbols": symbols, "is_outlined": is_outlined}
+        kernel = kernel_of(module, function, recipe, progress, **how)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
@@ -195,6 +197,7 @@ def kernel_of(
     *,
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
+    is_outlined: bool = False,
 ) -> CompiledKernel:
     """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
 
@@ -214,6 +217,10 @@ def kernel_of(
     if look is not None:
         look(module)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
+    if is_outlined:
+        functions = (op.operation for op in module.body.operations if op.operation.name == "llvm.func")
+        own = next(op for op in functions if symbol_name(op) == KERNEL_NAME)
+        own.attributes["no_inline"] = ir.UnitAttr.get(module.context)
     code, linked = link(module, recipe, slots, progress, symbols)
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):

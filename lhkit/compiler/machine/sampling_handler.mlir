@@ -1,4 +1,4 @@
-// The signal handler of code_samples.py; $words are filled in (string.Template). It touches nothing but its buffer:
+// The signal handler of code_samples.py; $$counter is filled in (string.Template). It touches nothing but its buffer:
 // [samples so far, room for samples, program counters …], whose address came with the timer.
 llvm.func @note(%signal: i32, %info: !llvm.ptr, %context: !llvm.ptr) {
   %one = llvm.mlir.constant(1 : i64) : i64
