@@ -187,7 +187,7 @@ class ThreadJobs(Jobs):
 
 
 class CollectorPause:
-    """Keeps Python's garbage collector off during commands and a moment longer, until the screen has the answer.
+    """Keeps the garbage collector off during commands, and until the screen has their answers.
 
     A session keeps many traces: a full collection takes as long as half a trace of a thousand steps.
     """

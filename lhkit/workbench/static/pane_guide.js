@@ -2,6 +2,7 @@
 // it is slow. Answers are tried on copies by Python; what was found is filtered here.
 
 const QUESTIONS = { problems: "What is wrong", tried: "What can I do with it", fusion: "Why are two ops not fused", slow: "Why is it slow" };
+const MOST_KNOWN = 64;
 
 class GuidePane extends BenchPane {
   static key = "guide";
@@ -12,6 +13,7 @@ class GuidePane extends BenchPane {
 
   constructor(bench) {
     super(bench);
+    this.known = new Map(); // what was answered before: facts of a step of a trace stay true
     this.facts = make("div", { class: "lhw-facts", role: "status" });
     this.sections = {};
     for (const [name, title] of Object.entries(QUESTIONS)) {
@@ -125,13 +127,22 @@ class GuidePane extends BenchPane {
     if (asked === this.asked) return;
     this.asked = asked;
     clearTimeout(this.waiting);
+    if (this.known.has(asked)) return this.placeFacts(this.known.get(asked));
     this.waiting = setTimeout(async () => {
       const question = { ask: "facts", key, step, kind: selection?.kind ?? "", ids: String(selection?.id ?? "") };
       const html = await this.bench.ask(question).catch(() => null); // another trace is on its way
-      if (html === null || asked !== this.asked) return;
-      this.facts.replaceChildren(fragmentOf(html));
-      this.reindex();
+      if (html === null) return;
+      this.known.set(asked, html);
+      if (this.known.size > MOST_KNOWN) this.known.delete(this.known.keys().next().value);
+      if (asked === this.asked) this.placeFacts(html);
     }, REST_MS);
+  }
+
+  placeFacts(html) {
+    if (html === this.factsHtml) return;
+    this.factsHtml = html;
+    this.facts.replaceChildren(fragmentOf(html));
+    this.reindex();
   }
 
   badge() {
