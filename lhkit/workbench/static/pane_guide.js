@@ -18,7 +18,7 @@ class GuidePane extends BenchPane {
     this.sections = {};
     for (const [name, title] of Object.entries(QUESTIONS)) {
       const section = { badge: make("span", { class: "lhw-badge" }), answer: make("div") };
-      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", {}, title, section.badge), section.answer);
+      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", { onclick: () => setTimeout(() => this.toTop(section.node)) }, title, section.badge), section.answer);
       this.sections[name] = section;
     }
     const { tried, fusion, slow } = this.sections;
@@ -29,6 +29,11 @@ class GuidePane extends BenchPane {
     this.look = make("button", { type: "button", class: "lhw-what", onclick: () => bench.do({ do: "look_at_code" }) }, "compile, and look at the hot loops");
     slow.answer.before(make("form", { class: "lhw-asking", onsubmit: (event) => event.preventDefault() }, this.look));
     this.frame.append(this.facts, ...Object.values(this.sections).map(({ node }) => node));
+  }
+
+  // A question that the reader opens has the pane for its answer; the page around it stays where it is.
+  toTop(node) {
+    if (node.open) this.body.scrollTop += node.getBoundingClientRect().top - this.body.getBoundingClientRect().top;
   }
 
   fusionForm() {
