@@ -108,6 +108,11 @@ def carried_step(old: Trace, new: Trace, index: int) -> int:
     return min(index, len(new.step_records) - 1)
 
 
+def is_alike(one: Trace, index: int, other: Trace, other_index: int) -> bool:
+    """Return whether steps of two traces have the same op, handles and iteration."""
+    return _what(one, index) == _what(other, other_index)
+
+
 def _what(trace: Trace, index: int) -> tuple[object, ...]:
     step = trace.step_records[index]
     given = tuple(trace.handle(h).name for h in step.results)

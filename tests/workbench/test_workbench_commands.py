@@ -402,3 +402,21 @@ def test_a_schedule_that_was_empty_shows_what_its_first_change_did(open_bench):
     bench.do("set_text", text=FUSED)
     shown = bench.part("screen")["step"]
     assert bench.workbench.trace.step_records[shown].op.endswith("tile_using_forall")
+
+
+def test_a_repair_after_which_another_step_fails_shows_that_step(bench):
+    end = "    transform.yield"
+    late = "    transform.structured.generalize %relu : (!transform.any_op) -> !transform.any_op\n"
+    other = "    transform.structured.interchange %relu : (!transform.any_op) -> !transform.any_op\n"
+    text = bench.session.text
+    before, _, after = text.rpartition(end)
+    bench.do("set_text", text=f"{before}{late}{other}{end}{after}")
+    failed = bench.workbench.trace.outcome.failed_step
+    assert failed is not None and bench.part("screen")["step"] == failed
+    bench.do("select", step=0, kind="", ids="")
+    bench.do("set_text", text=f"{before}{late}{other}{end}{after}\n")  # it is the same step still
+    assert bench.part("screen")["step"] == 0
+    bench.do("set_text", text=f"{before}{other}{end}{after}")
+    trace = bench.workbench.trace
+    assert trace.step_records[trace.outcome.failed_step].op.endswith("interchange")
+    assert bench.part("screen")["step"] == trace.outcome.failed_step
