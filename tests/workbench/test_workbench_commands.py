@@ -420,3 +420,14 @@ def test_a_repair_after_which_another_step_fails_shows_that_step(bench):
     trace = bench.workbench.trace
     assert trace.step_records[trace.outcome.failed_step].op.endswith("interchange")
     assert bench.part("screen")["step"] == trace.outcome.failed_step
+
+
+def test_a_step_that_gets_other_handles_and_moves_by_one_stays_on_screen(bench):
+    text, steps = bench.session.text, bench.workbench.trace.step_records
+    tile = next(s.index for s in steps if s.op.endswith("tile_using_forall"))
+    bench.do("select", step=tile, kind="", ids="")
+    (line,) = (each for each in text.splitlines() if "tile_using_forall" in each)
+    match = '    %again = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op'
+    bench.do("set_text", text=text.replace(line, f"{match}\n{line.replace('%relu ', '%again ', 1)}"))
+    step = bench.part("screen")["step"]
+    assert step == tile + 1 and bench.workbench.trace.step_records[step].op.endswith("tile_using_forall")
