@@ -183,8 +183,9 @@ def build_kernel(
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        how = {"look": look, "symbols": symbols, "is_outlined": is_outlined}
-        kernel = kernel_of(module, function, recipe, progress, **how)
+        kernel = kernel_of(
+            module, function, recipe, progress, look=look, symbols=symbols, is_outlined=is_outlined
+        )
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
