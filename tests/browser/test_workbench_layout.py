@@ -295,6 +295,8 @@ def test_the_payload_has_lines_beside_a_long_title_and_its_tab_is_not_covered(op
     page.get_by_role("tab", name="Text").click()  # takes the room of two columns
     page.locator(".cm-content").wait_for()
     assert not page.evaluate(PAYLOAD)["covered"]
+    page.get_by_role("tab", name="Steps").click()  # as the next page begins with it
+    page.locator(".lhw-row").first.wait_for()
 
 
 def test_a_picture_that_came_while_another_pane_was_in_front_has_its_size(opened):
