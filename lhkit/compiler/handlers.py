@@ -101,15 +101,14 @@ class Handlers:
     """
 
     def __init__(self, send: Send, ask: Ask) -> None:
-        self._send = send
-        self._ask = ask
+        self._send, self._ask = send, ask
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, Timing] = {}
         self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
-        # The schedule that was loaded last: it is taken by the first trace of it, which need not parse it.
+        # The schedule that was loaded last: the first trace of it need not parse it.
         self._loaded: tuple[tuple[requests.Source, ...], Any] = ((), None)
         self._schedules: dict[tuple[int, requests.LoadSchedule], requests.ScheduleAnswer] = {}
         self._by_type: dict[type[requests.Request[Any]], Callable[[Any], requests.Answer]] = {
