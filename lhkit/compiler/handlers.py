@@ -58,7 +58,7 @@ from lhkit.compiler.parts.part_functions import cut_parts
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.errors import LhkitError
-from lhkit.model.instructions import MachineCode
+from lhkit.model.instructions import CodeSamples, MachineCode
 from lhkit.model.step_form import WrittenForm
 from lhkit.worker import framing, kernel_requests, requests
 from lhkit.worker.framing import Progress
@@ -101,15 +101,14 @@ class Handlers:
     """
 
     def __init__(self, send: Send, ask: Ask) -> None:
-        self._send = send
-        self._ask = ask
+        self._send, self._ask = send, ask
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, Timing] = {}
         self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
-        # The schedule that was loaded last: it is taken by the first trace of it, which need not parse it.
+        # The schedule that was loaded last: the first trace of it need not parse it.
         self._loaded: tuple[tuple[requests.Source, ...], Any] = ((), None)
         self._schedules: dict[tuple[int, requests.LoadSchedule], requests.ScheduleAnswer] = {}
         self._by_type: dict[type[requests.Request[Any]], Callable[[Any], requests.Answer]] = {
@@ -144,6 +143,7 @@ class Handlers:
             kernel_requests.RunPasses: self._run_passes,
             kernel_requests.Disassemble: self._disassemble,
             kernel_requests.ReadMachineCode: self._read_machine_code,
+            kernel_requests.SampleCode: self._sample_code,
             kernel_requests.ReadMemory: self._read_memory,
             kernel_requests.CallKernel: self._call,
             kernel_requests.CollectResults: self._collect,
@@ -279,6 +279,13 @@ class Handlers:
 
         recipe = self._recipe(request.spec)
         return requests.Value(machine_code(recipe, self._progress, with_lines=request.with_lines))
+
+    def _sample_code(self, request: kernel_requests.SampleCode) -> requests.Value[CodeSamples]:
+        from lhkit.compiler.machine.code_samples import sample_kernel
+
+        arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
+        results = [self._result(r) for r in request.results]
+        return requests.Value(sample_kernel(self._recipe(request.spec), arguments, results, request.seconds))
 
     def _read_memory(self, request: kernel_requests.ReadMemory) -> kernel_requests.MemoryAnswer:
         recipe = self._recipe(request.spec)

@@ -29,7 +29,7 @@ from lhkit.load.weights import with_weights
 from lhkit.memory.footprint_estimate import predict_footprint
 from lhkit.memory.kernel_memory import deciding_values, footprint_name
 from lhkit.model.errors import CrashError, Failure, LhkitError, ScheduleError, error_for, public, usage_error
-from lhkit.model.instructions import HotLoops
+from lhkit.model.instructions import CodeSamples, HotLoops
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import Footprint
 from lhkit.model.payload import Payload
@@ -51,6 +51,7 @@ from lhkit.worker.kernel_requests import (
     Lower,
     ReadMachineCode,
     ReadMemory,
+    SampleCode,
 )
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import AnswerType, Request
@@ -348,6 +349,25 @@ class Kernel(Showable):
         The target is as in `assembly`.
         """
         return list_code(self._ask(ReadMachineCode(self.spec(target), with_lines=True)).value)
+
+    def samples(self, *, seconds: float = 0.5) -> CodeSamples:
+        """Return where calls on generated arguments spend their time, or why that is not known.
+
+        Args:
+            seconds: How long they are repeated; one call is made in any case.
+
+        Raises:
+            WorkerError: The kernel crashed or took too long.
+        """
+        arrays = fit_arguments(self.function, self._all(generate_arguments(self.function)))
+        results = result_places(self.function.results)
+        packing = Packing(self.worker.files)
+        try:
+            sent = pack_arguments(packing, self._left(arrays), self._left(self.function.arguments))
+            places = tuple(place for place, _ in sent)
+            return self._ask(SampleCode(self.spec(), places, results, seconds)).value
+        finally:
+            packing.release()
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:

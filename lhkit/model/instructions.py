@@ -65,6 +65,21 @@ class MachineCode:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeSamples:
+    """Where calls of a kernel were when a timer interrupted them."""
+
+    places: tuple[tuple[int, int], ...] = ()  # `Instruction.address` and the count of its samples
+    elsewhere: int = 0  # Samples outside of the kernel's code, as in the functions that it calls
+    period_ns: int = 0  # Time between two samples
+    reason: str = ""  # Why there are no samples; empty if there are some
+
+    @property
+    def total(self) -> int:
+        """The count of all samples."""
+        return sum(count for _, count in self.places) + self.elsewhere
+
+
+@dataclass(frozen=True, slots=True)
 class HotLoop:
     """One iteration of an innermost loop: counts of instructions unless said otherwise."""
 

@@ -303,11 +303,13 @@ class Trace(Printable):
     _handles: Mapping[str, HandleRecord] = field(init=False, repr=False, compare=False)
     _ops: dict[str, PayloadOp] = field(init=False, repr=False, compare=False)
     _snapshots: Mapping[int, Snapshot] = field(init=False, repr=False, compare=False)
+    _ended: list[tuple[TraceStep, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_handles", {h.id: h for h in self.handle_records})
         # Thousands, and most uses of a trace need none of them: filled by the first that does.
         object.__setattr__(self, "_ops", {})
+        object.__setattr__(self, "_ended", [])
         object.__setattr__(self, "_snapshots", {s.step: s for s in self.snapshots})
 
     @property
@@ -367,13 +369,15 @@ class Trace(Printable):
 
     def steps_by_end(self) -> tuple[TraceStep, ...]:
         """Return the steps in the order in which they ended: nested steps before enclosing ones."""
-        ended: list[TraceStep] = []
-        open_steps: list[TraceStep] = []
-        for step in self.step_records:
-            while open_steps and open_steps[-1].index != step.parent:
-                ended.append(open_steps.pop())
-            open_steps.append(step)
-        return (*ended, *reversed(open_steps))
+        if not self._ended:
+            ended: list[TraceStep] = []
+            open_steps: list[TraceStep] = []
+            for step in self.step_records:
+                while open_steps and open_steps[-1].index != step.parent:
+                    ended.append(open_steps.pop())
+                open_steps.append(step)
+            self._ended.append((*ended, *reversed(open_steps)))
+        return self._ended[0]
 
     def states_after(self, step: int) -> dict[str, HandleChange]:
         """Return the last known state of every handle when a step had ended, by handle id."""

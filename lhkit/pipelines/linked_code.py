@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from lhkit.kernels.code_listing import CodeListing
 from lhkit.kernels.kernel import Kernel
 from lhkit.model.errors import usage_error
+from lhkit.model.instructions import CodeSamples
 from lhkit.model.trace_record import PayloadOp, Trace
 from lhkit.pipelines.pass_run import run_passes
 from lhkit.traces.record.placed_ops import PlacedOps, place_ops
 from lhkit.worker.client import Worker
+
+NOT_SAMPLED = CodeSamples(reason="no time was sampled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,12 @@ class LinkedCode:
 
     Attributes:
         links: By line of ``listing.ir``, from 1.
+        samples: Where calls spend their time.
     """
 
     listing: CodeListing
     links: dict[int, CodeLink] = field(default_factory=dict)
+    samples: CodeSamples = NOT_SAMPLED
 
 
 def link_code(kernel: Kernel, trace: Trace, *, worker: Worker | None = None) -> LinkedCode:

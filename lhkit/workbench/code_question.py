@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from lhkit.compose.trial_steps import trying_worker
 from lhkit.draw.svg import drawing_id
 from lhkit.kernels.kernel import compile_kernel
@@ -39,7 +41,9 @@ class CodeQuestion(Background):
             made, error = None, ""
             try:
                 worker = trying_worker()  # lowering may crash it
-                made = link_code(compile_kernel(payload, schedule, worker=worker), trace, worker=worker)
+                kernel = compile_kernel(payload, schedule, worker=worker)
+                linked = link_code(kernel, trace, worker=worker)
+                made = dataclasses.replace(linked, samples=kernel.samples())
             except LhkitError as raised:
                 error = raised.failure.message
             if not stopped():

@@ -30,7 +30,7 @@ from lhkit.workbench.form_fields import steps_by_place
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.neighbor_traces import JOB
 from lhkit.workbench.runs import PROPOSAL, Result
-from lhkit.workbench.screen import Command, Notice, Screen, brought_forward, carried, first_step
+from lhkit.workbench.screen import Command, Notice, Screen, brought_forward, carried, first_step, is_alike
 from lhkit.workbench.workbench_core import Desk, LivePane, WorkbenchCore
 from lhkit.worker.cancellation import in_words, was_stopped
 
@@ -62,6 +62,14 @@ _OF_TRACES: Mapping[str, Callable[[Trace], Json]] = {
 }
 # As many as a session keeps traces for undo and redo.
 _MOST_CACHED = 64
+
+
+def _newly_failed(before: Trace | None, trace: Trace) -> int | None:
+    """Return the step that failed, unless it is the one that failed before."""
+    failed, old = trace.outcome.failed_step, before.outcome.failed_step if before else None
+    if before is None or old is None or failed is None:
+        return failed
+    return None if is_alike(before, old, trace, failed) else failed
 
 
 class Workbench(WorkbenchCore):
@@ -227,8 +235,7 @@ class Workbench(WorkbenchCore):
             if trace is not None:
                 start = dataclasses.replace(self.screen, step=first_step(trace), kind="", ids="", by="")
                 self.screen = carried(self.screen, before, trace) if before and before.step_records else start
-                failed = trace.outcome.failed_step
-                if failed is not None and (before is None or before.outcome.failed_step is None):
+                if (failed := _newly_failed(before, trace)) is not None:
                     self.look(step=failed)
         number, self._number = self._number, None
         if number is not None and trace is not None and not self.session.is_stale:

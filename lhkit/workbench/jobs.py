@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import threading
 import time
 import weakref
@@ -183,6 +184,33 @@ class ThreadJobs(Jobs):
             act()
         except Exception as error:  # noqa: BLE001 - reported
             self._report(error)
+
+
+class CollectorPause:
+    """Keeps the garbage collector off during commands, and until the screen has their answers.
+
+    A session keeps many traces: a full collection takes as long as half a trace of a thousand steps.
+    """
+
+    def __init__(self, rest_s: float = 0.25) -> None:
+        self._rest_s = rest_s
+        self._was_enabled = True
+        self.timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """Turn it off."""
+        if self.timer is None or not self.timer.is_alive():
+            self._was_enabled = gc.isenabled()
+        else:
+            self.timer.cancel()
+        gc.disable()
+
+    def end_soon(self) -> None:
+        """Turn it on again, if it was, unless another command begins soon."""
+        if self._was_enabled:
+            self.timer = threading.Timer(self._rest_s, gc.enable)
+            self.timer.daemon = True
+            self.timer.start()
 
 
 # A question that takes longer does not hold back the trials for ever.

@@ -145,7 +145,7 @@ def _picture(
 
 PANES = (
     LivePane("payload", _payload, lambda w: (same_trace(w), w.session.is_trusted)),
-    _picture("timeline", timeline_part, ""),
+    _picture("timeline", timeline_part, "", is_slow=True),
     _picture("schedule_graph", _schedule_graph, ""),
     LivePane(
         "tiles", _tiles, lambda w: _shown_trace(w, "tiles"), is_cached=True, placeholder=_NO_TILES, is_slow=True

@@ -21,6 +21,7 @@ from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
+from lhkit.model.printable import counted
 from lhkit.model.sample_statistics import rank_entries
 from lhkit.model.schedule import Schedule
 from lhkit.proposals.proposal import propose
@@ -221,7 +222,7 @@ def swept(result: SweepResult, subject: Subject) -> Result:
     if anchor is not None and anchor not in shown:
         shown[-1] = anchor
     bars = tuple(_variant_bar(r, anchor) for r in shown if anchor is not None)
-    count = f"{len(result.records)} variants"
+    count = counted(len(result.records), "variant")
     failed = sum(map(len, result.failures.values()))
     end = "" if result.end == "finished" else f", {result.end}"
     said = f"{count}{f' ({failed} failed)' if failed else ''}{end}"

@@ -98,14 +98,22 @@ def carried(screen: Screen, old: Trace, new: Trace) -> Screen:
 
 
 def carried_step(old: Trace, new: Trace, index: int) -> int:
-    """Return the step of a new trace with the same op, handles and iteration, else the nearest index."""
+    """Return the step of a new trace that a step became: by op, handles and iteration, by op, or by index."""
     if not 0 <= index < len(old.step_records):
         return -1
     wanted = _what(old, index)
     alike = [s.index for s in new.step_records if _what(new, s.index) == wanted]
+    if not alike:  # a repair gives a step other handles
+        op, near = old.step_records[index].op, range(index - 2, index + 3)
+        alike = [s.index for s in new.step_records if s.op == op and s.index in near]
     if alike:
         return min(alike, key=lambda found: abs(found - index))
     return min(index, len(new.step_records) - 1)
+
+
+def is_alike(one: Trace, index: int, other: Trace, other_index: int) -> bool:
+    """Return whether steps of two traces have the same op, handles and iteration."""
+    return _what(one, index) == _what(other, other_index)
 
 
 def _what(trace: Trace, index: int) -> tuple[object, ...]:

@@ -30,7 +30,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.workbench.controller import PANES, Workbench
-from lhkit.workbench.jobs import Jobs, ThreadJobs
+from lhkit.workbench.jobs import CollectorPause, Jobs, ThreadJobs
 from lhkit.workbench.model_parts import EMPTY
 from lhkit.workbench.pane_patches import patch_of
 from lhkit.workbench.pane_pictures import payload_frame
@@ -89,6 +89,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._views: dict[str, float] = {}  # when each page was heard of last
         self._expiry: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._pause = CollectorPause()
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):  # no loop is running
             self._loop = asyncio.get_running_loop()
@@ -286,6 +287,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _carry_out(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
         number = content.get("id")
         answer = {"done": number}
+        self._pause.begin()
         try:
             if "ask" not in content:
                 self.workbench.do(content)
@@ -297,6 +299,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
                 answer = {"reply": number, "error": failure.message}
         finally:
             self._here(functools.partial(self.send, answer))
+            self._pause.end_soon()
             done()
 
     def _changed(self, names: Collection[str]) -> None:

@@ -216,7 +216,7 @@ class LivePane:
         key: Cache key; the pane is rendered again only when it changes. None if rendering is cheap.
         is_cached: Whether content is reused when a key recurs, as a trace's does when a slider moves back.
         placeholder: Content while a workbench opens, if rendering is slow.
-        is_slow: Whether the worker is asked for it: the other panes are shown first.
+        is_slow: Whether it takes long, as where the worker is asked for it: the other panes are shown first.
     """
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lhkit.model.instructions import MachineCode
+from lhkit.model.instructions import CodeSamples, MachineCode
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import HeapCount, MemoryProgram
 from lhkit.model.signature import Microkernel
@@ -120,6 +120,15 @@ class CallKernel(Request[CallAnswer], frozen=True, tag="call"):
     arguments: tuple[ArrayPlace, ...]
     results: tuple[ArrayPlace, ...]
     before: int = 0  # Calls without a pause before the one whose results count, to fill the caches
+
+
+class SampleCode(Request[Value[CodeSamples]], frozen=True, tag="sample_code"):
+    """Compile a kernel for one thread, repeat calls of it, and sample where they are."""
+
+    spec: KernelSpec
+    arguments: tuple[ArrayPlace, ...]
+    results: tuple[ArrayPlace, ...]
+    seconds: float
 
 
 class CollectResults(Request[Answer], frozen=True, tag="collect"):

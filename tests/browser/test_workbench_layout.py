@@ -275,3 +275,39 @@ def test_nothing_is_cut_in_jupyterlab_beside_its_side_bar(watched, server, dark)
     page.screenshot(path=SCREENSHOTS / f"workbench_side_bar_{'dark' if dark else 'light'}.png")
     page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Light'}})")
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+# How many whole lines of the payload are seen, and what its controls cover of the strip with its tab.
+PAYLOAD = """() => {
+  const pane = document.querySelector("[data-pane=payload]"), body = pane.querySelector(".lhw-body");
+  const box = (node) => node.getBoundingClientRect();
+  const seen = [...body.querySelectorAll(".l, summary")].filter((line) => box(line).bottom <= box(body).bottom + 1);
+  const tab = document.querySelector("[data-tab=payload]");
+  return { lines: seen.length, covered: box(pane.querySelector(".lhw-bar")).left < box(tab).right };
+}"""
+
+
+def test_the_payload_has_lines_beside_a_long_title_and_its_tab_is_not_covered(opened):
+    page = opened(width=828, height=608)  # JupyterLab's cell at 1280x800 with the side bar open
+    page.locator(".lhw-row[data-step='7'] .lhw-op").click()
+    page.locator("[data-pane=payload] .lh-irt", has_text="fuse_into_containing_op").wait_for()
+    assert page.evaluate(PAYLOAD)["lines"] >= 4
+    page.get_by_role("tab", name="Text").click()  # takes the room of two columns
+    page.locator(".cm-content").wait_for()
+    assert not page.evaluate(PAYLOAD)["covered"]
+    page.get_by_role("tab", name="Steps").click()  # as the next page begins with it
+    page.locator(".lhw-row").first.wait_for()
+
+
+def test_a_picture_that_came_while_another_pane_was_in_front_has_its_size(opened):
+    page = opened(width=828, height=608)
+    use(page, "tune")
+    page.locator("[data-pane=tiles] svg").wait_for()
+    use(page, "compose")
+    page.get_by_role("slider", name="knob tile").fill("0")  # it is drawn anew behind the handles
+    page.get_by_role("button", name="undo: set tile = 8").wait_for()
+    page.get_by_role("tab", name="Tiles").click()
+    page.locator("[data-pane=tiles] svg").wait_for()
+    body, picture = (page.locator(f"[data-pane=tiles] {part}").bounding_box() for part in (".lhw-body", "svg"))
+    assert picture["width"] > 60
+    assert picture["y"] + picture["height"] <= body["y"] + body["height"]

@@ -32,6 +32,8 @@ def test_an_instruction_lights_its_payload_line_and_goes_to_its_step(bench):
     line = bench.locator("[data-pane='payload'] .l.lh-selected")
     line.first.wait_for()
     assert "linalg.matmul" in line.first.inner_text()
+    assert "selected: linalg.matmul, line " in bench.locator(".lh-chosen").inner_text()
+    assert "of the time" in code.locator(".lhw-loop[open] .lhw-line").first.inner_text()
     assert row.evaluate("node => node.classList.contains('lh-selected') && node.classList.contains('lhw-made')")
     assert code.locator(".lhw-loop[open] .lhw-line.lh-selected").count() == 1
     # The loop around it is selected in the payload: its instructions light.

@@ -7,7 +7,7 @@ from lhkit.worker.worker_process import WorkerProcess
 # Requests of workers, and whether they only read IR.
 IS_READING = {
     "apply_by_pass": False, "apply": False, "trace": False, "try_steps": False, "compile": False, "lower": False,
-    "assembly": False, "machine_code": False, "memory": False, "work": False, "call": False,
+    "assembly": False, "machine_code": False, "sample_code": False, "memory": False, "work": False, "call": False,
     "load_payload": True, "load_schedule": True, "outline": True, "payload_outline": True, "read_forms": True,
     "catalogue": True, "own_ops": True, "describe": True, "tilings": True, "ping": True,
     "elementwise_spelling": True,

@@ -367,13 +367,13 @@ def test_unknown_commands_and_questions_are_refused(bench):
         bench.ask("why")
 
 
-def test_panes_that_ask_the_worker_come_after_the_others(bench):
+def test_panes_that_take_longer_come_after_the_others(bench):
     bench.workbench.do({"do": "open", "area": "pictures", "pane": "tiles"})
     rounds = []
     bench.workbench.changed = lambda names: rounds.append(set(names))
     bench.workbench.do({"do": "set_knobs", "knobs": {"tile": 4}})
-    first, second = rounds
-    assert {"payload", "steps", "timeline"} <= first and second == {"tiles"}
+    first, *others = rounds
+    assert {"payload", "steps"} <= first and others == [{"timeline"}, {"tiles"}]
     # What was seen before comes at once.
     bench.workbench.do({"do": "undo"})
     rounds.clear()
@@ -402,3 +402,32 @@ def test_a_schedule_that_was_empty_shows_what_its_first_change_did(open_bench):
     bench.do("set_text", text=FUSED)
     shown = bench.part("screen")["step"]
     assert bench.workbench.trace.step_records[shown].op.endswith("tile_using_forall")
+
+
+def test_a_repair_after_which_another_step_fails_shows_that_step(bench):
+    end = "    transform.yield"
+    late = "    transform.structured.generalize %relu : (!transform.any_op) -> !transform.any_op\n"
+    other = "    transform.structured.interchange %relu : (!transform.any_op) -> !transform.any_op\n"
+    text = bench.session.text
+    before, _, after = text.rpartition(end)
+    bench.do("set_text", text=f"{before}{late}{other}{end}{after}")
+    failed = bench.workbench.trace.outcome.failed_step
+    assert failed is not None and bench.part("screen")["step"] == failed
+    bench.do("select", step=0, kind="", ids="")
+    bench.do("set_text", text=f"{before}{late}{other}{end}{after}\n")  # it is the same step still
+    assert bench.part("screen")["step"] == 0
+    bench.do("set_text", text=f"{before}{other}{end}{after}")
+    trace = bench.workbench.trace
+    assert trace.step_records[trace.outcome.failed_step].op.endswith("interchange")
+    assert bench.part("screen")["step"] == trace.outcome.failed_step
+
+
+def test_a_step_that_gets_other_handles_and_moves_by_one_stays_on_screen(bench):
+    text, steps = bench.session.text, bench.workbench.trace.step_records
+    tile = next(s.index for s in steps if s.op.endswith("tile_using_forall"))
+    bench.do("select", step=tile, kind="", ids="")
+    (line,) = (each for each in text.splitlines() if "tile_using_forall" in each)
+    match = '    %again = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op'
+    bench.do("set_text", text=text.replace(line, f"{match}\n{line.replace('%relu ', '%again ', 1)}"))
+    step = bench.part("screen")["step"]
+    assert step == tile + 1 and bench.workbench.trace.step_records[step].op.endswith("tile_using_forall")

@@ -10,5 +10,6 @@
   batch at a time; loops in machine code that repeat calls and reach the limits of the core.
 - ``variant_trials``: Variants of a sweep: each one compiled, verified and timed on arguments that stay in
   place.
+- ``code_samples``: Where the time of a kernel goes, by instruction: a timer interrupts its calls.
 - ``python_references``: Reference functions by ``FILE.py:FUNCTION``, loaded where they run.
 """

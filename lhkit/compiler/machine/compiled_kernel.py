@@ -171,11 +171,12 @@ def build_kernel(
     *,
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
+    is_outlined: bool = False,
 ) -> CompiledKernel:
     """Compile a recipe to a function that can be called here.
 
     ``look`` is given the last IR that has memrefs; ``symbols`` are addresses of functions to be called in place
-    of the process's own.
+    of the process's own. One ``is_outlined`` has its code once: wrappers for callers do not inline it.
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -184,7 +185,9 @@ def build_kernel(
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        kernel = kernel_of(module, function, recipe, progress, look=look, symbols=symbols)
+        kernel = kernel_of(
+            module, function, recipe, progress, look=look, symbols=symbols, is_outlined=is_outlined
+        )
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
@@ -198,6 +201,7 @@ def kernel_of(
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
     object_code: bytes = b"",
+    is_outlined: bool = False,
 ) -> CompiledKernel:
     """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
 
@@ -216,6 +220,8 @@ def kernel_of(
         linked = microkernel_calls.LinkedMicrokernels((), (), recipe.compile_c, recipe.target)
     else:
         slots = _lowered(module, recipe, progress, look)
+        if is_outlined:
+            _outline(module)
         code, linked = link(module, recipe, slots, progress, symbols)
     checks: Sequence[ExtentCheck] = ()
     if not all(a.is_static for a in function.arguments):
@@ -243,6 +249,13 @@ def _lowered(
         look(module)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     return slots
+
+
+def _outline(module: Any) -> None:
+    """Have the kernel's function called and not inlined, so that its addresses are its own."""
+    functions = (op.operation for op in module.body.operations if op.operation.name == "llvm.func")
+    own = next(op for op in functions if symbol_name(op) == KERNEL_NAME)
+    own.attributes["no_inline"] = ir.UnitAttr.get(module.context)
 
 
 def object_of(module: Any, function: Function, recipe: Recipe) -> bytes:

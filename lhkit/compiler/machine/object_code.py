@@ -443,12 +443,23 @@ def _line(instruction: Instruction) -> str:
     return f"{line:<60} ; {instruction.symbol}" if instruction.symbol else line
 
 
-def _read_functions(path: Path, name: str, architecture: Architecture) -> tuple[Instruction, ...]:
-    """Return the instructions of a function of an ELF, Mach-O or COFF object, then of those that it calls."""
+def _parsed(path: Path) -> tuple[Any, Any]:
+    """Return an ELF, Mach-O or COFF object, and its section of code."""
     binary: Any = lief.parse(str(path))
     if binary is None:
         raise usage_error("the object file has a format that cannot be read here")
-    text = next(s for s in binary.sections if s.name in _TEXT_SECTIONS and s.size)
+    return binary, next(s for s in binary.sections if s.name in _TEXT_SECTIONS and s.size)
+
+
+def function_places(path: Path) -> tuple[dict[str, int], int]:
+    """Return where each function begins in the section of an ELF object's code, and the size of the section."""
+    binary, text = _parsed(path)
+    return {str(s.name): int(s.value) for s in binary.symbols if s.is_function and s.shndx}, int(text.size)
+
+
+def _read_functions(path: Path, name: str, architecture: Architecture) -> tuple[Instruction, ...]:
+    """Return the instructions of a function of an object, then of those that it calls."""
+    binary, text = _parsed(path)
     code = bytes(text.content)
     # Mach-O puts an underscore before every name; wrappers of MLIR's begin with one of their own.
     prefix = "_" if isinstance(binary, lief.MachO.Binary) else ""

@@ -67,7 +67,7 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     label = diff.title or "payload"
     box = element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
     counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
-    pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), escaped(diff.note)]
+    pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), _note_html(diff.note)]
     said = " · ".join(p for p in pieces if p)
     return f"<p class=lh-irt>{said}</p>{box}" if said else box
 
@@ -87,7 +87,8 @@ def sides_html(diff: IrDiff, *, most_lines: int = 600) -> str:
             row = _line_html(part)
             made += ["<div></div>", row] if part.new else [row, "<div></div>"]
     counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
-    said = " · ".join(p for p in (f"<b>{escaped(diff.title)}</b>", escaped(counted), escaped(diff.note)) if p)
+    pieces = (f"<b>{escaped(diff.title)}</b>", escaped(counted), _note_html(diff.note))
+    said = " · ".join(p for p in pieces if p)
     body = element("div", element("div", *made))
     label = f"{diff.title}, side by side"
     return f"<p class=lh-irt>{said}</p>" + element(
@@ -135,6 +136,10 @@ def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
     for handle in handles:
         found.setdefault(handle.name, []).append(handle)
     return found
+
+
+def _note_html(note: str) -> str:
+    return f"<span class=lh-irn>{escaped(note)}</span>" if note else ""
 
 
 def _left_out(count: int) -> str:

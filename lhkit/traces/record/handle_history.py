@@ -21,6 +21,7 @@ from lhkit.model.trace_record import (
     Trace,
     TraceStep,
 )
+from lhkit.traces.record.placed_ops import SameTrace
 
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
 _ALLOW = re.compile(r"//\s*lhkit:\s*allow\s+([\w-]+(?:\s*,\s*[\w-]+)*)")
@@ -106,6 +107,12 @@ def display_names(trace: Trace) -> dict[str, str]:
     If several dynamic definitions share a name, the defining step is added, and for block arguments the
     iteration or alternative.
     """
+    return dict(_display_names(SameTrace(trace)))
+
+
+@functools.lru_cache(maxsize=4)
+def _display_names(same: SameTrace) -> dict[str, str]:
+    trace = same.trace
     counts = Counter(h.name for h in trace.handle_records)
     made = Counter((h.name, h.defined_by) for h in trace.handle_records)
     first = _first_mentions(trace) if any(n > 1 for n in made.values()) else {}

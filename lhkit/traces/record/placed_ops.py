@@ -249,27 +249,47 @@ def omitted_ops(trace: Trace) -> Mapping[int, frozenset[str]]:
     These are bodies of named ops and terminators without operands. No count of ops includes them, so that a
     reader finds in the text what a number says. The steps are in the order in which they ended.
     """
-    return _omitted_ops(SameTrace(trace))
+    found = _omissions(SameTrace(trace))
+    return {step: ops for step in found.steps if (ops := found.after(step)) is not None}
+
+
+class _Omissions:
+    """The ops that texts omit, found when they are asked for: reading a text takes a while.
+
+    Attributes:
+        steps: The steps that changed the payload, in the order in which they ended, after -1.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.steps = (-1, *(s.index for s in trace.steps_by_end() if s.payload_delta.signed))
+        self._places = {step: place for place, step in enumerate(self.steps)}
+        self._found: dict[int, frozenset[str] | None] = {}
+
+    def after(self, step: int) -> frozenset[str] | None:
+        """Return the ops that the text after a step omits; None if there is no such text."""
+        if step not in self._found:
+            placed = place_ops(self._trace, step)
+            self._found[step] = None if placed is None else frozenset().union(*placed.inside.values())
+        return self._found[step]
+
+    def before(self, step: int) -> frozenset[str]:
+        """Return the same of the last text before that of a step."""
+        earlier = map(self.after, reversed(self.steps[: self._places[step]]))
+        return next((ops for ops in earlier if ops is not None), frozenset())
 
 
 @functools.lru_cache(maxsize=4)
-def _omitted_ops(same: SameTrace) -> Mapping[int, frozenset[str]]:
-    trace = same.trace
-    changing = (s.index for s in trace.steps_by_end() if s.payload_delta.signed)
-    placed = ((step, place_ops(trace, step)) for step in (-1, *changing))
-    return {step: frozenset().union(*found.inside.values()) for step, found in placed if found is not None}
+def _omissions(same: SameTrace) -> _Omissions:
+    return _Omissions(same.trace)
 
 
 def shown_delta(trace: Trace, step: int) -> PayloadDelta:
     """Return what a step did to the payload ops that the printed text shows."""
-    delta, omitted = trace.step_records[step].payload_delta, omitted_ops(trace)
-    if step not in omitted or not delta.signed:
+    delta, omissions = trace.step_records[step].payload_delta, _omissions(SameTrace(trace))
+    if not delta.signed or (after := omissions.after(step)) is None:
         return delta
-    before, after = frozenset[str](), omitted[step]
-    for index, ops in omitted.items():
-        if index == step:
-            break
-        before = ops
+    before = omissions.before(step)
     parts = ((delta.created, after), (delta.erased, before), (delta.changed, after), (delta.moved, after))
     return PayloadDelta(*(tuple(op for op in ops if op not in left_out) for ops, left_out in parts))
 

@@ -16,7 +16,7 @@ const PRESETS = {
   compose: {
     title: "compose: steps and payload",
     front: ["steps", "payload", "timeline", "tiles", "guide"],
-    2: rows(1, columns(1, area(1, "left"), rows(1.25, area(1, "middle"), area(1.8, "handles", "pictures"))), area(AUTO, "bottom")),
+    2: rows(1, columns(1, area(1, "left"), rows(1.25, area(1, "middle"), area(1.4, "handles", "pictures"))), area(AUTO, "bottom")),
     3: columns(
       1,
       rows(2.65, columns(1, area(1.05, "left"), area(1.6, "middle")), area(AUTO, "bottom")),

@@ -2,6 +2,7 @@
 // it is slow. Answers are tried on copies by Python; what was found is filtered here.
 
 const QUESTIONS = { problems: "What is wrong", tried: "What can I do with it", fusion: "Why are two ops not fused", slow: "Why is it slow" };
+const MOST_KNOWN = 64;
 
 class GuidePane extends BenchPane {
   static key = "guide";
@@ -12,11 +13,12 @@ class GuidePane extends BenchPane {
 
   constructor(bench) {
     super(bench);
+    this.known = new Map(); // what was answered before: facts of a step of a trace stay true
     this.facts = make("div", { class: "lhw-facts", role: "status" });
     this.sections = {};
     for (const [name, title] of Object.entries(QUESTIONS)) {
       const section = { badge: make("span", { class: "lhw-badge" }), answer: make("div") };
-      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", {}, title, section.badge), section.answer);
+      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", { onclick: () => setTimeout(() => this.toTop(section.node)) }, title, section.badge), section.answer);
       this.sections[name] = section;
     }
     const { tried, fusion, slow } = this.sections;
@@ -27,6 +29,11 @@ class GuidePane extends BenchPane {
     this.look = make("button", { type: "button", class: "lhw-what", onclick: () => bench.do({ do: "look_at_code" }) }, "compile, and look at the hot loops");
     slow.answer.before(make("form", { class: "lhw-asking", onsubmit: (event) => event.preventDefault() }, this.look));
     this.frame.append(this.facts, ...Object.values(this.sections).map(({ node }) => node));
+  }
+
+  // A question that the reader opens has the pane for its answer; the page around it stays where it is.
+  toTop(node) {
+    if (node.open) this.body.scrollTop += node.getBoundingClientRect().top - this.body.getBoundingClientRect().top;
   }
 
   fusionForm() {
@@ -125,13 +132,22 @@ class GuidePane extends BenchPane {
     if (asked === this.asked) return;
     this.asked = asked;
     clearTimeout(this.waiting);
+    if (this.known.has(asked)) return this.placeFacts(this.known.get(asked));
     this.waiting = setTimeout(async () => {
       const question = { ask: "facts", key, step, kind: selection?.kind ?? "", ids: String(selection?.id ?? "") };
       const html = await this.bench.ask(question).catch(() => null); // another trace is on its way
-      if (html === null || asked !== this.asked) return;
-      this.facts.replaceChildren(fragmentOf(html));
-      this.reindex();
+      if (html === null) return;
+      this.known.set(asked, html);
+      if (this.known.size > MOST_KNOWN) this.known.delete(this.known.keys().next().value);
+      if (asked === this.asked) this.placeFacts(html);
     }, REST_MS);
+  }
+
+  placeFacts(html) {
+    if (html === this.factsHtml) return;
+    this.factsHtml = html;
+    this.facts.replaceChildren(fragmentOf(html));
+    this.reindex();
   }
 
   badge() {

@@ -39,20 +39,28 @@ class PayloadPane extends BenchPane {
       this.part = part;
       this.frames.set(this.nameOf(part.step, part.whole), part.html);
     }
-    await this.showStep();
+    await this.render();
   }
 
   // Hold a step as one end: the other one is the step that is walked to, and both are shown side by side.
   toggleHold() {
     this.against = this.against === null ? this.bench.step : null;
-    this.showStep();
+    this.render();
   }
 
   nameOf(step, whole) {
     return this.against === null ? `${step}|${whole}` : `${step}|against ${this.against}`;
   }
 
+  // Who walks to a step walks on: its neighbours are fetched; a knob that moves says nothing of the kind.
   async showStep() {
+    const isOther = this.bench.step !== this.walkedTo;
+    this.walkedTo = this.bench.step;
+    await this.render();
+    if (isOther) this.ahead();
+  }
+
+  async render() {
     const { step, whole } = this.bench;
     const name = this.nameOf(step, whole);
     this.whole.checked = whole;
@@ -87,7 +95,6 @@ class PayloadPane extends BenchPane {
     }
     this.index = found.index;
     this.bench.lightSoon();
-    this.ahead();
   }
 
   // The fragment of a step, from here or from the kernel.

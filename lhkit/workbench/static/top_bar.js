@@ -119,7 +119,8 @@ class TopBar {
   }
 
   showSelection(selection) {
-    this.chosen.textContent = inWords(this.bench.lookup, selection);
+    const line = selection?.kind === "op" && this.bench.payloadLine(selection.id);
+    this.chosen.textContent = line ? `selected: ${line}` : inWords(this.bench.lookup, selection);
     this.what.hidden = selection?.kind !== "handle";
   }
 

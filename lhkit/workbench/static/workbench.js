@@ -195,6 +195,13 @@ class Workbench {
     this.showStep();
   }
 
+  // What a payload op is called, and where the payload on screen has it; nothing where it does not.
+  payloadLine(op) {
+    const line = this.panes.find((pane) => pane instanceof PayloadPane).index.get(`op:${op}`)?.find((node) => node.dataset.op?.split(" ")[0] === String(op));
+    const name = line?.querySelector(".o")?.textContent;
+    return name && `${name}, line ${line.dataset.n}`;
+  }
+
   isInFront(pane) {
     return this.areas.isInFront(pane);
   }

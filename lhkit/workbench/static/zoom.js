@@ -71,8 +71,9 @@ class Zoom {
   take() {
     const svg = this.body.querySelector("svg");
     if (!svg || svg === this.taken) return;
-    this.taken = svg;
     const drawn = svg.getBBox();
+    if (!drawn.width) return; // behind another pane: it is taken when it comes to the front
+    this.taken = svg;
     const { x, y, width, height } = svg.viewBox.baseVal;
     // What is narrower by little stays as it is, so that iterations do not jump.
     const right = Math.min(x + width, 40 * Math.ceil((drawn.x + drawn.width + ZOOM_MARGIN_PX) / 40));
