@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch._export.serde.serialize  # now, while the module is exported, not when it comes
 import torch.export
-import torch.export.pt2_archive._package
 
 from lhkit.compiler.frontends.torch_decompositions import decompositions
 from lhkit.compiler.frontends.torch_scans import lower_scans
@@ -34,13 +33,24 @@ _PIPELINES = (
 )
 
 
-def convert(request: ImportTorch) -> TorchAnswer:
-    """Return an exported program as linalg on tensors.
+def prepare() -> None:
+    """Load what reads and decomposes programs."""
+    for name in ("torch._export.serde.serialize", "torch.export.pt2_archive._package"):
+        importlib.import_module(name)
+    decompositions()
+
+
+def read_program(file: str) -> Any:
+    """Return the exported program in a file."""
+    return torch.export.load(file)
+
+
+def convert(program: Any, request: ImportTorch) -> TorchAnswer:
+    """Return an exported program as linalg on tensors; its tensors named in ``request.weights`` are not read.
 
     Raises:
         PayloadError: An operation cannot be converted; with its place in the module's source.
     """
-    program = torch.export.load(request.file)
     program = program.run_decompositions(decompositions())
     if mutated := sorted(program.graph_signature.buffers_to_mutate.values()):
         what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
