@@ -61,8 +61,9 @@ def from_torch(
     The module is exported (``torch.export``) in this process, for inference: layers such as dropout do what
     they do after ``module.eval()``; the module itself stays as it is. What is exported is converted in a
     process of its own: on Linux a fork of this one, which has the program in its memory. Weights are constants
-    whose data is no part of the text; they keep the names that they have in the state dict, and `Payload.constants_to_arguments` makes them arguments. Comments in the text say
-    which layer of the module each op comes from.
+    whose data is no part of the text; they keep the names that they have in the state dict, and
+    `Payload.constants_to_arguments` makes them arguments. Comments in the text say which layer of the module
+    each op comes from.
 
     Args:
         module: A ``torch.nn.Module``, or the ``ExportedProgram`` of one.
@@ -90,7 +91,7 @@ def from_torch(
     starting = [threading.Thread(target=_start, args=(each,), daemon=True) for each in needed]
     for thread in starting:
         thread.start()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _little_collection():
         warnings.simplefilter("ignore")  # that the module remembers what it computed of its weights
         program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
     for thread in starting:
@@ -116,21 +117,31 @@ def _torch() -> Any:
         import torch.export
     except ImportError:
         raise usage_error("PyTorch is not installed", f"Install it with: {_INSTALL}") from None
-    with _without_collection(), contextlib.suppress(ImportError):  # what exports, a thousand modules
-        importlib.import_module("torch.export._trace")
     return torch
 
 
 @contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no garbage: after imports there is none, and to look takes a third of their time."""
-    was_enabled = gc.isenabled()
+def _little_collection() -> Iterator[None]:
+    """Load what exports, a thousand modules, and look for garbage only among what is new from then on.
+
+    To look through all of it again and again would take a third of the time of the first export.
+    """
+    was_enabled, is_frozen = gc.isenabled(), gc.get_freeze_count() > 0
     gc.disable()
     try:
-        yield
+        with contextlib.suppress(ImportError):
+            importlib.import_module("torch.export._trace")
     finally:
         if was_enabled:
             gc.enable()
+    if is_frozen:  # the caller's own doing
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import logging
 import os
@@ -92,6 +93,8 @@ def _serve(
             os.dup2(descriptor, number)
             os.close(descriptor)
         sys.stdout = sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
+        if faulthandler.is_enabled():
+            faulthandler.enable(sys.stderr)
         signal.set_wakeup_fd(-1)
         for each in signal.valid_signals():
             if callable(signal.getsignal(each)):

@@ -231,10 +231,13 @@ class WorkerProcess:
         self.pid = self._popen.pid
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
-        if isinstance(hello, framing.Failed):
+        try:
+            hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
+            if isinstance(hello, framing.Failed):
+                raise error_for(hello.failure)
+        except BaseException:  # Ctrl-C, too
             self.kill()
-            raise error_for(hello.failure)
+            raise
 
     def is_running(self) -> bool:
         """Return whether it lives."""

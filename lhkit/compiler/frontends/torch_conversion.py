@@ -56,8 +56,8 @@ def convert(program: Any, request: ImportTorch) -> TorchAnswer:
         what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
         raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
     for node in program.graph.nodes:
-        if isinstance(made := node.meta.get("val"), torch.Tensor) and made.dtype.is_complex:
-            what = f"complex numbers have no conversion to linalg: {node.name} is {made.dtype}"
+        if said := _unknown_numbers(node):
+            what = f"{said[0]} numbers have no conversion to linalg: {node.name} is {said[1]}"
             raise _error(request.name, Diagnostic("error", what, _place_of(node)))
     context = ir.Context()
     context.enable_multithreading(False)
@@ -78,6 +78,16 @@ def convert(program: Any, request: ImportTorch) -> TorchAnswer:
         text = _with_layers(module)
         used = [use.name for use in resource_uses(module)]
     return TorchAnswer(text=text, weights=tuple(dict.fromkeys(n for n in used if n in request.weights)))
+
+
+def _unknown_numbers(node: Any) -> tuple[str, torch.dtype] | None:
+    """Return what kind of numbers a node has that linalg does not, and their type; None for others."""
+    made = node.meta.get("val")
+    if isinstance(made, torch.Tensor) and made.dtype.is_complex:
+        return "complex", made.dtype
+    # Fake tensors are not quantized, so what is asked for tells.
+    asked = (a for a in node.args if isinstance(a, torch.dtype) and str(a).startswith("torch.q"))
+    return next((("quantized", a) for a in asked), None)
 
 
 class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]
