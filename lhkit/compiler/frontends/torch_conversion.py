@@ -245,7 +245,7 @@ def _with_places(module: Any) -> Iterator[Any]:
         if (
             op.parent is not None
             and op.parent.name == "func.func"
-            and op.name.startswith(("linalg.", "tensor.pad"))
+            and op.name.startswith(("linalg.", "tensor.pad", "scf.for"))
         ):
             yield op
 
