@@ -70,9 +70,10 @@ class ForkedProcess:
     def wait(self, timeout: float | None = None) -> int | None:
         """Wait for its end and return the exit code; ``subprocess.TimeoutExpired`` if it takes too long."""
         try:
-            return self._process.wait(timeout)
+            code: int | None = self._process.wait(timeout)
         except psutil.TimeoutExpired:
             raise subprocess.TimeoutExpired("a forked process", timeout or 0.0) from None
+        return code
 
     def kill(self) -> None:
         """End it now."""
