@@ -152,9 +152,10 @@ def _importer() -> Worker:
     return importer
 
 
-def _start(importer: Worker) -> None:
+def _start(worker: Worker) -> None:
     with contextlib.suppress(LhkitError):  # the first request says it again
-        importer.ask(Ping())
+        if worker.pid is None:  # one that runs may be busy
+            worker.ask(Ping())
 
 
 def _is_weight(torch: Any, tensor: Any) -> bool:
@@ -289,8 +290,8 @@ def _converted_by_fork(torch: Any, program: Any, request: ImportTorch, limits: L
 
     shared = psutil.Process().memory_info().rss
     limits = dataclasses.replace(limits, bytes=limits.memory_bytes + shared)
-    with contextlib.closing(Worker(title=_TITLE, program=_IMPORTER, forked=handlers)) as forked:
-        return forked.ask(request, limits=limits)
+    with contextlib.closing(Worker(limits, title=_TITLE, program=_IMPORTER, forked=handlers)) as forked:
+        return forked.ask(request)
 
 
 def _without_weights(torch: Any, program: Any, weights: Mapping[str, Any]) -> Any:

@@ -232,7 +232,9 @@ class WorkerProcess:
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
         try:
-            hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
+            # A fork begins with the memory of this process.
+            most_bytes = 0 if forked is None else limits.bytes
+            hello = self._wait(Limits(_START_SECONDS, most_bytes, limits.stopped))
             if isinstance(hello, framing.Failed):
                 raise error_for(hello.failure)
         except BaseException:  # Ctrl-C, too

@@ -38,9 +38,10 @@ class Handlers:
 def asked(function, limits=LIMITS, handlers=Handlers):
     """Return what a function returns in a fork, as text, and check that nothing of the fork is left."""
     before = {child.pid for child in psutil.Process().children()}
-    with closing(Worker(forked=lambda *_: handlers(function), program="fork", title="the fork")) as worker:
+    make = Worker(limits, forked=lambda *_: handlers(function), program="fork", title="the fork")
+    with closing(make) as worker:
         try:
-            return worker.ask(Ping(), limits=limits).output
+            return worker.ask(Ping()).output
         finally:
             assert {c.pid for c in psutil.Process().children()} <= {*before, worker.pid}  # no zombie either
 
@@ -88,6 +89,22 @@ def test_a_fork_has_no_handlers_of_signals():
 def test_a_fork_that_takes_too_long_is_ended():
     with pytest.raises(TimeLimitError, match=r"took longer than its limit of 0\.2 s"):
         asked(threading.Event().wait, Limits(seconds=0.2))
+
+
+def test_a_fork_may_be_as_large_as_its_client(monkeypatch):
+    reads, writes = os.pipe()
+
+    def start(function):
+        for _ in range(2):
+            os.read(reads, 1)
+        return Handlers(function)
+
+    # Called before the fork, and then each time before the client looks at the memory.
+    limits = Limits(seconds=60, bytes=1 << 40, stopped=lambda: bool(os.write(writes, b"0")) and False)
+    monkeypatch.setattr("lhkit.worker.limits.default_memory_bytes", lambda: 1 << 20)
+    assert asked(os.getppid, limits, start) == str(os.getpid())
+    os.close(reads)
+    os.close(writes)
 
 
 @pytest.mark.parametrize("handlers", [Handlers, lambda wait: wait()], ids=["answers", "starts"])

@@ -34,10 +34,9 @@ _PIPELINES = (
 
 
 def prepare() -> None:
-    """Load what reads and decomposes programs."""
+    """Load what reads programs."""
     for name in ("torch._export.serde.serialize", "torch.export.pt2_archive._package"):
         importlib.import_module(name)
-    decompositions()
 
 
 def read_program(file: str) -> Any:

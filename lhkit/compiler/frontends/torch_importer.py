@@ -24,6 +24,7 @@ class Handlers:
         os.environ[HOST_VARIABLE] = TORCH_HOST
         try:
             self._conversion = importlib.import_module("lhkit.compiler.frontends.torch_conversion")
+            self._conversion.decompositions()
             if program is None:  # now, while the module is exported, not when it comes
                 self._conversion.prepare()
         except Exception as error:  # noqa: BLE001 - of another version: whatever is not there any more
