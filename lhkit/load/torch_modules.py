@@ -7,6 +7,8 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import gc
+import importlib
 import logging
 import re
 import sys
@@ -18,16 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from lhkit.load.loader import load_payload
+from lhkit.model.bindings_host import TORCH_HOST, has_other_bindings
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for, public, usage_error
 from lhkit.model.payload import LocalReference, Payload
 from lhkit.model.span import Span
-from lhkit.worker.client import Worker
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.folders import temporary_place
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import ImportTorch, Ping
+from lhkit.worker.requests import ImportTorch, Ping, TorchAnswer
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _IMPORTER = "lhkit.compiler.frontends.torch_importer"
+_TITLE = "the process that converts PyTorch modules"
 _INSTALL = "pip install 'lhkit[torch]'"
 # Smaller tensors, and truth values, are written into the IR: folding may look at them.
 _LEAST_WEIGHT_BYTES = 256
@@ -55,9 +60,10 @@ def from_torch(
 
     The module is exported (``torch.export``) in this process, for inference: layers such as dropout do what
     they do after ``module.eval()``; the module itself stays as it is. What is exported is converted in a
-    process of its own. Weights are constants whose data is no part of the text; they keep the names that they
-    have in the state dict, and `Payload.constants_to_arguments` makes them arguments. Comments in the text say
-    which layer of the module each op comes from.
+    process of its own: on Linux a fork of this one, which has the program in its memory. Weights are constants
+    whose data is no part of the text; they keep the names that they have in the state dict, and
+    `Payload.constants_to_arguments` makes them arguments. Comments in the text say which layer of the module
+    each op comes from.
 
     Args:
         module: A ``torch.nn.Module``, or the ``ExportedProgram`` of one.
@@ -80,19 +86,19 @@ def from_torch(
     """
     torch = _torch()
     shown = name or f"<{type(module).__name__}>"
-    importer = _importer()
-    # It imports PyTorch while the module is exported, which takes as long.
-    threading.Thread(target=_start, args=(importer,), daemon=True).start()
-    with warnings.catch_warnings():
+    # They start while the module is exported, which takes as long.
+    needed = [worker or shared_worker(), *([] if _may_fork(torch) else [_importer()])]
+    starting = [threading.Thread(target=_start, args=(each,), daemon=True) for each in needed]
+    for thread in starting:
+        thread.start()
+    with warnings.catch_warnings(), _little_collection():
         warnings.simplefilter("ignore")  # that the module remembers what it computed of its weights
         program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
+    for thread in starting:
+        thread.join()  # a fork may leave locks of other threads locked
     tensors = {**program.state_dict, **program.constants}
     weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
-    with temporary_place("lhkit-torch-") as place:
-        file = place / "module.pt2"
-        _save_without(torch, program, weights, file, shown)
-        request = ImportTorch(str(file), shown, tuple(weights))
-        answer = importer.ask(request, limits=limits or Limits(_SECONDS))
+    answer = _converted(torch, program, weights, shown, limits or Limits(_SECONDS))
     used = {n: weights[n] for n in answer.weights}
     payload = load_payload(
         answer.text,
@@ -114,17 +120,42 @@ def _torch() -> Any:
     return torch
 
 
+@contextlib.contextmanager
+def _little_collection() -> Iterator[None]:
+    """Load what exports, a thousand modules, and look for garbage only among what is new from then on.
+
+    To look through all of it again and again would take a third of the time of the first export.
+    """
+    was_enabled, is_frozen = gc.isenabled(), gc.get_freeze_count() > 0
+    gc.disable()
+    try:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("torch.export._trace")
+    finally:
+        if was_enabled:
+            gc.enable()
+    if is_frozen:  # the caller's own doing
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 @functools.cache
 def _importer() -> Worker:
     """Return the process that converts modules; it stays for the next one, and ends with this process."""
-    importer = Worker(title="the process that converts PyTorch modules", program=_IMPORTER)
+    importer = Worker(title=_TITLE, program=_IMPORTER)
     atexit.register(importer.close)
     return importer
 
 
-def _start(importer: Worker) -> None:
+def _start(worker: Worker) -> None:
     with contextlib.suppress(LhkitError):  # the first request says it again
-        importer.ask(Ping())
+        if worker.pid is None:  # one that runs may be busy
+            worker.ask(Ping())
 
 
 def _is_weight(torch: Any, tensor: Any) -> bool:
@@ -233,11 +264,38 @@ def _texts(places: Sequence[Span]) -> tuple[tuple[str, str], ...]:
     return tuple((file, text) for file, text in found.items() if text)
 
 
-# To the process that converts it: without the weights.
+# To the process that converts it, without the weights: a fork has it in memory, another one gets it in a file.
 
 
-def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Path, shown: str) -> None:
-    """Save a program with tensors of one element in place of its weights, stretched to their shapes."""
+def _may_fork(torch: Any) -> bool:
+    """Return whether a fork of this process can convert: devices and other bindings do not outlive a fork."""
+    return sys.platform == "linux" and not torch.cuda.is_initialized() and not has_other_bindings(TORCH_HOST)
+
+
+def _converted(torch: Any, program: Any, weights: Mapping[str, Any], shown: str, limits: Limits) -> TorchAnswer:
+    light = _without_weights(torch, program, weights)
+    if _may_fork(torch):
+        with contextlib.suppress(OSError):  # there is no room for another process of this size
+            return _converted_by_fork(torch, light, ImportTorch("", shown, tuple(weights)), limits)
+    with temporary_place("lhkit-torch-") as place:
+        file = place / "module.pt2"
+        _save(torch, light, file, shown)
+        return _importer().ask(ImportTorch(str(file), shown, tuple(weights)), limits=limits)
+
+
+def _converted_by_fork(torch: Any, program: Any, request: ImportTorch, limits: Limits) -> TorchAnswer:
+    def handlers(*_: Any) -> Any:
+        torch.set_num_threads(1)  # the threads of its pools are not there in the fork
+        return importlib.import_module(_IMPORTER).Handlers(program)
+
+    shared = psutil.Process().memory_info().rss
+    limits = dataclasses.replace(limits, bytes=limits.memory_bytes + shared)
+    with contextlib.closing(Worker(limits, title=_TITLE, program=_IMPORTER, forked=handlers)) as forked:
+        return forked.ask(request)
+
+
+def _without_weights(torch: Any, program: Any, weights: Mapping[str, Any]) -> Any:
+    """Return a program with tensors of one element in place of its weights, stretched to their shapes."""
     state, constants = dict(program.state_dict), dict(program.constants)
     for tensors in (state, constants):
         for name in weights.keys() & tensors.keys():
@@ -246,10 +304,14 @@ def _save_without(torch: Any, program: Any, weights: Mapping[str, Any], file: Pa
             tensors[name] = torch.nn.Parameter(stub, False) if isinstance(old, torch.nn.Parameter) else stub
     light = copy.copy(program)  # a new program would be checked, and refused where it writes to buffers
     light._state_dict, light._constants, light._example_inputs = state, constants, None
+    return light
+
+
+def _save(torch: Any, program: Any, file: Path, shown: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the stretched tensors are no whole ones
         try:
-            torch.export.save(light, file)
+            torch.export.save(program, file)
         except Exception as error:  # noqa: BLE001 - quantized types, and whatever else cannot be written
             raise _export_error(torch, error, shown) from None
 

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import os
 import re
+import sys
 
 from lhkit.model.errors import usage_error
 
@@ -41,6 +42,11 @@ def _has_bindings(package: str) -> bool:
         return importlib.util.find_spec(f"{package}.ir") is not None
     except ModuleNotFoundError:
         return False
+
+
+def has_other_bindings(host: str) -> bool:
+    """Return whether this process has loaded bindings of another package than this one."""
+    return any(name in sys.modules for name in {*_HOSTS, os.environ.get(HOST_VARIABLE)} - {host})
 
 
 def newer_than_tried(version: str) -> bool:

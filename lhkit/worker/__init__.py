@@ -5,6 +5,8 @@
 - ``client``: The client's side of the wall: starts and replaces the worker, sends requests, enforces limits.
 - ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for
   in return.
+- ``forked_process``: A worker forked from its client: what the client has in memory and has imported is there
+  at once.
 - ``limits``: Time and memory limits of a request, with defaults from this machine or container.
 - ``cancellation``: Cross-thread cancellation of the pending work of a session.
 - ``shared_arrays``: Arrays across the wall: small ones inside the message, large ones in memory-mapped files.

@@ -18,6 +18,7 @@ from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
 from lhkit.worker.requests import AnswerType, LoadOps, Request, name_of
+from lhkit.worker.serving import MakeHandlers
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
@@ -37,6 +38,8 @@ class Worker:
         threads: How many threads the pools of numerical libraries (NumPy's, for one) may have.
         program: The module that the process runs: the compiler's, or one that answers other requests.
         title: What it is called in messages.
+        forked: Given, the process is a fork of this one (Linux), and answers requests by what this returns; the
+            first request raises OSError where the system has no room for it.
     """
 
     def __init__(
@@ -46,11 +49,13 @@ class Worker:
         threads: int = 1,
         program: str = COMPILER,
         title: str = "the compiler's worker",
+        forked: MakeHandlers | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.threads = threads
         self.program = program
         self.title = title
+        self.forked = forked
         self.files = SharedFiles()
         self.generation = 0
         self.preparation: tuple[LoadOps, ...] = ()
@@ -135,7 +140,7 @@ class Worker:
     def _start(
         self, preparation: Sequence[LoadOps], limits: Limits
     ) -> tuple[WorkerProcess, list[tuple[OwnOp, ...]]]:
-        process = WorkerProcess(self.threads, self.program, limits, self.files)
+        process = WorkerProcess(self.threads, self.program, limits, self.files, self.forked)
         answers = []
         try:
             for request in preparation:

@@ -11,10 +11,10 @@ import contextlib
 import os
 import select
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterable
+from typing import IO, Any, Protocol
 
 import psutil
 
@@ -24,8 +24,30 @@ _POLL_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
 
 
-def end_group(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
-    """Kill a process that was started with ``start_new_session``, all that it forked, and close its pipes."""
+class Running(Protocol):
+    """A process of this one's."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+    @property
+    def stdin(self) -> IO[Any] | None:
+        """What it reads."""
+
+    @property
+    def stdout(self) -> IO[Any] | None:
+        """What it writes."""
+
+    def kill(self) -> None:
+        """End it now."""
+
+    def wait(self) -> int | None:
+        """Wait for its end."""
+
+
+def end_group(process: Running) -> None:
+    """Kill a process that was started with a session of its own, all that it forked, and close its pipes."""
     if hasattr(os, "killpg"):
         # After its death too: what it forked still has its group.
         with contextlib.suppress(ProcessLookupError, PermissionError):

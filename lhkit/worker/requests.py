@@ -177,7 +177,10 @@ class TorchAnswer(Answer, frozen=True):
 
 
 class ImportTorch(Request[TorchAnswer], frozen=True, tag="import_torch"):
-    """Convert an exported PyTorch program; ``weights`` are the tensors in it that have no data."""
+    """Convert an exported PyTorch program; ``weights`` are the tensors in it whose data is not read.
+
+    ``file`` has the program; a process that was forked with the program in its memory needs none.
+    """
 
     file: str
     name: str

@@ -21,10 +21,12 @@ from lhkit.model.errors import Failure, FailureKind, LhkitError, error_for, usag
 from lhkit.worker import framing
 from lhkit.worker.c_compiler import compile_c
 from lhkit.worker.folders import finalize_here, temporary_folder
+from lhkit.worker.forked_process import ForkedProcess
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
 from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
+from lhkit.worker.serving import MakeHandlers
 from lhkit.worker.shared_arrays import SharedFiles
 
 # A message from the worker, garbage, or None at the end of the stream.
@@ -186,7 +188,14 @@ class DeathError(Exception):
 class WorkerProcess:
     """One worker process, from start to death; an `LhkitError` if it does not start."""
 
-    def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
+    def __init__(
+        self,
+        threads: int,
+        program: str,
+        limits: Limits,
+        files: SharedFiles,
+        forked: MakeHandlers | None = None,
+    ) -> None:
         self.stage: str | None = None  # The last stage that its request reported
         self.last_good_ir: str | None = None  # The payload at that stage
         self.is_cancelled = False  # Whether its request was cancelled, which ended the process
@@ -206,22 +215,31 @@ class WorkerProcess:
         self._c_sources: set[tuple[str, str]] = set()
         self._compiled = 0
         with self._log.open("ab") as log:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-P", "-m", program],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=working,
-                env=environment,
-                start_new_session=True,
-            )
+            self._popen: subprocess.Popen[bytes] | ForkedProcess
+            if forked is not None:
+                self._popen = ForkedProcess(forked, log, working, environment)
+            else:
+                self._popen = subprocess.Popen(
+                    [sys.executable, "-P", "-m", program],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    cwd=working,
+                    env=environment,
+                    start_new_session=True,
+                )
         self.pid = self._popen.pid
         self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        hello = self._wait(Limits(_START_SECONDS, stopped=limits.stopped))
-        if isinstance(hello, framing.Failed):
+        try:
+            # A fork begins with the memory of this process.
+            most_bytes = 0 if forked is None else limits.bytes
+            hello = self._wait(Limits(_START_SECONDS, most_bytes, limits.stopped))
+            if isinstance(hello, framing.Failed):
+                raise error_for(hello.failure)
+        except BaseException:  # Ctrl-C, too
             self.kill()
-            raise error_for(hello.failure)
+            raise
 
     def is_running(self) -> bool:
         """Return whether it lives."""

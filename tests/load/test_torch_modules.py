@@ -1,6 +1,9 @@
 """PyTorch modules as payloads: results, weights, layers, and what cannot be imported."""
 
 import dataclasses
+import errno
+import gc
+import os
 import re
 import subprocess
 import sys
@@ -10,8 +13,11 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.load import torch_modules
 from lhkit.model.codec import to_json
 from lhkit.model.errors import PayloadError, UsageError
+from lhkit.worker.client import Worker
+from lhkit.worker.requests import ImportTorch
 from tests.torch_cases import difference, imported, models, torch
 
 nn = torch.nn
@@ -89,6 +95,7 @@ def test_a_module_stays_as_it_is():
     x = torch.randn(4, 8)
     payload = lhkit.from_torch(module, x)
     assert all(m.training for m in module.modules()) and module[2].num_batches_tracked == 0
+    assert gc.isenabled() and gc.get_freeze_count() == 0
     assert lhkit.verify(lhkit.compile(payload)).ok  # what dropout does for inference: nothing
 
 
@@ -171,7 +178,7 @@ class Quantizes(nn.Module):
 
     def forward(self, x):
         """Return rounded numbers."""
-        return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()
+        return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()  # rounded
 
 
 def line_of(words):
@@ -189,7 +196,7 @@ def line_of(words):
         (Counts(), (torch.randn(3),), "writes to its buffers: calls", None),
         (Orders(), (torch.randn(3, 4),), "tm_tensor.sort would be left", "in order"),
         (Turns(), (torch.randn(3, 4),), "complex numbers have no conversion", "turned"),
-        (Quantizes(), (torch.randn(3, 4),), "quantize_per_tensor", None),
+        (Quantizes(), (torch.randn(3, 4),), "quantize_per_tensor", "rounded"),
     ],
     ids=["control flow", "operation", "example input", "buffer", "sorting", "complex", "quantized"],
 )
@@ -204,6 +211,40 @@ def test_what_cannot_be_imported_is_said_with_its_place(module, inputs, said, li
         )  # the place, and the line itself
     assert "Traceback" not in capfd.readouterr().err
     # Nothing is lost.
+    assert lhkit.from_torch(nn.Linear(4, 4), torch.randn(2, 4)).functions
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is forked on Linux only")
+def test_a_fork_and_a_process_of_its_own_convert_alike(monkeypatch):
+    started = []
+    ask = Worker.ask
+
+    def noted(self, request, **how):
+        if isinstance(request, ImportTorch):
+            started.append(self.forked is not None)
+        return ask(self, request, **how)
+
+    monkeypatch.setattr(Worker, "ask", noted)
+    example = models().example("encoder_layer")
+
+    def convert():
+        with pytest.raises(PayloadError) as caught:
+            lhkit.from_torch(Sorts(), torch.randn(4, 4))
+        return lhkit.from_torch(example.module, *example.inputs), caught.value.failure
+
+    forked, failed = convert()
+    monkeypatch.setattr(torch_modules, "_may_fork", lambda torch: False)
+    sent, failed_too = convert()
+    assert started == [True, True, False, False]
+    assert (forked.text, forked.blobs, failed) == (sent.text, sent.blobs, failed_too)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is forked on Linux only")
+def test_without_room_for_a_fork_a_process_of_its_own_converts(monkeypatch):
+    def fork():
+        raise BlockingIOError(errno.EAGAIN, "no room")
+
+    monkeypatch.setattr(os, "fork", fork)
     assert lhkit.from_torch(nn.Linear(4, 4), torch.randn(2, 4)).functions
 
 

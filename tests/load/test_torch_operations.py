@@ -60,6 +60,11 @@ def test_sums_of_a_dimension_whose_extent_is_not_known():
     assert torch_cases.difference(result, np.cumprod(1 + given / 10, axis=1)) < 1e-6
 
 
+def test_running_sums_write_each_element_once_and_say_their_layer():
+    text = lhkit.from_torch(Computes(OPERATIONS["sums along rows"]), X).text
+    assert "linalg.fill" not in text and "// cumsum\n" in text
+
+
 def test_sums_of_nothing():
     payload = lhkit.from_torch(Computes(lambda x: x[:, :0].cumsum(1)), X)
     assert lhkit.compile(payload)(X.numpy()).shape == (5, 0, 33)

@@ -206,21 +206,6 @@ def test_a_kernel_with_one_schedule_is_profiled_by_its_parts():
         lhkit.profile(lhkit.compile(payload))
 
 
-def test_torch_compile_runs_a_model_by_parts(capfd):
-    from lhkit.parts.torch_backend import lhkit_backend
-    from tests.torch_cases import models, torch
-
-    module, (x,) = models().example("small_cnn", 2)
-    compiled = torch.compile(module, backend=lhkit_backend)
-    with torch.no_grad():
-        assert difference(compiled(x).numpy(), module(x).numpy()) < 1e-5
-    assert "lhkit: a graph of 6 parts; largest error" in capfd.readouterr().err
-    compiled(x).sum().backward()
-    assert module.conv1.weight.grad is not None
-    assert "stays in eager mode: it trains" in capfd.readouterr().err
-    assert "lhkit" in torch._dynamo.list_backends()
-
-
 def test_of_several_functions_one_is_cut():
     other = DYNAMIC.replace("@f(", "@g(")
     payload = lhkit.load_payload(DYNAMIC + other)

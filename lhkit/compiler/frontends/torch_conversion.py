@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch._export.serde.serialize  # now, while the module is exported, not when it comes
 import torch.export
-import torch.export.pt2_archive._package
 
 from lhkit.compiler.frontends.torch_decompositions import decompositions
 from lhkit.compiler.frontends.torch_scans import lower_scans
@@ -34,20 +33,30 @@ _PIPELINES = (
 )
 
 
-def convert(request: ImportTorch) -> TorchAnswer:
-    """Return an exported program as linalg on tensors.
+def prepare() -> None:
+    """Load what reads programs."""
+    for name in ("torch._export.serde.serialize", "torch.export.pt2_archive._package"):
+        importlib.import_module(name)
+
+
+def read_program(file: str) -> Any:
+    """Return the exported program in a file."""
+    return torch.export.load(file)
+
+
+def convert(program: Any, request: ImportTorch) -> TorchAnswer:
+    """Return an exported program as linalg on tensors; its tensors named in ``request.weights`` are not read.
 
     Raises:
         PayloadError: An operation cannot be converted; with its place in the module's source.
     """
-    program = torch.export.load(request.file)
     program = program.run_decompositions(decompositions())
     if mutated := sorted(program.graph_signature.buffers_to_mutate.values()):
         what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
         raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))
     for node in program.graph.nodes:
-        if isinstance(made := node.meta.get("val"), torch.Tensor) and made.dtype.is_complex:
-            what = f"complex numbers have no conversion to linalg: {node.name} is {made.dtype}"
+        if said := _unknown_numbers(node):
+            what = f"{said[0]} numbers have no conversion to linalg: {node.name} is {said[1]}"
             raise _error(request.name, Diagnostic("error", what, _place_of(node)))
     context = ir.Context()
     context.enable_multithreading(False)
@@ -68,6 +77,16 @@ def convert(request: ImportTorch) -> TorchAnswer:
         text = _with_layers(module)
         used = [use.name for use in resource_uses(module)]
     return TorchAnswer(text=text, weights=tuple(dict.fromkeys(n for n in used if n in request.weights)))
+
+
+def _unknown_numbers(node: Any) -> tuple[str, torch.dtype] | None:
+    """Return what kind of numbers a node has that linalg does not, and their type; None for others."""
+    made = node.meta.get("val")
+    if isinstance(made, torch.Tensor) and made.dtype.is_complex:
+        return "complex", made.dtype
+    # Fake tensors are not quantized, so what is asked for tells.
+    asked = (a for a in node.args if isinstance(a, torch.dtype) and str(a).startswith("torch.q"))
+    return next((("quantized", a) for a in asked), None)
 
 
 class _Weights(_fx.FxImporterHooks):  # type: ignore[misc]
@@ -225,7 +244,7 @@ def _with_places(module: Any) -> Iterator[Any]:
         if (
             op.parent is not None
             and op.parent.name == "func.func"
-            and op.name.startswith(("linalg.", "tensor.pad"))
+            and op.name.startswith(("linalg.", "tensor.pad", "scf.for"))
         ):
             yield op
 

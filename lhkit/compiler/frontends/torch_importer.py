@@ -18,11 +18,15 @@ class Handlers:
 
     request_types: tuple[type[Request[Any]], ...] = (Ping, ImportTorch)
 
-    def __init__(self) -> None:
+    def __init__(self, program: Any = None) -> None:
+        """Load what converts; ``program`` is what a forked process has of its client."""
+        self._program = program
         os.environ[HOST_VARIABLE] = TORCH_HOST
         try:
             self._conversion = importlib.import_module("lhkit.compiler.frontends.torch_conversion")
-            self._conversion.decompositions()  # now, while the module is exported, not when it comes
+            self._conversion.decompositions()
+            if program is None:  # now, while the module is exported, not when it comes
+                self._conversion.prepare()
         except Exception as error:  # noqa: BLE001 - of another version: whatever is not there any more
             import torch
 
@@ -35,7 +39,10 @@ class Handlers:
 
     def answer(self, request: Request[Any]) -> Answer:
         """Return the answer to a request."""
-        answer: Answer = self._conversion.convert(request) if isinstance(request, ImportTorch) else Answer()
+        if not isinstance(request, ImportTorch):
+            return Answer()
+        program = self._conversion.read_program(request.file) if self._program is None else self._program
+        answer: Answer = self._conversion.convert(program, request)
         return answer
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ops.linalg_rewrites import producer_of
 
 # PyTorch adds up the elements of a float type in a wider one.
 _WIDER = {"f32": "f64", "f16": "f32", "bf16": "f32"}
@@ -22,13 +23,19 @@ def lower_scans(module: Any) -> None:
         combine = op.regions[0].blocks[0].operations[0].operation
         is_known = combine.name in _START and ir.BoolAttr(op.attributes["inclusive"]).value
         if is_known and not list(op.results[1].uses):
+            starts = [producer_of(value) for value in list(op.operands)[1:]]
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(_as_loops(op, combine.name))
             op.erase()
+            for fill in starts:
+                if fill is not None and fill.name == "linalg.fill" and not list(fill.results[0].uses):
+                    fill.erase()
 
 
 def _as_loops(op: Any, combine: str) -> Any:
     source, out = op.operands[0], op.operands[1]
+    if (fill := producer_of(out)) is not None and fill.name == "linalg.fill":
+        out = fill.operands[1]  # every element is written
     type_ = ir.RankedTensorType(source.type)
     along = ir.IntegerAttr(op.attributes["dimension"]).value
     narrow = type_.element_type
