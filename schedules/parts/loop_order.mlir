@@ -196,19 +196,23 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %same : !transform.any_op
   }
-  // Only the innermost loop reduces, up to 8 elements, or 4 of 64 bits; or it reduces pairs. LLVM unrolls it, and works
+  // Only the innermost loop reduces, up to 8 elements, 15 of 8 bits, or 4 of 64 bits; or it reduces pairs. LLVM unrolls it, and works
   // on several rows at once, which takes less time than filling and adding up a vector of partial sums for each row.
   transform.named_sequence @reduces_few(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %four = transform.param.constant 4 : i64 -> !transform.param<i64>
     %eight = transform.param.constant 8 : i64 -> !transform.param<i64>
+    %fifteen = transform.param.constant 15 : i64 -> !transform.param<i64>
+    %byte = transform.param.constant 8 : i64 -> !transform.param<i64>
     %narrow = transform.param.constant 32 : i64 -> !transform.param<i64>
     %wide = transform.param.constant 64 : i64 -> !transform.param<i64>
+    %of_bytes = transform.include @if_reduces_up_to failures(suppress) (%op, %fifteen, %byte)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_narrow = transform.include @if_reduces_up_to failures(suppress) (%op, %eight, %narrow)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_wide = transform.include @if_reduces_up_to failures(suppress) (%op, %four, %wide)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_pairs = transform.include @if_reduces_pairs failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
-    %either = transform.merge_handles %of_narrow, %of_wide, %of_pairs : !transform.any_op
+    %either = transform.merge_handles %of_bytes, %of_narrow, %of_wide, %of_pairs : !transform.any_op
     %count = transform.num_associations %either : (!transform.any_op) -> !transform.param<i64>
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %count, %one : !transform.param<i64>

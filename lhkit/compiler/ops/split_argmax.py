@@ -73,9 +73,11 @@ def split_argmax(target: Ops, lanes: Params, *, rewriter: Rewriter) -> tuple[Ops
         with rewriter.before(search.op):
             values = search.written(by_lanes, combining)
         rewriter.replace(search.op, values)
+    is_one_row = bool(searches) and not searches[0].last
     for ops, name in ((by_lanes, "by lanes"), (combining, "combining")):
+        mark = ("one row by lanes" if ops is by_lanes else "combining one row") if is_one_row else name
         for op in ops:
-            op.attributes["search"] = ir.StringAttr.get(name)
+            op.attributes["search"] = ir.StringAttr.get(mark)
     return by_lanes, combining
 
 
