@@ -64,7 +64,7 @@ def _is_tiny(op: Any, most: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Loops:
-    """The loops by which each operand is read alone, with where, and how far they run; 0 if that is not known."""
+    """The loops that index each operand by themselves, by dimension, and their extents: 0 where not known."""
 
     plain: list[dict[int, int]]
     extents: dict[int, int]
