@@ -59,7 +59,7 @@ def is_bufferization_copy(op: Any) -> bool:
 
 
 def expand_strided_copies(module: Any) -> None:
-    """Turn each ``memref.copy`` with gaps on a side, or of 512 bytes or less, to a ``linalg.copy``, in place."""
+    """Turn each ``memref.copy`` with gaps on a side, or of up to 512 bytes, into a ``linalg.copy``."""
     for op in [o for o in walk(module.operation) if o.name == "memref.copy"]:
         source, target = op.operands
         ranked = all(isinstance(v.type, ir.MemRefType) for v in (source, target))
