@@ -220,8 +220,11 @@ class _Search:
             most,
             written([], [found, start], _tensor.empty(sizes_of(best), start.type.element_type), as_place),
         ]
-        if not self.is_extremum:  # Of zeros, that at the place
+        if not self.is_extremum and rows:  # Of zeros, that at the place
             results[0] = written([], [found, best], _tensor.empty(sizes_of(best), element), at_place)
+        elif not self.is_extremum:  # The vectorizer makes invalid ops of an extraction without a loop
+            value = at_place(_tensor.extract(found, []), _tensor.extract(best, []), None)
+            results[0] = _tensor.from_elements(best.type, [value])
         results = _in_order(results, self.value)
         if self.passes_over_nan:
             return results
