@@ -261,7 +261,7 @@ class _Search:
                     self._verify_early(self._loadable(lines))
                 self.progress("leaving out steps that it does not need")
                 is_still_same = partial(is_same, most_elements=_MOST_ELEMENTS)
-                shorter = smaller(lines, live, straight.root, is_still_same, self._removable)
+                shorter = smaller(lines, live, straight.root, is_still_same, self._removable, wanted)
                 # What was marked for steps that are left out may have handles without marks now.
                 again = self._again(shorter)
                 for found in sorted((again, shorter), key=lambda each: written(each).count("\n")):
