@@ -212,6 +212,7 @@ class _Search:
         self.applications = 1
         self.requirements = requirements_of(general)
         self.trace = trace_working_steps(payload, general, worker)
+        thread.begin()  # not before: another process that starts would make the trace slower
         self.notes: list[str] = []
         self.marks: set[str] = set()
 

@@ -226,12 +226,15 @@ class _Search:
             value = at_place(_tensor.extract(found, []), _tensor.extract(best, []), None)
             results[0] = _tensor.from_elements(best.type, [value])
         results = _in_order(results, self.value)
-        if self.passes_over_nan:
-            return results
+        return results if self.passes_over_nan else self._unless_nan(results, most, extremum)
+
+    def _unless_nan(self, results: list[Any], most: Any, extremum: Callable[..., Any]) -> list[Any]:
+        """Write what runs the op as it was where there is a NaN; gives its results, or those of lanes."""
+        element = most.type.element_type
         lowest = _arith.constant(element, math.inf if self.finds_least else -math.inf)
         outs = named_op("FillOp", lowest, out=_tensor.empty([], element))
         total = _tensor.extract(
-            generic([most], outs, [rows, []], ["reduction"] * self.last, extremum).results[0], []
+            generic([most], outs, [self.rows, []], ["reduction"] * self.last, extremum).results[0], []
         )
         branch = _scf.IfOp(_arith.cmpf(_UNO, total, total), [v.type for v in results], has_else=True)
         with ir.InsertionPoint(branch.then_block):
