@@ -42,7 +42,7 @@ class Verdict:
 
 
 class VerificationThread:
-    """Verifies schedules of a payload in a thread that runs the unscheduled payload first, as soon as `begin` says."""
+    """Verifies schedules of a payload in a thread that runs the unscheduled payload first, from `begin` on."""
 
     def __init__(self, payload: Payload, worker: Worker, limits: Limits) -> None:
         self._payload, self._worker, self._limits = payload, worker, limits
