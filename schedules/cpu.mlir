@@ -97,9 +97,9 @@ module attributes {transform.with_named_sequence} {
     %of_linalg = transform.apply_registered_pass "convert-elementwise-to-linalg" to %of_arith : (!transform.any_op) -> !transform.any_op
     transform.include @generalize_named_ops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
-    // Small convolutions and poolings stay loops.
+    // Small convolutions and poolings stay loops, and so do all ops of functions that have tiny ones only.
     %generic_ops = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    "lhkit.mark_small_ops"(%generic_ops) {most = 384, mark = "aside", windows = true} : (!transform.any_op) -> ()
+    "lhkit.mark_small_ops"(%generic_ops) {most = 384, mark = "aside", windows = true, most_in_each = 64} : (!transform.any_op) -> ()
     transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.
@@ -579,6 +579,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   transform.named_sequence private @try_add_up_in_f32(%contraction: !transform.any_op {transform.consumed}) {
+    transform.include @add_up_in_f32_unless_aside failures(propagate) (%contraction) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @add_up_in_f32_unless_aside(%contraction: !transform.any_op {transform.consumed}) {
+    %same = transform.include @has_result_and_is_not_aside failures(propagate) (%contraction) : (!transform.any_op) -> !transform.any_op
     %widened = "lhkit.add_up_in_f32"(%contraction) : (!transform.any_op) -> !transform.any_op
     transform.yield
   }

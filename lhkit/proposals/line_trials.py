@@ -127,6 +127,7 @@ def smaller(
     root: Handle,
     is_same: Callable[[Sequence[Line]], bool],
     removable: Callable[[Sequence[Line], Sequence[Removal]], Sequence[int]],
+    wanted: str,
 ) -> list[Line]:
     """Return the lines without what the payload does not need.
 
@@ -136,6 +137,7 @@ def smaller(
         root: The handle that the entry is given.
         is_same: Applies lines and says whether the payload is the same.
         removable: Tries removals from lines, and returns the numbers of those that leave the payload the same.
+        wanted: The payload that they give, as it is compared: attributes in it need no trial.
     """
     lines = list(lines)
     for those, removed in candidates(lines):
@@ -151,7 +153,11 @@ def smaller(
     marks: dict[str, list[int]] = {}
     for n, line in enumerate(lines):
         marks.setdefault(line.mark_set[0], []).append(n)
-    removals += [tuple((n, -1) for n in ns) for mark, ns in marks.items() if mark]
+    removals += [
+        tuple((n, -1) for n in ns)
+        for mark, ns in marks.items()
+        if mark and not re.search(rf"[{{ ,]{mark}(?: = |[,}}])", wanted)
+    ]
     for n, line in reversed([*enumerate(lines)]):
         if line.op in _MAY_DO_NOTHING:
             removals.append(((n, -1),))

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -206,10 +206,13 @@ class _Search:
         # The verdict on a draft of what becomes the schedule, and the payload that the draft gives.
         self.early: tuple[Future[Verdict], str] | None = None
         self.payloads: dict[Schedule, str] = {}  # That drafts gave
+        # Whether the steps of what becomes the schedule apply without ops of lhkit.
+        self.is_portable: Future[bool] | None = None
         progress(f"applying {_FOR_ANY}")
         self.applications = 1
         self.requirements = requirements_of(general)
         self.trace = trace_working_steps(payload, general, worker)
+        thread.begin()  # not before: another process that starts would make the trace slower
         self.notes: list[str] = []
         self.marks: set[str] = set()
 
@@ -259,7 +262,7 @@ class _Search:
                     self._verify_early(self._loadable(lines))
                 self.progress("leaving out steps that it does not need")
                 is_still_same = partial(is_same, most_elements=_MOST_ELEMENTS)
-                shorter = smaller(lines, live, straight.root, is_still_same, self._removable)
+                shorter = smaller(lines, live, straight.root, is_still_same, self._removable, wanted)
                 # What was marked for steps that are left out may have handles without marks now.
                 again = self._again(shorter)
                 for found in sorted((again, shorter), key=lambda each: written(each).count("\n")):
@@ -269,6 +272,9 @@ class _Search:
                 draft = self._loadable(lines)
                 if is_last:
                     self._verify_early(draft)
+                    with ThreadPoolExecutor(1) as beside:  # while the worker tries values of knobs
+                        self.is_portable = beside.submit(self._applies_elsewhere, draft)
+                        return self._with_knobs(draft)
                 return self._with_knobs(draft)
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
@@ -284,12 +290,19 @@ class _Search:
         claims = list(_OPTIONAL.finditer(schedule.text))
         if len(claims) != 1:  # none, or those of cpu.mlir itself
             return schedule
-        try:
-            apply_portable(self.payload, schedule, worker=self.worker)
-        except LhkitError:
+        if not (self.is_portable.result() if self.is_portable else self._applies_elsewhere(schedule)):
             self.notes.append(f"other programs cannot apply it: steps need those of {claims[0][1]}")
             return dataclasses.replace(schedule, text=schedule.text.replace(claims[0][0], "", 1))
         return schedule
+
+    def _applies_elsewhere(self, schedule: Schedule) -> bool:
+        if not _OPTIONAL.search(schedule.text):
+            return True
+        try:
+            apply_portable(self.payload, schedule, worker=self.worker)
+        except LhkitError:
+            return False
+        return True
 
     def _again(self, lines: list[Line]) -> list[Line]:
         """Return lines as they are written after tracing them."""

@@ -42,15 +42,22 @@ class Verdict:
 
 
 class VerificationThread:
-    """Verifies schedules of a payload in a thread that runs the unscheduled payload first."""
+    """Verifies schedules of a payload in a thread that runs the unscheduled payload first, from `begin` on."""
 
     def __init__(self, payload: Payload, worker: Worker, limits: Limits) -> None:
         self._payload, self._worker, self._limits = payload, worker, limits
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-verification")
-        self._expected = {f.name: self._thread.submit(self._run_plain, f) for f in payload.functions}
+        self._expected: dict[str, Future[tuple[list[Any], _Arrays]]] = {}
+
+    def begin(self) -> None:
+        """Begin to run the unscheduled payload, if that was not begun."""
+        for function in self._payload.functions:
+            if function.name not in self._expected:
+                self._expected[function.name] = self._thread.submit(self._run_plain, function)
 
     def verdict(self, schedule: Schedule) -> Future[Verdict]:
         """Return the verdict on a schedule that is to come."""
+        self.begin()
         return self._thread.submit(self._verdict, schedule)
 
     def end(self) -> None:

@@ -7,7 +7,9 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @split_searches(%root: !transform.any_op {transform.readonly}) {
-    %found = transform.collect_matching @searches_rows in %root : (!transform.any_op) -> !transform.any_op
+    %of_rows = transform.collect_matching @searches_rows in %root : (!transform.any_op) -> !transform.any_op
+    %of_one = transform.collect_matching @searches_one_row in %root : (!transform.any_op) -> !transform.any_op
+    %found = transform.merge_handles %of_rows, %of_one : !transform.any_op
     transform.foreach %found : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @try_split_search failures(suppress) (%op) : (!transform.any_op) -> ()
@@ -20,9 +22,14 @@ module attributes {transform.with_named_sequence} {
         : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
       %end = transform.include @peel_end failures(suppress) (%loops#0) : (!transform.any_op) -> !transform.any_op
     }
+    %row_by_lanes = transform.structured.match attributes {search = "one row by lanes"} in %root : (!transform.any_op) -> !transform.any_op
+    %step_of_row, %steps_of_row = transform.structured.tile_using_for %row_by_lanes tile_sizes [1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     // One step is a loop of its own, in which only rows and lanes are left.
-    %tiles = transform.structured.match attributes {search = "by lanes"} in %root : (!transform.any_op) -> !transform.any_op
+    %tiles_of_rows = transform.structured.match attributes {search = "by lanes"} in %root : (!transform.any_op) -> !transform.any_op
+    %tiles_of_one = transform.structured.match attributes {search = "one row by lanes"} in %root : (!transform.any_op) -> !transform.any_op
+    %tiles = transform.merge_handles %tiles_of_rows, %tiles_of_one : !transform.any_op
     %steps = transform.get_parent_op %tiles {op_name = "scf.for", deduplicate} : (!transform.any_op) -> !transform.any_op
     transform.foreach %steps : !transform.any_op {
     ^bb0(%step: !transform.any_op):
@@ -41,7 +48,25 @@ module attributes {transform.with_named_sequence} {
       transform.annotate %part "four_rows_tile" : !transform.any_op
       %end = transform.include @peel_end failures(suppress) (%loop) : (!transform.any_op) -> !transform.any_op
     }
+    %combining_one = transform.structured.match attributes {search = "combining one row"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %combining_one "four_rows_tile" : !transform.any_op
     transform.yield
+  }
+  transform.named_sequence private @searches_one_row(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %loops, %results = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.dim %linalg[all] {reduction} : !transform.any_op
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      %results_in = transform.match.structured.num_inits %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %results_in : !transform.param<i64>, !transform.param<i64>
+    }
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %results, %two : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @searches_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op

@@ -56,14 +56,14 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
-    // Blocks of channels; what the filters of a strip say about them is copied into a panel.
+    // Blocks of channels; what the filters of a strip say about them is copied into a panel, unless few rows read it.
+    %few_rows = transform.collect_matching @has_few_rows in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %few_rows "few_rows" : !transform.any_op
     %panels = transform.foreach %filled : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %block, %blocks = transform.structured.tile_using_for %each tile_sizes [0, 0, 0, 0, 0, 0, %block_c]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-      %packed, %panel, %copy_back_1 = transform.structured.pad %block
-        {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [3], nofold_flags = [0, 1, 0], copy_back_op = "none"}
-        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      %panel = transform.include @try_panel failures(suppress) (%block) : (!transform.any_op) -> !transform.any_op
       transform.yield %panel : !transform.any_op
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
@@ -111,6 +111,37 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
+  }
+
+  transform.named_sequence private @has_few_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %images, %rows = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%convolution: !transform.any_op):
+      %images_in = transform.match.structured.dim %convolution[0] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      %rows_in = transform.match.structured.dim %convolution[1] {parallel} : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %images_in, %rows_in : !transform.param<i64>, !transform.param<i64>
+    }
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %images, %one : !transform.param<i64>
+    %most = transform.param.constant 3 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %rows, %one : !transform.param<i64>
+    transform.match.param.cmpi le %rows, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @try_panel(%block: !transform.any_op {transform.consumed}) -> !transform.any_op {
+    %panel = transform.include @panel_of_rows failures(propagate) (%block) : (!transform.any_op) -> !transform.any_op
+    transform.yield %panel : !transform.any_op
+  }
+  transform.named_sequence private @panel_of_rows(%block: !transform.any_op {transform.consumed}) -> !transform.any_op {
+    %few_rows = transform.structured.match attributes {few_rows} in %block : (!transform.any_op) -> !transform.any_op
+    %marks = transform.num_associations %few_rows : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
+    %packed, %panel, %copy_back = transform.structured.pad %block
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [3], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield %panel : !transform.any_op
   }
 
   // Cut convolutions into tiles of so many pixels of a row, and peel what is left of a row.

@@ -196,19 +196,25 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %marks, %none : !transform.param<i64>
     transform.yield %same : !transform.any_op
   }
-  // Only the innermost loop reduces, up to 8 elements, or 4 of 64 bits; or it reduces pairs. LLVM unrolls it, and works
+  // Only the innermost loop reduces, up to 8 elements, 15 of 8 bits, or 4 of 64 bits; or it reduces pairs, or products
+  // of bytes, for which there are instructions that LLVM finds in loops. LLVM unrolls it, and works
   // on several rows at once, which takes less time than filling and adding up a vector of partial sums for each row.
   transform.named_sequence @reduces_few(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %four = transform.param.constant 4 : i64 -> !transform.param<i64>
     %eight = transform.param.constant 8 : i64 -> !transform.param<i64>
+    %fifteen = transform.param.constant 15 : i64 -> !transform.param<i64>
+    %byte = transform.param.constant 8 : i64 -> !transform.param<i64>
     %narrow = transform.param.constant 32 : i64 -> !transform.param<i64>
     %wide = transform.param.constant 64 : i64 -> !transform.param<i64>
+    %of_bytes = transform.include @if_reduces_up_to failures(suppress) (%op, %fifteen, %byte)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_narrow = transform.include @if_reduces_up_to failures(suppress) (%op, %eight, %narrow)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_wide = transform.include @if_reduces_up_to failures(suppress) (%op, %four, %wide)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
     %of_pairs = transform.include @if_reduces_pairs failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
-    %either = transform.merge_handles %of_narrow, %of_wide, %of_pairs : !transform.any_op
+    %of_products = transform.include @if_reduces_products_of_bytes failures(suppress) (%op) : (!transform.any_op) -> !transform.any_op
+    %either = transform.merge_handles %of_products, %of_bytes, %of_narrow, %of_wide, %of_pairs : !transform.any_op
     %count = transform.num_associations %either : (!transform.any_op) -> !transform.param<i64>
     %one = transform.param.constant 1 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %count, %one : !transform.param<i64>
@@ -224,6 +230,32 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @if_reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %few = transform.include @reduces_pairs failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
     transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @if_reduces_products_of_bytes(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %few = transform.include @reduces_products_of_bytes failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
+    transform.yield %few : !transform.any_op
+  }
+  transform.named_sequence private @reduces_products_of_bytes(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %size, %bits_0, %bits_1 = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.body %linalg {contraction = ["arith.muli", "arith.addi"]} : !transform.any_op
+      transform.match.structured.dim %linalg[-2] {parallel} : !transform.any_op
+      %size_in = transform.match.structured.dim %linalg[-1] {reduction} : (!transform.any_op) -> !transform.param<i64>
+      %read_0 = transform.match.structured.input %linalg[0] : (!transform.any_op) -> !transform.any_value
+      %read_1 = transform.match.structured.input %linalg[1] : (!transform.any_op) -> !transform.any_value
+      %bits_in_0 = transform.match.structured.elemental_bitwidth %read_0 : (!transform.any_value) -> !transform.param<i64>
+      %bits_in_1 = transform.match.structured.elemental_bitwidth %read_1 : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %size_in, %bits_in_0, %bits_in_1
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %byte = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits_0, %byte : !transform.param<i64>
+    transform.match.param.cmpi eq %bits_1, %byte : !transform.param<i64>
+    // A row that is one vector has no partial sums.
+    %vector = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ne %size, %vector : !transform.param<i64>
+    transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @reduces_pairs(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {

@@ -19,6 +19,7 @@ module attributes {transform.with_named_sequence} {
     transform.foreach %some : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @mark_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+      transform.include @mark_if_gathers_16_bits failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     %tiles = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %tiles : !transform.any_op {
@@ -77,6 +78,31 @@ module attributes {transform.with_named_sequence} {
     %backwards = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
     transform.match.param.cmpi ne %backwards, %none : !transform.param<i64>
     %mark = transform.param.constant "backwards" -> !transform.any_param
+    transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  // No CPU gathers elements of 16 bits: a vector of them would be put together from as many registers.
+  transform.named_sequence private @mark_if_gathers_16_bits(%op: !transform.any_op {transform.readonly}) {
+    transform.include @mark_gather_of_16_bits failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @mark_gather_of_16_bits(%op: !transform.any_op {transform.readonly}) {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %extracted = transform.structured.match ops{["tensor.extract"]} in %op : (!transform.any_op) -> !transform.any_op
+    %reads = transform.num_associations %extracted : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %reads, %none : !transform.param<i64>
+    %given = transform.structured.match ops{["arith.index_cast"]} in %op : (!transform.any_op) -> !transform.any_op
+    %places = transform.num_associations %given : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %places, %none : !transform.param<i64>
+    %bits = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %result = transform.match.structured.init %linalg[0] : (!transform.any_op) -> !transform.any_value
+      %bits_in = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
+      transform.match.structured.yield %bits_in : !transform.param<i64>
+    }
+    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %sixteen : !transform.param<i64>
+    %mark = transform.param.constant "gather" -> !transform.any_param
     transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }

@@ -52,7 +52,7 @@ AS_LOOPS = {
     "other value": (EXTREMUM.format("minimum", "ogt"), "f32", "i64", False),
     "unsigned": (INTEGERS.replace("sgt", "ugt"), "i32", "i64", False),
 }
-SHAPES = [(9, 67), (3, 16)]
+SHAPES = [(9, 67), (3, 16), (1, 67)]
 DTYPES = {
     "f32": np.float32,
     "f64": np.float64,
@@ -156,6 +156,14 @@ def test_rows_are_searched_in_vectors(what, schedule, worker):
     of = SEARCHES[what]
     scheduled = lhkit.compile(search(*of, 9, 67, starts=False), schedule, worker=worker).ir("scheduled")
     types = [f"vector<4x8x{of[1]}>", "vector<4x8xi32>"]
+    assert f"-> ({', '.join(types[::-1] if of[3] else types)})" in scheduled
+
+
+@pytest.mark.parametrize("what", SEARCHES)
+def test_one_row_is_searched_in_vectors(what, schedule, worker):
+    of = SEARCHES[what]
+    scheduled = lhkit.compile(search(*of, 1, 67, starts=False), schedule, worker=worker).ir("scheduled")
+    types = [f"vector<8x{of[1]}>", "vector<8xi32>"]
     assert f"-> ({', '.join(types[::-1] if of[3] else types)})" in scheduled
 
 

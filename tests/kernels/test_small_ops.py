@@ -62,6 +62,108 @@ def test_a_copy_of_up_to_64_bytes_is_written_out(schedule):
     assert "memcpy" not in str(kernel.assembly())
 
 
+@pytest.mark.parametrize(("rows", "is_called"), [(8, False), (9, True)])
+def test_a_result_of_up_to_512_bytes_is_copied_without_a_call(rows, is_called, schedule):
+    text = f"""func.func @f(%a: tensor<{rows}x16xf32>) -> tensor<{rows}x16xf32> {{
+  return %a : tensor<{rows}x16xf32>
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("memcpy" in str(kernel.assembly())) is is_called
+
+
+SPREAD = """func.func @f(%a: tensor<8xf32>, %b: tensor<4x8xf32>, %o: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %s = linalg.broadcast ins(%a : tensor<8xf32>) outs(%b : tensor<4x8xf32>) dimensions = [0]
+  %r = linalg.transpose ins(%s : tensor<4x8xf32>) outs(%o : tensor<8x4xf32>) permutation = [1, 0]
+  return %r : tensor<8x4xf32>
+}
+"""
+CHAIN = """func.func @f(%a: tensor<4x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = linalg.negf ins(%a : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = linalg.add ins(%s, %a : tensor<4x8xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [(SPREAD, 2), (SPREAD.replace("8x", "24x").replace("x8", "x24").replace("<8", "<24"), 0), (CHAIN, 0)],
+    ids=["tiny", "larger", "by elements"],
+)
+def test_functions_of_tiny_ops_are_left_whole(text, left, schedule):
+    """LLVM unrolls all of them, up to 64 steps each; what works by elements becomes one op."""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert kernel.ir("scheduled").count("linalg.generic") == left
+
+
+def of_bytes(kinds, maps, shapes, body):
+    given, other, sums = (
+        f"tensor<{'x'.join(map(str, shape))}x{t}>" for shape, t in zip(shapes, ("i8", "i8", "i32"), strict=True)
+    )
+    return f"""func.func @f(%a: {given}, %b: {other}, %o: {sums}) -> {sums} {{
+  %r = linalg.generic {{indexing_maps = [{", ".join(f"affine_map<(i, j) -> ({m})>" for m in maps)}],
+      iterator_types = [{", ".join(f'"{kind}"' for kind in kinds)}]}}
+      ins(%a, %b : {given}, {other}) outs(%o : {sums}) {{
+  ^bb0(%x: i8, %y: i8, %s: i32):
+    %p = arith.extsi %x : i8 to i32
+    %q = arith.extsi %y : i8 to i32
+    {body}
+    %t = arith.addi %s, %m : i32
+    linalg.yield %t : i32
+  }} -> {sums}
+  return %r : {sums}
+}}
+"""
+
+
+@pytest.mark.parametrize(("columns", "in_loops"), [(11, True), (15, True), (16, False), (40, False)])
+def test_sums_of_up_to_15_bytes_stay_in_loops(columns, in_loops, schedule):
+    body = "%m = arith.maxsi %p, %q : i32"
+    shapes = ((70, columns), (70, columns), (70,))
+    text = of_bytes(("parallel", "reduction"), ("i, j", "i, j", "i"), shapes, body)
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert ("linalg.generic" in kernel.ir("scheduled")) is in_loops
+
+
+@pytest.mark.parametrize(("along", "in_loops"), [("i, j", True), ("j, i", False)], ids=["rows", "columns"])
+def test_products_of_bytes_and_one_row_are_added_up_in_integers(along, in_loops, schedule):
+    """Dot products along rows stay loops: LLVM finds the instructions that add up pairs or fours of them."""
+    shapes = ((40,), (30, 40) if in_loops else (40, 30), (30,))
+    body = "%m = arith.muli %p, %q : i32"
+    text = of_bytes(("parallel", "reduction"), ("j", along, "i"), shapes, body)
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    scheduled = kernel.ir("scheduled")
+    assert "f32" not in scheduled and ("linalg.generic" in scheduled) is in_loops
+
+
+@pytest.mark.parametrize(("element", "in_loops"), [("f16", True), ("f32", False)])
+def test_gathers_of_16_bits_stay_loops(element, in_loops, schedule):
+    """No CPU has an instruction for them."""
+    text = f"""func.func @f(%t: tensor<90x8x{element}>, %i: tensor<12xi64>, %j: tensor<8xi64>) -> tensor<12x8x{element}> {{
+  %e = tensor.empty() : tensor<12x8x{element}>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%i, %j : tensor<12xi64>, tensor<8xi64>) outs(%e : tensor<12x8x{element}>) {{
+  ^bb0(%a: i64, %b: i64, %o: {element}):
+    %x = arith.index_cast %a : i64 to index
+    %y = arith.index_cast %b : i64 to index
+    %v = tensor.extract %t[%x, %y] : tensor<90x8x{element}>
+    linalg.yield %v : {element}
+  }} -> tensor<12x8x{element}>
+  return %r : tensor<12x8x{element}>
+}}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    random = np.random.default_rng(0)
+    table = random.standard_normal((90, 8)).astype(np.float16 if element == "f16" else np.float32)
+    assert lhkit.verify(kernel, [table, random.integers(0, 90, 12), random.integers(0, 8, 8)]).ok
+    assert ("vector.gather" not in kernel.ir("scheduled")) is in_loops
+
+
 def test_the_end_of_a_row_of_unknown_length_is_of_single_vectors(schedule):
     """Masks of four vectors, and four reads of each operand under them, take longer than most short rows."""
     text = """func.func @f(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {

@@ -81,6 +81,7 @@ class _State:
     bytecode: bytes
     given: list[tuple[Any, list[Any]]]
     payload: Any = dataclasses.field(default=None, compare=False)  # To start from there
+    count: int = 0  # Of ops
 
 
 class _Reduction:
@@ -99,7 +100,7 @@ class _Reduction:
         self._growing = [_VECTORS if "vectorize" in m else _COPIES if "unroll" in m else 0 for m in made]
         self._gone: set[tuple[int, int]] = set()
         self._largest = self._most_ops = -1  # The elements of a vector, and ops, in the whole application
-        self._states = {0: _State(bytecode_of(root), [(block.arguments[0], [0])], root)}
+        self._states = {0: _State(bytecode_of(root), [(block.arguments[0], [0])], root, len(ops_under([root])))}
         self._seen: dict[int, _State] = {}  # What the last trial had before steps behind the removed ones
         self._met: int | None = None  # The step before which it had what the application has there
         self._meetings: set[int] = set()  # All such steps so far
@@ -152,7 +153,10 @@ class _Reduction:
             def listen(number: int, state: Any) -> bool:
                 if number < 0:
                     return self._is_bounded(root, number, records=step is None)
-                found = self._state(number, root, state, values)
+                ops = ops_under([root])
+                if step is not None and number in self._states and self._states[number].count != len(ops):
+                    return True  # it is another payload, and bytecode takes a while to write
+                found = self._state(number, root, ops, state, values)
                 if found is not None and step is None:
                     self._states[number] = dataclasses.replace(found, payload=root.clone().operation)
                 elif found is not None and found == self._states.get(number):
@@ -218,9 +222,11 @@ class _Reduction:
                     if name in op.attributes and ir.IntegerAttr(op.attributes[name]).value < 0:
                         op.attributes[name] = ir.IntegerAttr.get(i64, bound)
 
-    def _state(self, number: int, root: Any, state: Any, values: dict[Any, Any]) -> _State | None:
+    def _state(
+        self, number: int, root: Any, ops: Sequence[Any], state: Any, values: dict[Any, Any]
+    ) -> _State | None:
         """Return the payload before a step; None where values of payload are read later."""
-        numbers = {at: n for n, at in enumerate(addresses(ops_under([root])))}
+        numbers = {at: n for n, at in enumerate(addresses(ops))}
         given = []
         for value in [v for v in values if self._defined.get(v, -1) < number <= self._last_read.get(v, -1)]:
             kind, here = kind_of(value.type), values[value]
@@ -231,7 +237,7 @@ class _Reduction:
             if any(k is None for k in known):
                 return None
             given.append((value, known))
-        return _State(bytecode_of(root), given)
+        return _State(bytecode_of(root), given, count=len(ops))
 
     def _is_bounded(self, root: Any, probe: int, *, records: bool) -> bool:
         """Return False for larger vectors than the schedule gives, or many more ops: both take minutes."""

@@ -17,7 +17,7 @@ from lhkit.worker.requests import Source
 
 _MARK = "lhkit:copy"
 # Copies of known size up to this are written out: a call of memcpy takes longer.
-_FEW_BYTES = 64
+_FEW_BYTES = 512
 
 
 def lowering_error(
@@ -59,7 +59,7 @@ def is_bufferization_copy(op: Any) -> bool:
 
 
 def expand_strided_copies(module: Any) -> None:
-    """Turn each ``memref.copy`` with gaps on a side, or of up to 64 bytes, into a ``linalg.copy``, in place."""
+    """Turn each ``memref.copy`` with gaps on a side, or of up to 512 bytes, into a ``linalg.copy``."""
     for op in [o for o in walk(module.operation) if o.name == "memref.copy"]:
         source, target = op.operands
         ranked = all(isinstance(v.type, ir.MemRefType) for v in (source, target))

@@ -77,6 +77,8 @@ def add_up_in_f32(target: Ops, *, rewriter: Rewriter) -> Ops:
         if isinstance(element, ir.IntegerType):
             if narrow_factors(op.operation) is not None:
                 raise SilenceableError("dot products add it up as it is", at=op)
+            if _is_of_one_row(op.operation):
+                raise SilenceableError("it has one row or column, where f32 takes as many steps", at=op)
             if _largest_sum(op.operation) > _LAST_INTEGER:
                 raise SilenceableError("its sums may be too large for f32", at=op)
         elif not isinstance(element, ir.BF16Type | ir.F16Type):
@@ -95,14 +97,24 @@ def narrow_factors(op: Any) -> str | None:
     is_static = all(value.type.has_static_shape for value in op.operands)
     if not way or (*types, *casts) not in known or not is_static:
         return None
+    sizes = _sizes(op)
+    fits = all(n >= least for n, least in zip(sizes, _LEAST, strict=True))
+    return ("i16" if in_pairs else types[0]) if fits else None
+
+
+def _sizes(op: Any) -> list[int]:
+    """Return the rows, columns and steps of a contraction; dynamic extents are negative."""
     kinds = _linalg.infer_contraction_dimensions(op)
     extents: dict[int, int] = {}
     for map_, value in zip(_linalg.get_indexing_maps(op), op.operands, strict=True):
         dims = [ir.AffineDimExpr(e).position for e in map_.value.results]
         extents |= dict(zip(dims, value.type.shape, strict=True))
-    sizes = [math.prod(extents[int(d)] for d in found) for found in (kinds.m, kinds.n, kinds.k)]
-    fits = all(n >= least for n, least in zip(sizes, _LEAST, strict=True))
-    return ("i16" if in_pairs else types[0]) if fits else None
+    return [math.prod(extents[int(d)] for d in found) for found in (kinds.m, kinds.n, kinds.k)]
+
+
+def _is_of_one_row(op: Any) -> bool:
+    rows, columns, _ = _sizes(op)
+    return 1 in (rows, columns)
 
 
 def _largest_sum(op: Any) -> float:

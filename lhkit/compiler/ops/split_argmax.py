@@ -73,9 +73,11 @@ def split_argmax(target: Ops, lanes: Params, *, rewriter: Rewriter) -> tuple[Ops
         with rewriter.before(search.op):
             values = search.written(by_lanes, combining)
         rewriter.replace(search.op, values)
+    is_one_row = bool(searches) and not searches[0].last
     for ops, name in ((by_lanes, "by lanes"), (combining, "combining")):
+        mark = ("one row by lanes" if ops is by_lanes else "combining one row") if is_one_row else name
         for op in ops:
-            op.attributes["search"] = ir.StringAttr.get(name)
+            op.attributes["search"] = ir.StringAttr.get(mark)
     return by_lanes, combining
 
 
@@ -218,15 +220,21 @@ class _Search:
             most,
             written([], [found, start], _tensor.empty(sizes_of(best), start.type.element_type), as_place),
         ]
-        if not self.is_extremum:  # Of zeros, that at the place
+        if not self.is_extremum and rows:  # Of zeros, that at the place
             results[0] = written([], [found, best], _tensor.empty(sizes_of(best), element), at_place)
+        elif not self.is_extremum:  # The vectorizer makes invalid ops of an extraction without a loop
+            value = at_place(_tensor.extract(found, []), _tensor.extract(best, []), None)
+            results[0] = _tensor.from_elements(best.type, [value])
         results = _in_order(results, self.value)
-        if self.passes_over_nan:
-            return results
+        return results if self.passes_over_nan else self._unless_nan(results, most, extremum)
+
+    def _unless_nan(self, results: list[Any], most: Any, extremum: Callable[..., Any]) -> list[Any]:
+        """Write what runs the op as it was where there is a NaN; gives its results, or those of lanes."""
+        element = most.type.element_type
         lowest = _arith.constant(element, math.inf if self.finds_least else -math.inf)
         outs = named_op("FillOp", lowest, out=_tensor.empty([], element))
         total = _tensor.extract(
-            generic([most], outs, [rows, []], ["reduction"] * self.last, extremum).results[0], []
+            generic([most], outs, [self.rows, []], ["reduction"] * self.last, extremum).results[0], []
         )
         branch = _scf.IfOp(_arith.cmpf(_UNO, total, total), [v.type for v in results], has_else=True)
         with ir.InsertionPoint(branch.then_block):
