@@ -99,7 +99,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @take_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     // Small convolutions and poolings stay loops, and so do all ops of functions that have tiny ones only.
     %generic_ops = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    "lhkit.mark_small_ops"(%generic_ops) {most = 384, mark = "aside", windows = true, most_in_each = 64} : (!transform.any_op) -> ()
+    "lhkit.mark_small_ops"(%generic_ops) {most = 384, mark = "aside", windows = true, most_in_each = 128} : (!transform.any_op) -> ()
     transform.include @split_zero_points failures(propagate) (%root) : (!transform.any_op) -> ()
     // Convolutions are products of the filter and copied windows; those of each channel for itself, and poolings, work
     // by elements on as many slices as a window has places.

@@ -89,14 +89,38 @@ CHAIN = """func.func @f(%a: tensor<4x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8x
 
 @pytest.mark.parametrize(
     ("text", "left"),
-    [(SPREAD, 2), (SPREAD.replace("8x", "24x").replace("x8", "x24").replace("<8", "<24"), 0), (CHAIN, 0)],
-    ids=["tiny", "larger", "by elements"],
+    [
+        (SPREAD, 2),
+        (SPREAD.replace("8x", "24x").replace("x8", "x24").replace("<8", "<24"), 2),
+        (SPREAD.replace("8x", "40x").replace("x8", "x40").replace("<8", "<40"), 0),
+        (CHAIN, 0),
+    ],
+    ids=["tiny", "less than 128 steps", "larger", "by elements"],
 )
 def test_functions_of_tiny_ops_are_left_whole(text, left, schedule):
-    """LLVM unrolls all of them, up to 64 steps each; what works by elements becomes one op."""
+    """LLVM unrolls all of them, up to 128 steps each; what works by elements becomes one op."""
     kernel = lhkit.compile(lhkit.load_payload(text), schedule)
     assert lhkit.verify(kernel).ok
     assert kernel.ir("scheduled").count("linalg.generic") == left
+
+
+def test_a_maximum_of_extended_bf16_is_one_of_f32(schedule):
+    """LLVM would take it of bf16, for which it has no instruction."""
+    text = """func.func @f(%a: tensor<4x256xbf16>, %e: tensor<4x256xf32>, %s: tensor<4xf32>) -> tensor<4xf32> {
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%a : tensor<4x256xbf16>) outs(%e : tensor<4x256xf32>) {
+  ^bb0(%i: bf16, %o: f32):
+    %w = arith.extf %i : bf16 to f32
+    linalg.yield %w : f32
+  } -> tensor<4x256xf32>
+  %r = linalg.reduce {arith.maximumf} ins(%x : tensor<4x256xf32>) outs(%s : tensor<4xf32>) dimensions = [1]
+  return %r : tensor<4xf32>
+}
+"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    llvm = kernel.ir("llvm")
+    assert "llvm.intr.maximum" in llvm and not re.search(r"llvm\.fpext .*bf16", llvm)
 
 
 def of_bytes(kinds, maps, shapes, body):

@@ -205,6 +205,29 @@ def move_as_integers(module: Any) -> None:
         op.erase()
 
 
+EXTREMES = frozenset(f"llvm.intr.{name}" for name in ("maximum", "minimum", "maxnum", "minnum"))
+
+
+def extend_by_shifts(module: Any) -> None:
+    """Extend vectors of bf16 that a maximum or minimum takes by shifts of their bits, in place.
+
+    Of extended numbers LLVM takes the maximum before it extends them, and has no instruction for that.
+    """
+    for op in [o for o in walk(module.operation) if o.name == "llvm.fpext" and _is_bf16(o.operands[0].type)]:
+        if not any(use.owner.name in EXTREMES for use in op.results[0].uses):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            wide = ir.VectorType.get(op.operands[0].type.shape, ir.IntegerType.get_signless(32))
+            by = ir.DenseElementsAttr.get_splat(wide, ir.IntegerAttr.get(wide.element_type, 16))
+            bits = ir.Operation.create("llvm.bitcast", [_of_i16(op.operands[0].type)], [op.operands[0]]).result
+            bits = ir.Operation.create("llvm.zext", [wide], [bits]).result
+            places = ir.Operation.create("llvm.mlir.constant", [wide], attributes={"value": by}).result
+            bits = ir.Operation.create("llvm.shl", [wide], [bits, places]).result
+            extended = ir.Operation.create("llvm.bitcast", [op.results[0].type], [bits]).result
+        op.results[0].replace_all_uses_with(extended)
+        op.erase()
+
+
 def _is_bf16(type_: Any) -> bool:
     return isinstance(type_, ir.VectorType) and isinstance(type_.element_type, ir.BF16Type)
 

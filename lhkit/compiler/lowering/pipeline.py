@@ -25,8 +25,10 @@ from lhkit.compiler.lowering.destination_style import make_kernel_entry, show_wr
 from lhkit.compiler.lowering.dot_products import multiply_by_dot_products
 from lhkit.compiler.lowering.forall_slices import keep_carried_values_apart, keep_iterations_apart
 from lhkit.compiler.lowering.legalization import (
+    EXTREMES,
     add_conversions,
     expand_strided_copies,
+    extend_by_shifts,
     keep_stack_small,
     lowering_error,
     move_as_integers,
@@ -276,6 +278,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     names, types = names_and_types(module.operation)
     if any("xbf16>" in type_ for type_ in types):
         rewrite(move_as_integers, module)
+        if names & EXTREMES:
+            rewrite(extend_by_shifts, module)
     if any(type_ == "i4" or "xi1>" in type_ or "xi4>" in type_ for type_ in types):
         rewrite(widen_narrow_integers, module, sources)
     rewrite(add_conversions, module, types)

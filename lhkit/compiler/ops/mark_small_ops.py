@@ -56,7 +56,7 @@ def _is_by_elements(op: Any) -> bool:
 
 
 def _is_tiny(op: Any, most: int) -> bool:
-    if op.name != "linalg.generic" or not len(op.results):
+    if op.name != "linalg.generic" or len(op.results) != 1:
         return False
     calls = any(each.operation.name.startswith("math.") for each in op.regions[0].blocks[0])
     return not calls and 0 < math.prod(_Loops.of(op).extents.values()) <= most
