@@ -57,7 +57,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // Blocks of channels; what the filters of a strip say about them is copied into a panel, unless few rows read it.
-    %few_rows = transform.collect_matching @has_few_rows in %root : (!transform.any_op) -> !transform.any_op
+    %few_rows = transform.collect_matching @has_few_result_rows in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %few_rows "few_rows" : !transform.any_op
     %panels = transform.foreach %filled : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
@@ -113,7 +113,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  transform.named_sequence private @has_few_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @has_few_result_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
     %images, %rows = transform.match.structured failures(propagate) %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {

@@ -29,7 +29,7 @@ def with_end(text):
 
 def text_of(html):
     """Return the lines that copying takes from a diff's HTML: generated content and what is not selectable left out."""
-    found = re.findall(r'<pre class="l(?: [axm])?" [^>]*>(.*?)</pre>', html)
+    found = re.findall(r'<pre class="l(?: [axmr])?" [^>]*>(.*?)</pre>', html)
     bare = [re.sub(r'<span class="h.*</span>$', "", re.sub(r"<del>.*?</del>", "", line)) for line in found]
     return [unescape(re.sub(r"<[^>]*>", "", line)) for line in bare]
 
@@ -45,7 +45,7 @@ def check_step(trace, step):
     diff = ir_diff(trace, step.index)
     if step.index not in snapshots:
         has_inner = any(s.parent == step.index for s in trace.step_records)
-        assert (has_inner or old_side(diff) == new_side(diff)) and "left none" in diff.title
+        assert (has_inner or old_side(diff) == new_side(diff)) and "left no payload" in diff.title
         return
     before = snapshot_before(trace, step)
     assert new_side(diff) == with_end(trace.snapshot_text(step.index))

@@ -160,6 +160,7 @@ def test_empty_arrays_larger_than_the_disk_are_refused():
 
 
 def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypatch):
+    from lhkit.workbench.jobs import CollectorPause
     from lhkit.workbench.widget import WorkbenchWidget
 
     said = []
@@ -169,6 +170,7 @@ def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypat
 
     class Widget:
         workbench = Bench()
+        _pause = CollectorPause()
         send = staticmethod(said.append)
         _here = staticmethod(lambda act: act())
         _set = staticmethod(said.append)
