@@ -286,6 +286,7 @@ def _converted(torch: Any, program: Any, weights: Mapping[str, Any], shown: str,
 def _converted_by_fork(torch: Any, program: Any, request: ImportTorch, limits: Limits) -> TorchAnswer:
     def handlers(*_: Any) -> Any:
         torch.set_num_threads(1)  # the threads of its pools are not there in the fork
+        gc.freeze()  # to look through what it shares would copy it
         return importlib.import_module(_IMPORTER).Handlers(program)
 
     shared = psutil.Process().memory_info().rss
