@@ -157,19 +157,19 @@ def test_what_waits_for_python_is_sent_before_the_page_closes(opened, tab):
     page = opened()
     before = areas(page)["left"]["width"]
     border = page.get_by_role("separator").first
-    border.focus()
     idle = "() => !document.querySelector('.lhw-working:not([hidden])')"
     page.wait_for_function(idle)
+    wide = "([px]) => Math.abs(document.querySelector('[data-area=left]').offsetWidth - px) <= 3"
     tab.process.send_signal(signal.SIGSTOP)
     try:
         for _ in range(3):  # the first is sent, the others wait for its answer
-            page.keyboard.press("ArrowRight")
+            border.press("ArrowRight")  # which focuses it: panes that are new make new borders
+        page.wait_for_function(wide, arg=[before + 72])
         page.goto("about:blank")
     finally:
         tab.process.send_signal(signal.SIGCONT)
     page.goto(tab.address)
     page.locator(".lhw .lhw-row").first.wait_for()
-    wide = "([px]) => Math.abs(document.querySelector('[data-area=left]').offsetWidth - px) <= 3"
     page.wait_for_function(wide, arg=[before + 72])
 
 

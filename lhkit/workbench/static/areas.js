@@ -114,7 +114,8 @@ class Areas {
   // Take what is in front, and the layout, as Python says it.
   show(front, layout) {
     if (!this.telling) this.front = { ...front }; // what was opened here since Python spoke is newer
-    if (layout === this.layoutText) return this.markFront();
+    // What was arranged here since Python spoke is newer.
+    if (layout === this.layoutText || this.saving) return this.markFront();
     this.layoutText = layout;
     this.layout.take(layout);
     if (this.columns) this.arrange();
@@ -198,7 +199,9 @@ class Areas {
   save() {
     this.node.toggleAttribute("data-own", this.layout.changed.has(this.columns));
     this.layoutText = JSON.stringify(this.layout);
-    this.bench.latest({ do: "set_layout", layout: this.layoutText, by: this.bench.id });
+    this.saving = (this.saving ?? 0) + 1;
+    const saved = this.bench.latest({ do: "set_layout", layout: this.layoutText, by: this.bench.id });
+    saved.finally(() => (this.saving -= 1));
   }
 
   // A border between two parts, which is dragged, or moved by keys.
