@@ -96,8 +96,14 @@ def in_gib(nbytes: int) -> str:
 
 
 # Panels of packed operands are read once a tile of rows, where pages of 4 KiB would miss the TLB. With this
-# glibc (2.35 and later) asks for pages of 2 MiB in what malloc takes from the system; others ignore it.
-_LARGE_PAGES = "glibc.malloc.hugetlb=1"
+# glibc (2.35 and later) asks for pages of 2 MiB in what malloc takes from the system; others ignore it. What is
+# freed stays with the process up to this size (more than 32 MiB at a time do not): a kernel whose buffers go back to
+# the system waits for zeroed pages at its next call, or does not, by what else is on the heap.
+_MALLOC = {
+    "glibc.malloc.hugetlb": 1,
+    "glibc.malloc.mmap_threshold": 32 << 20,
+    "glibc.malloc.trim_threshold": 128 << 20,
+}
 _THREAD_POOLS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
 
 
@@ -107,7 +113,7 @@ def process_environment(threads: int) -> dict[str, str]:
     # A worker runs in another folder.
     state = {STATE_VARIABLE: str(Path(named).absolute())} if (named := os.environ.get(STATE_VARIABLE)) else {}
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    tunables = [*os.environ.get("GLIBC_TUNABLES", "").split(":"), _LARGE_PAGES]
+    tunables = dict(t.split("=", 1) for t in os.environ.get("GLIBC_TUNABLES", "").split(":") if "=" in t)
     return {
         **os.environ,
         **state,
@@ -115,7 +121,7 @@ def process_environment(threads: int) -> dict[str, str]:
         # OpenMP threads of kernels sleep 1 ms after a call: spinning on, they would take the cores of what is
         # timed next; asleep at once, they would take 0.1 ms to wake for the next call.
         "KMP_BLOCKTIME": "1",
-        "GLIBC_TUNABLES": ":".join(dict.fromkeys(filter(None, tunables))),
+        "GLIBC_TUNABLES": ":".join(f"{name}={value}" for name, value in (_MALLOC | tunables).items()),
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
         PARENT_VARIABLE: str(os.getpid()),
