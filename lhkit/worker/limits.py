@@ -96,9 +96,9 @@ def in_gib(nbytes: int) -> str:
 
 
 # Panels of packed operands are read once a tile of rows, where pages of 4 KiB would miss the TLB. With this
-# glibc (2.35 and later) asks for pages of 2 MiB in what malloc takes from the system; others ignore it. What is
-# freed stays with the process up to this size (more than 32 MiB at a time do not): a kernel whose buffers go back to
-# the system waits for zeroed pages at its next call, or does not, by what else is on the heap.
+# glibc (2.35 and later) asks for pages of 2 MiB in what malloc takes from the system; others ignore it. And it
+# keeps what is freed, of buffers of less than 32 MiB: a kernel whose buffers go back to the system waits for
+# zeroed pages at its next call, or does not, by what else is on the heap.
 _MALLOC = {
     "glibc.malloc.hugetlb": 1,
     "glibc.malloc.mmap_threshold": 32 << 20,

@@ -62,8 +62,8 @@ def test_a_copy_of_up_to_64_bytes_is_written_out(schedule):
     assert "memcpy" not in str(kernel.assembly())
 
 
-@pytest.mark.parametrize(("rows", "is_called"), [(8, False), (9, True)])
-def test_a_result_of_up_to_512_bytes_is_copied_without_a_call(rows, is_called, schedule):
+@pytest.mark.parametrize(("rows", "is_called"), [(8, False), ("5x3", False), (256, False), (257, True)])
+def test_a_result_of_up_to_16_kib_is_copied_without_a_call(rows, is_called, schedule):
     text = f"""func.func @f(%a: tensor<{rows}x16xf32>) -> tensor<{rows}x16xf32> {{
   return %a : tensor<{rows}x16xf32>
 }}

@@ -137,5 +137,7 @@ def test_what_a_call_freed_is_there_for_the_next(monkeypatch):
     given = dict(each.split("=") for each in environment["GLIBC_TUNABLES"].split(":"))
     assert given["glibc.malloc.hugetlb"] == "0" and given["glibc.malloc.trim_threshold"] == "200000000"
     if platform.libc_ver()[0] == "glibc":
-        ran = subprocess.run([sys.executable, "-c", CALL_AGAIN], env=environment, check=True, stdout=subprocess.PIPE)
+        ran = subprocess.run(
+            [sys.executable, "-c", CALL_AGAIN], env=environment, check=True, stdout=subprocess.PIPE
+        )
         assert int(ran.stdout) < 16

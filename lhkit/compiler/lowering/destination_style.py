@@ -6,6 +6,7 @@ where that is possible. A result of dynamic shape stays a result: a buffer that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
@@ -13,6 +14,8 @@ from lhkit.compiler.ir.functions import called_by, function_ops, function_type, 
 from lhkit.compiler.ir.parsing import walk
 
 KERNEL_NAME = "lhkit_kernel"
+# Of the entry: the numbers of its arguments that results start in with the values of other arguments.
+_STARTED = "started_destinations"
 
 
 def make_kernel_entry(module: Any, name: str) -> None:
@@ -30,6 +33,7 @@ def make_kernel_entry(module: Any, name: str) -> None:
     function.attributes["sym_visibility"] = ir.StringAttr.get("public")
     function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
     _write_results_to_arguments(function)
+    _start_in_destinations(function)
     _protect_tensor_arguments(function)
     for other in function_ops(module):
         if symbol_name(other) != KERNEL_NAME:
@@ -137,13 +141,15 @@ def _store(value: Any, destination: Any) -> None:
         ir.Operation.create("memref.store", operands=[value, destination])
 
 
+_INVERSE = {"tensor.expand_shape": "memref.collapse_shape", "tensor.collapse_shape": "memref.expand_shape"}
+
+
 def _written_shape(value: Any) -> tuple[str, Any, Any] | None:
     """Return the reshape of a destination that undoes a value's, and what the value was before it; or None."""
-    inverse = {"tensor.expand_shape": "memref.collapse_shape", "tensor.collapse_shape": "memref.expand_shape"}
     op = None if isinstance(value, ir.BlockArgument) else value.owner
-    if op is None or op.name not in inverse or _is_dynamic(op.operands[0].type):
+    if op is None or op.name not in _INVERSE or _is_dynamic(op.operands[0].type):
         return None
-    return inverse[op.name], op.operands[0], op.attributes["reassociation"]
+    return _INVERSE[op.name], op.operands[0], op.attributes["reassociation"]
 
 
 def show_writes_to_destinations(module: Any) -> None:
@@ -173,6 +179,91 @@ def show_writes_to_destinations(module: Any) -> None:
             value = op.operands[0]
             ir.Operation.create("bufferization.materialize_in_destination", [tensor.type], [value, tensor])
         op.erase()
+
+
+def _start_in_destinations(function: Any) -> None:
+    """Have results that start from the values of an argument, in place, start from a copy in an empty tensor.
+
+    ``eliminate-empty-tensors`` makes of it the destination of the result; a copy that bufferization adds has a
+    buffer of its own, which would be copied there in the end.
+    """
+    entry, started = function.regions[0].blocks[0], set()
+    for op in [o for o in walk(function) if o.name == "bufferization.materialize_in_destination"]:
+        value, first, place = op.operands[0], op, 0
+        while not isinstance(value, ir.BlockArgument) and (start := _start_of(value)) is not None:
+            first, place = value.owner, start
+            value = first.operands[place]
+        if first is op or not _is_of_argument(value, entry):
+            continue
+        with ir.InsertionPoint(first), first.location:
+            start = ir.Operation.create("tensor.empty", [value.type]).result
+            if _is_read(first, place):
+                name = "bufferization.materialize_in_destination"
+                start = ir.Operation.create(name, [value.type], [value, start]).result
+        first.operands[place] = start
+        destination = op.operands[1]
+        while not isinstance(destination, ir.BlockArgument):
+            destination = destination.owner.operands[0]
+        started.add(destination.arg_number)
+    if started:
+        function.attributes[_STARTED] = ir.DenseI64ArrayAttr.get(sorted(started))
+
+
+def started_destinations(module: Any) -> list[int]:
+    """Return which arguments of a function of the LLVM dialect point to where results start from arguments.
+
+    To be asked of the function of memrefs that it is made of. Of a memref it has two pointers, of which the
+    second is used, an offset, and the sizes and strides.
+    """
+    found = []
+    for function in function_ops(module):
+        if _STARTED in function.attributes:
+            widths = [
+                3 + 2 * t.rank if isinstance(t, ir.MemRefType) else 1 for t in function_type(function).inputs
+            ]
+            found += [sum(widths[:number]) + 1 for number in function.attributes[_STARTED]]
+    return found
+
+
+def keep_destinations_apart(module: Any, places: Sequence[int]) -> None:
+    """Tell LLVM, in place, that these arguments overlap with no others; of buffers it knows that.
+
+    Callers give each result a place of its own.
+    """
+    entry = next(o.operation for o in module.body.operations if _STARTED in o.operation.attributes)
+    with module.context:
+        apart, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
+        count = len(entry.regions[0].blocks[0].arguments)
+        entry.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [apart if i in places else plain for i in range(count)]
+        )
+
+
+def _is_read(op: Any, place: int) -> bool:
+    """Return False if a structured op computes with no element of what it writes to."""
+    if not op.name.startswith("linalg.") or not len(op.regions) or not op.regions[0].blocks:
+        return True
+    return any(True for _ in op.regions[0].blocks[0].arguments[place].uses)
+
+
+def _is_of_argument(value: Any, entry: Any) -> bool:
+    """Return True for an argument of a function, in whatever shape."""
+    while not isinstance(value, ir.BlockArgument) and value.owner.name in _INVERSE:
+        value = value.owner.operands[0]
+    return isinstance(value, ir.BlockArgument) and value.owner == entry
+
+
+_DESTINATIONS = {"tensor.insert_slice": 1, "tensor.insert": 1, "vector.transfer_write": 1}
+
+
+def _start_of(value: Any) -> int | None:
+    """Return which operand of its op a tensor of static shape starts from, None if that is not known."""
+    op = value.owner
+    if _is_dynamic(value.type):
+        return None
+    if op.name in ("scf.for", "scf.forall") or op.name.startswith("linalg."):
+        return len(op.operands) - len(op.results) + value.result_number
+    return _DESTINATIONS.get(op.name)
 
 
 def _protect_tensor_arguments(function: Any) -> None:

@@ -21,7 +21,12 @@ from lhkit.compiler.ir.parsing import (
     walk,
 )
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
-from lhkit.compiler.lowering.destination_style import make_kernel_entry, show_writes_to_destinations
+from lhkit.compiler.lowering.destination_style import (
+    keep_destinations_apart,
+    make_kernel_entry,
+    show_writes_to_destinations,
+    started_destinations,
+)
 from lhkit.compiler.lowering.dot_products import multiply_by_dot_products
 from lhkit.compiler.lowering.forall_slices import keep_carried_values_apart, keep_iterations_apart
 from lhkit.compiler.lowering.legalization import (
@@ -266,6 +271,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
     """
     rewrite(vectorize_row_copies, module)
+    apart = started_destinations(module)
     is_x86 = target != "neon" and platform.machine().lower() in ("x86_64", "amd64")
     rewrite(stream_marked_results, module, is_x86=is_x86)
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
@@ -275,6 +281,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     if threads > 1:
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
+    if apart:
+        keep_destinations_apart(module, apart)
     names, types = names_and_types(module.operation)
     if any("xbf16>" in type_ for type_ in types):
         rewrite(move_as_integers, module)
