@@ -16,8 +16,8 @@ from lhkit.model.errors import Diagnostic, LhkitError, error_for
 from lhkit.worker.requests import Source
 
 _MARK = "lhkit:copy"
-# Copies of known size up to this are written out: a call of memcpy takes longer (4 KiB by 1.35, 16 KiB by 1.13),
-# and this one reads the size from a descriptor.
+# Copies of known size up to this are written out: a call of memcpy takes longer (4 KiB by 1.35, 16 KiB by
+# 1.13), and this one reads the size from a descriptor.
 _FEW_BYTES = 16 << 10
 
 
