@@ -336,9 +336,15 @@ def _recipe(workbench: WorkbenchCore, name: str) -> Recipe:
 
 
 def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
-    """``{"op": name, "after": …}`` or ``{"step": …}`` → the form, and where its step goes."""
+    """``{"op": name, "after": …}`` or ``{"step": …}`` → the form, and where its step goes.
+
+    With ``kind`` and ``ids`` of the selection, a new step is proposed for what is selected.
+    """
     script, place = _place(workbench, question)
-    handles = form_fields.handles_at(script, place)
+    handles: form_fields.Offered = form_fields.handles_at(script, place)
+    if place.side != "step" and (trace := _current_trace(workbench)) is not None:
+        selected = str(question.get("kind", "")), str(question.get("ids", ""))
+        handles = form_fields.selected_first(handles, script, place, trace, selected)
     old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(question, "op")
     if name.startswith("@"):

@@ -403,6 +403,40 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
     return tuple(sorted(found, key=lambda entry: entry[1]))
 
 
+def selected_first(
+    handles: Offered, script: Script, place: StepPlace, trace: Trace, selected: tuple[str, str]
+) -> Offered:
+    """Sort the handles for a new step: the live ones that are selected or hold the selected op, newest first.
+
+    Args:
+        handles: As of `handles_at`; those that the trace knows to be invalidated are marked and come last.
+        script: The text.
+        place: The place of the new step.
+        trace: The trace of the text.
+        selected: ``handle`` or ``op``, and its ids; or empty.
+    """
+    op, (kind, ids) = script.find(place.number), selected
+    at, home = (
+        script.syntax.place(op.name_start),
+        next(s for s in reversed(script.steps) if s.name == SEQUENCE and s.start <= op.start < s.end),
+    )
+    ran = steps_by_place(trace).get((at.line, at.column)) if place.side == "after" else None
+    states = trace.states_after(ran[-1].index if ran else len(trace.step_records) - 1)
+    known = {
+        record.name: states[record.id]
+        for record in trace.handle_records
+        if record.id in states and record.sequence == home.symbol
+    }
+    wanted, marked = set(ids.split()), []
+    for handle, is_dead in handles:
+        change = known.get(handle.name)
+        holds = {"handle": {change.handle}, "op": {*change.payload}}.get(kind, set()) if change else set()
+        marked.append(
+            (handle, is_dead or (change is not None and change.state == "invalid"), not holds & wanted)
+        )
+    return [(handle, is_dead) for handle, is_dead, _ in sorted(marked, key=lambda entry: entry[1:])]
+
+
 def steps_by_place(trace: Trace | None) -> dict[tuple[int, int], list[TraceStep]]:
     """Return the trace steps of each step of the text, by its line and column."""
     found: dict[tuple[int, int], list[TraceStep]] = {}
