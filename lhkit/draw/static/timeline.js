@@ -73,7 +73,12 @@ class HandleTimeline extends TimelineDrawing {
     };
     addEventListener("beforeprint", printed(true));
     addEventListener("afterprint", printed(false));
-    new ResizeObserver(() => this.columns && this.drawSoon()).observe(scroller);
+    new ResizeObserver(() => {
+      if (!this.columns) return;
+      this.isStepShown = false; // the step that is shown stays in sight
+      this.setStep(this.step);
+      this.drawSoon();
+    }).observe(scroller);
   }
 
   // A press that moves drags, and is no click then.
