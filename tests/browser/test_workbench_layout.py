@@ -352,6 +352,32 @@ def test_the_step_that_is_shown_stays_in_sight_in_a_narrower_timeline(failing):
     failing.locator("[data-pane=timeline] .lh-heads").get_by_text("6", exact=True).wait_for()
 
 
+def test_the_row_of_the_step_and_the_selected_handle_are_whole(opened):
+    page = opened(width=828, height=608)
+    row = page.locator(".lhw-row.lh-now")
+    page.reload()
+    row.locator(".lhw-tools").wait_for()
+    page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
+    page.locator(".lhw-row[data-step='7'] .lhw-op").click()
+    row.locator("[data-handle]").first.click()
+    chosen = page.locator(".lh-chosen", has_text="%matmul")
+    assert chosen.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+
+
+def test_a_step_that_is_added_at_the_end_is_in_sight_in_the_timeline(opened):
+    page = opened(width=600, height=800)
+    page.locator(".lhw-main", has_text="unroll").click()
+    page.get_by_role("button", name="+ add a step …").click()
+    page.keyboard.type("generalize")
+    page.locator(".lhw-found li:first-child button", has_text="structured.generalize").click()
+    page.locator(".lhw-form select").first.select_option("%relu_tile")
+    page.locator(".lhw-form").get_by_role("button", name="add", exact=True).click()
+    page.locator(".lhw-row.lh-now[data-step='10']").wait_for()
+    page.locator("[data-pane=timeline] .lh-heads").get_by_text("10", exact=True).wait_for()
+    page.get_by_role("button", name="undo: ").click()
+    page.locator(".lhw-row[data-step='10']").wait_for(state="detached")
+
+
 def test_a_picture_that_came_while_another_pane_was_in_front_has_its_size(opened):
     page = opened(width=828, height=608)
     use(page, "tune")

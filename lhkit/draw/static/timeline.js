@@ -218,8 +218,8 @@ class HandleTimeline extends TimelineDrawing {
   setStep(step) {
     if (!this.data || (step === this.step && this.isStepShown)) return;
     this.step = step;
-    this.isStepShown = true;
     const moment = step < 0 ? 0 : this.begins.get(step);
+    this.isStepShown = moment !== undefined; // the data of its trace may still come
     if (moment !== undefined && this.columns?.length) this.scrollTo(this.columnOf[moment]);
     this.draw();
   }
