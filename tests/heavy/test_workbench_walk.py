@@ -89,8 +89,11 @@ def compose(walk):
     walk.root.locator(".lhw-row", has_text="generalize").wait_for()
     walk.picture("added_by_form")
     walk.undo()
+    walk.root.locator(".lhw-row", has_text="generalize").wait_for(state="detached")
     walk.tab("Text")
     line = walk.root.locator(".cm-line", has_text="merge_handles").first
+    line.wait_for()
+    walk.page.wait_for_timeout(REST_MS)  # it scrolls to the step before somebody can click
     line.click()
     walk.page.keyboard.press("End")
     walk.page.keyboard.insert_text(f"\n{DEATH}")
