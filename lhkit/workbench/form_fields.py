@@ -405,7 +405,7 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
 
 def selected_first(
     handles: Offered, script: Script, place: StepPlace, trace: Trace, selected: tuple[str, str]
-) -> Offered:
+) -> tuple[Offered, bool]:
     """Sort the handles for a new step: the live ones that are selected or hold the selected op, newest first.
 
     Args:
@@ -414,12 +414,13 @@ def selected_first(
         place: The place of the new step.
         trace: The trace of the text.
         selected: ``handle`` or ``op``, and its ids; or empty.
+
+    Returns:
+        The handles, and whether the first one is selected or holds the selected op.
     """
     op, (kind, ids) = script.find(place.number), selected
-    at, home = (
-        script.syntax.place(op.name_start),
-        next(s for s in reversed(script.steps) if s.name == SEQUENCE and s.start <= op.start < s.end),
-    )
+    home = next(s for s in reversed(script.steps) if s.name == SEQUENCE and s.start <= op.start < s.end)
+    at = script.syntax.place(op.name_start)
     ran = steps_by_place(trace).get((at.line, at.column)) if place.side == "after" else None
     states = trace.states_after(ran[-1].index if ran else len(trace.step_records) - 1)
     known = {
@@ -427,14 +428,14 @@ def selected_first(
         for record in trace.handle_records
         if record.id in states and record.sequence == home.symbol
     }
-    wanted, marked = set(ids.split()), []
+    wanted, ranked = set(ids.split()), []
     for handle, is_dead in handles:
         change = known.get(handle.name)
-        holds = {"handle": {change.handle}, "op": {*change.payload}}.get(kind, set()) if change else set()
-        marked.append(
-            (handle, is_dead or (change is not None and change.state == "invalid"), not holds & wanted)
-        )
-    return [(handle, is_dead) for handle, is_dead, _ in sorted(marked, key=lambda entry: entry[1:])]
+        held = {"handle": {change.handle}, "op": {*change.payload}}.get(kind, set()) if change else set()
+        is_invalid = is_dead or (change is not None and change.state == "invalid")
+        ranked.append((handle, is_invalid, not held & wanted))
+    ranked.sort(key=lambda entry: entry[1:])
+    return [entry[:2] for entry in ranked], bool(ranked) and not any(ranked[0][1:])
 
 
 def steps_by_place(trace: Trace | None) -> dict[tuple[int, int], list[TraceStep]]:

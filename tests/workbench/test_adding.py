@@ -46,6 +46,19 @@ def test_a_form_proposes_the_handle_that_is_selected_or_holds_the_selected_op(be
     assert first_offered(bench, SUM, "handle", ids["%relu_tile"]) == "%sum"
 
 
+def test_a_form_says_that_no_handle_holds_the_selected_op_and_a_match_takes_its_name(open_bench):
+    bench = open_bench(FUSED.replace('ops{["linalg.max"]}', 'ops{["linalg.add"]}'))
+    product = next(op.id for op in bench.workbench.trace.op_records if op.name == "linalg.matmul")
+    asked = {"after": 0, "kind": "op", "ids": product}
+    assert (
+        "No handle holds the selected linalg.matmul here" in bench.ask("form", op=TILING, **asked)["sentence"]
+    )
+    form = bench.ask("form", op="structured.match", **asked)
+    assert 'value="linalg.matmul"' in form["html"] and "No handle" not in form["sentence"]
+    held = next(op.id for op in bench.workbench.trace.op_records if op.name == "linalg.add")
+    assert "No handle" not in bench.ask("form", op=TILING, **{**asked, "ids": held})["sentence"]
+
+
 def test_a_form_says_which_handles_are_invalidated_without_being_consumed(open_bench):
     aliased = '    %same = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op\n'
     bench = open_bench(FUSED.replace("    %sum = ", f"{aliased}    %sum = "))

@@ -56,6 +56,7 @@ class GuidePane extends BenchPane {
     this.node.dataset.status = problems.status;
     this.fill("problems", problems.html, problems.said || "✓");
     if (problems.status !== "ok" && (this.status ?? "ok") === "ok") this.sections.problems.node.open = true;
+    if (problems.status === "ok" && (this.status ?? "ok") !== "ok") this.sections.problems.node.open = false;
     // What failed comes before the facts, so that its repairs are in sight.
     if ((problems.status === "failed") !== (this.status === "failed")) {
       if (problems.status === "failed") this.frame.prepend(this.sections.problems.node);

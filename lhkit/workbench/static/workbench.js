@@ -63,8 +63,8 @@ class Workbench {
   }
 
   // Say something that Python did not make a notice of.
-  say(message) {
-    this.notice.say(message);
+  say(message, kind) {
+    this.notice.say(message, kind);
   }
 
   // Say something to a screen reader: what is seen elsewhere.
