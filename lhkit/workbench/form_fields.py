@@ -20,7 +20,7 @@ from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, TypedName, attribute_text
-from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.model.trace_record import HandleChange, Trace, TraceStep
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
@@ -428,11 +428,14 @@ def selected_first(
         for record in trace.handle_records
         if record.id in states and record.sequence == home.symbol
     }
-    wanted, ranked = set(ids.split()), []
+    wanted: set[object] = set(ids.split())
+    ranked: list[tuple[TypedName, bool, bool]] = []
     for handle, is_dead in handles:
-        change = known.get(handle.name)
-        held = {"handle": {change.handle}, "op": {*change.payload}}.get(kind, set()) if change else set()
-        is_invalid = is_dead or (change is not None and change.state == "invalid")
+        change = known.get(handle.name, HandleChange("", "live"))
+        held: set[object] = (
+            {change.handle} if kind == "handle" else {*change.payload} if kind == "op" else set()
+        )
+        is_invalid = is_dead or change.state == "invalid"
         ranked.append((handle, is_invalid, not held & wanted))
     ranked.sort(key=lambda entry: entry[1:])
     return [entry[:2] for entry in ranked], bool(ranked) and not any(ranked[0][1:])

@@ -228,7 +228,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _show_picture(self, data: Mapping[str, Any], metadata: Mapping[str, Any], again: bool = False) -> None:
         from IPython.display import display
 
-        display(data, metadata=metadata, raw=True, display_id=self.view_id, update=again)
+        how: dict[str, Any] = {"display_id": self.view_id, "update": again}
+        display(data, metadata=metadata, raw=True, **how)  # type: ignore[no-untyped-call]
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         trace, text = self.trace, self.session.text

@@ -374,6 +374,7 @@ def test_a_step_that_is_added_at_the_end_is_in_sight_in_the_timeline(opened):
     page.locator(".lhw-form").get_by_role("button", name="add", exact=True).click()
     page.locator(".lhw-row.lh-now[data-step='10']").wait_for()
     page.locator("[data-pane=timeline] .lh-heads").get_by_text("10", exact=True).wait_for()
+    page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
     page.get_by_role("button", name="undo: ").click()
     page.locator(".lhw-row[data-step='10']").wait_for(state="detached")
 
