@@ -336,9 +336,18 @@ def _recipe(workbench: WorkbenchCore, name: str) -> Recipe:
 
 
 def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
-    """``{"op": name, "after": …}`` or ``{"step": …}`` → the form, and where its step goes."""
+    """``{"op": name, "after": …}`` or ``{"step": …}`` → the form, and where its step goes.
+
+    With ``kind`` and ``ids`` of the selection, a new step is proposed for what is selected.
+    """
     script, place = _place(workbench, question)
-    handles = form_fields.handles_at(script, place)
+    handles: form_fields.Offered = form_fields.handles_at(script, place)
+    wanted = ""  # the selected op, where no handle holds it
+    if place.side != "step" and (trace := _current_trace(workbench)) is not None:
+        selected = str(question.get("kind", "")), str(question.get("ids", ""))
+        handles, is_held = form_fields.selected_first(handles, script, place, trace, selected)
+        named = {op.id: op.name for op in trace.op_records} if selected[0] == "op" and not is_held else {}
+        wanted = next((named[each] for each in selected[1].split() if each in named), "")
     old = _written(workbench, script, place.number).form if place.side == "step" else None
     name = old.op if old is not None else text(question, "op")
     if name.startswith("@"):
@@ -352,6 +361,10 @@ def _form(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
             raise usage_error(message, "Its inner steps can be edited one by one.")
         name, title, sentence = op.name, op.short_name, op.sentence
         fields = form_fields.written_fields(old, op) if old is not None else {}
+        if wanted and op.short_name == "structured.match":
+            fields = {"ops": wanted}
+        elif wanted:
+            sentence += f" No handle holds the selected {wanted} here: structured.match gives one."
         html = form_fields.form_html(op, handles, fields, is_new=old is None)
     return {"op": name, "title": title, "sentence": sentence, "html": html, "where": place.describe(script)}
 

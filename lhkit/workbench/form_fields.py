@@ -20,7 +20,7 @@ from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, TypedName, attribute_text
-from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.model.trace_record import HandleChange, Trace, TraceStep
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
@@ -401,6 +401,44 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
         with contextlib.suppress(UsageError):  # its type is not written: it cannot be offered
             found.append((TypedName(value, type_of(script, definition, value)), is_dead))
     return tuple(sorted(found, key=lambda entry: entry[1]))
+
+
+def selected_first(
+    handles: Offered, script: Script, place: StepPlace, trace: Trace, selected: tuple[str, str]
+) -> tuple[Offered, bool]:
+    """Sort the handles for a new step: the live ones that are selected or hold the selected op, newest first.
+
+    Args:
+        handles: As of `handles_at`; those that the trace knows to be invalidated are marked and come last.
+        script: The text.
+        place: The place of the new step.
+        trace: The trace of the text.
+        selected: ``handle`` or ``op``, and its ids; or empty.
+
+    Returns:
+        The handles, and whether the first one is selected or holds the selected op.
+    """
+    op, (kind, ids) = script.find(place.number), selected
+    home = next(s for s in reversed(script.steps) if s.name == SEQUENCE and s.start <= op.start < s.end)
+    at = script.syntax.place(op.name_start)
+    ran = steps_by_place(trace).get((at.line, at.column)) if place.side == "after" else None
+    states = trace.states_after(ran[-1].index if ran else len(trace.step_records) - 1)
+    known = {
+        record.name: states[record.id]
+        for record in trace.handle_records
+        if record.id in states and record.sequence == home.symbol
+    }
+    wanted: set[object] = set(ids.split())
+    ranked: list[tuple[TypedName, bool, bool]] = []
+    for handle, is_dead in handles:
+        change = known.get(handle.name, HandleChange("", "live"))
+        held: set[object] = (
+            {change.handle} if kind == "handle" else {*change.payload} if kind == "op" else set()
+        )
+        is_invalid = is_dead or change.state == "invalid"
+        ranked.append((handle, is_invalid, not held & wanted))
+    ranked.sort(key=lambda entry: entry[1:])
+    return [entry[:2] for entry in ranked], bool(ranked) and not any(ranked[0][1:])
 
 
 def steps_by_place(trace: Trace | None) -> dict[tuple[int, int], list[TraceStep]]:

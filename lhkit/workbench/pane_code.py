@@ -42,7 +42,7 @@ def _code(workbench: WorkbenchCore) -> dict[str, Any]:
         loops = times.hottest_first(code.made.listing.loops)
         bound = loops[0].loop.bound if loops else ""
         said = f"{counted(len(loops), 'hot loop')}: {loops[0].loop.sentence}" if loops else "no machine code"
-        summary = _summary(workbench, loops[:_MOST_LOOPS], times)
+        summary = _summary(workbench, code.made, code.trace, loops[:_MOST_LOOPS], times)
         html = _roofline(workbench) + _linked_html(code.made, loops, times, code.trace)
     return {
         "html": sent(html),
@@ -65,11 +65,15 @@ def _roofline(workbench: WorkbenchCore) -> str:
     return element("p", hint, class_="lh-note")
 
 
-def _summary(workbench: WorkbenchCore, loops: Sequence[ListedLoop], times: _Times) -> str:
-    items = [
-        element("li", escaped(f"loop at {each.loop.address:#x}{times.said_of(each)}: {each.loop.sentence}"))
-        for each in loops
-    ]
+def _summary(
+    workbench: WorkbenchCore, code: LinkedCode, trace: Trace, loops: Sequence[ListedLoop], times: _Times
+) -> str:
+    items = []
+    for each in loops:
+        links = Counter(link for i in each.instructions if (link := code.links.get(i.line or 0)) is not None)
+        of = [f" of {trace.op(link.op).name}, payload line {link.line}" for link, _ in links.most_common(1)]
+        said = f"loop at {each.loop.address:#x}{''.join(of)}{times.said_of(each)}: {each.loop.sentence}"
+        items.append(element("li", escaped(said)))
     spilled = sum(each.loop.spills for each in loops)
     spills = f"{counted(spilled, 'spill')} in these loops." if spilled else "No spills in these loops."
     facts = element("p", escaped(f"{spills} {hardware_counters()}"), class_="lh-note")

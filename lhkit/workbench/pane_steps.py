@@ -178,8 +178,11 @@ def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version
     """Return the rows as an HTML list; ``version`` is the id of their text."""
     given = element("div", "the payload as given", role="button", tabindex=-1, class_="lhw-main", data_goto=-1)
     first = element("li", given, class_="lhw-row lhw-given", data_step=-1)
-    listed = element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
-    return listed + element("p", _LEGEND, class_="lh-note lhw-legend")
+    listed = [_row_html(row, values, version) for row in rows]
+    legend = (
+        element("p", _LEGEND, class_="lh-note lhw-legend") if any("lhw-effect" in row for row in listed) else ""
+    )
+    return element("ol", first, *listed, class_="lhw-steps") + legend
 
 
 def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> str:

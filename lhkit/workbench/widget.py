@@ -34,7 +34,7 @@ from lhkit.workbench.jobs import CollectorPause, Jobs, ThreadJobs
 from lhkit.workbench.model_parts import EMPTY
 from lhkit.workbench.pane_patches import patch_of
 from lhkit.workbench.pane_pictures import payload_frame
-from lhkit.workbench.runs import Result
+from lhkit.workbench.runs import PROPOSAL, Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
 from lhkit.worker.limits import Limits
@@ -90,6 +90,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._expiry: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._pause = CollectorPause()
+        self._pictured: str | None = None  # the text that the static picture in the notebook shows
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):  # no loop is running
             self._loop = asyncio.get_running_loop()
@@ -220,8 +221,19 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.jobs.close()
         super().close()
 
+    def _ipython_display_(self) -> None:
+        """Show the workbench where its picture can be replaced later: a saved notebook holds that picture."""
+        self._show_picture(*self._repr_mimebundle_())
+
+    def _show_picture(self, data: Mapping[str, Any], metadata: Mapping[str, Any], again: bool = False) -> None:
+        from IPython.display import display
+
+        how: dict[str, Any] = {"display_id": self.view_id, "update": again}
+        display(data, metadata=metadata, raw=True, **how)  # type: ignore[no-untyped-call]
+
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         trace, text = self.trace, self.session.text
+        self._pictured = text
         words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
         if (left := self.session.left_behind) is not None:
             words += f"\n{left.sentence()} Its method recover() goes on from there."
@@ -305,6 +317,9 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _changed(self, names: Collection[str]) -> None:
         panes = {_trait(name): self.workbench.panes[name] for name in names}
         self._here(functools.partial(self._set, panes))
+        version = self.session.version
+        if version.title == PROPOSAL and self._pictured not in (None, self.session.text) and is_live():
+            self._here(functools.partial(self._show_picture, *self._repr_mimebundle_(), again=True))
 
     def _set(self, panes: Mapping[str, Any]) -> None:
         """Take panes, and send pages what differs: `lhkit.workbench.pane_patches`."""

@@ -10,6 +10,7 @@ import pytest
 from conftest import SCREENSHOTS, notebook_of, run_cell
 from conftest import opened as lab_page
 from explore_tab import explored
+from jupyter_pages import ROOT
 from playwright.sync_api import TimeoutError
 
 WIDTHS = {599: 1, 600: 2, 1099: 2, 1100: 3}
@@ -297,6 +298,85 @@ def test_the_payload_has_lines_beside_a_long_title_and_its_tab_is_not_covered(op
     assert not page.evaluate(PAYLOAD)["covered"]
     page.get_by_role("tab", name="Steps").click()  # as the next page begins with it
     page.locator(".lhw-row").first.wait_for()
+
+
+OVER_THE_STRIP = """() => {
+  const area = document.querySelector("[data-area=middle]"), box = (node) => node.getBoundingClientRect();
+  const order = [area.querySelector("[data-tab=payload]"), ...area.querySelector(".lhw-bar").children, area.querySelector(".lhw-arrange")];
+  return order.slice(1).filter((node, i) => box(node).left < box(order[i]).right - 1).map((node) => node.textContent);
+}"""
+
+
+def test_at_600_pixels_the_payload_has_its_title_and_its_controls_beside_one_another(opened):
+    page = opened(width=600, height=800)
+    page.get_by_role("tab", name="Text").click()
+    page.locator(".cm-content").wait_for()
+    assert page.evaluate(OVER_THE_STRIP) == []
+    page.get_by_role("tab", name="Steps").click()  # as the next page begins with it
+    page.locator(".lhw-row").first.wait_for()
+
+
+IN_SIGHT = """(node) => {
+  const [box, pane] = [node.getBoundingClientRect(), node.closest(".lhw-body").getBoundingClientRect()];
+  return box.height > 0 && box.top >= pane.top - 1 && box.bottom <= Math.min(pane.bottom, innerHeight) + 1;
+}"""
+
+
+@pytest.fixture
+def failing(watched, tmp_path):
+    """A tab at 1280x800 whose schedule fails at step 6, with repairs."""
+    text = (ROOT / "schedules" / "fc_relu_handles.mlir").read_text()
+    place = text.index("    %sum_tile, ")
+    death = "    %generic = transform.structured.generalize %relu : (!transform.any_op) -> !transform.any_op\n"
+    (tmp_path / "dead.mlir").write_text(text[:place] + death + text[place:])
+    with explored("fc_relu.mlir", str(tmp_path / "dead.mlir"), "--trust") as dead:
+        page = watched(width=1280, height=800).page
+        page.goto(dead.address)
+        page.locator(".lhw-repair").first.wait_for(state="attached")
+        yield page
+
+
+def test_repairs_of_a_step_that_fails_are_in_sight(failing):
+    summary = failing.locator("[data-section=problems] > summary")
+    summary.get_by_text("repairs found").wait_for()
+    assert summary.evaluate(IN_SIGHT)
+    assert failing.locator(".lhw-repair").first.evaluate(IN_SIGHT)
+    failing.locator(".lhw-repair").first.click()
+    failing.locator(".lhw-outcome", has_text="applies").wait_for()
+    failing.locator(".lhw-facts + [data-section=problems]").wait_for(state="attached")  # facts come first again
+
+
+def test_the_step_that_is_shown_stays_in_sight_in_a_narrower_timeline(failing):
+    failing.locator("[data-pane=timeline] .lh-heads").get_by_text("6", exact=True).wait_for()
+    resize(failing, 600)
+    failing.locator("[data-pane=timeline] .lh-heads").get_by_text("6", exact=True).wait_for()
+
+
+def test_the_row_of_the_step_and_the_selected_handle_are_whole(opened):
+    page = opened(width=828, height=608)
+    row = page.locator(".lhw-row.lh-now")
+    page.reload()
+    row.locator(".lhw-tools").wait_for()
+    page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
+    page.locator(".lhw-row[data-step='7'] .lhw-op").click()
+    row.locator("[data-handle]").first.click()
+    chosen = page.locator(".lh-chosen", has_text="%matmul")
+    assert chosen.evaluate("(node) => node.scrollWidth <= node.clientWidth")
+
+
+def test_a_step_that_is_added_at_the_end_is_in_sight_in_the_timeline(opened):
+    page = opened(width=600, height=800)
+    page.locator(".lhw-main", has_text="unroll").click()
+    page.get_by_role("button", name="+ add a step …").click()
+    page.keyboard.type("generalize")
+    page.locator(".lhw-found li:first-child button", has_text="structured.generalize").click()
+    page.locator(".lhw-form select").first.select_option("%relu_tile")
+    page.locator(".lhw-form").get_by_role("button", name="add", exact=True).click()
+    page.locator(".lhw-row.lh-now[data-step='10']").wait_for()
+    page.locator("[data-pane=timeline] .lh-heads").get_by_text("10", exact=True).wait_for()
+    page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
+    page.get_by_role("button", name="undo: ").click()
+    page.locator(".lhw-row[data-step='10']").wait_for(state="detached")
 
 
 def test_a_picture_that_came_while_another_pane_was_in_front_has_its_size(opened):

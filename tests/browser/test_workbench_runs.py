@@ -20,6 +20,8 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
 EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), '''{SCHEDULE}''')\nbench"
 # The process of the compiler stands still.
 HANG = "import os, signal\nfrom lhkit.worker.client import shared_worker\nos.kill(shared_worker().pid, signal.SIGSTOP)\nbench"
+# What the notebook would save.
+PICTURE = "window.jupyterapp.shell.currentWidget.content.widgets[0].outputArea.model.get(0).data['text/html']"
 AGAIN = "bench.save('saved.json')\nbench.close()\nbench = lhkit.explore('saved.json')\nbench"
 
 
@@ -106,6 +108,7 @@ def test_an_empty_schedule_becomes_a_proposal(bench_page):
     run_code(bench_page, "import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), None)\nbench")
     root = bench_page.page.locator(".lhw")
     button = root.get_by_role("button", name="propose: a first schedule")
+    root.evaluate("root => { window.benchBefore = root; }")
     button.click()
     root.locator(".lhw-row", has_text="fuse").first.wait_for(timeout=90_000)
     button.wait_for(state="hidden")
@@ -114,3 +117,8 @@ def test_an_empty_schedule_becomes_a_proposal(bench_page):
     assert root.get_by_role("slider", name="knob tile_m").is_visible()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     bench_page.page.screenshot(path=SCREENSHOTS / "workbench_proposed.png")
+    # The notebook keeps a picture of the proposal, and the workbench on screen stays the same.
+    bench_page.page.wait_for_function(f"{PICTURE}.includes('%epilogue')")
+    assert bench_page.page.evaluate("document.querySelector('.lhw.lh-live') === window.benchBefore")
+    root.locator(".lhw-main", has_text="match").first.click()
+    root.locator(".lhw-row.lh-now", has_text="match").first.wait_for()

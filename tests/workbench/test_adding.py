@@ -1,5 +1,7 @@
 """Steps by forms: what is offered, what is previewed, what is added and changed."""
 
+import re
+
 import pytest
 from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
@@ -23,6 +25,45 @@ def test_a_form_offers_the_handles_in_sight_the_nearest_first(bench):
     offered = [html.index(f'value="{name}"') for name in ("%sum", "%relu", "%root")]
     assert offered == sorted(offered) and "%relu_tile" not in html
     assert "%relu (invalidated by then)" in bench.ask("form", op=TILING, after=FUSE)["html"]
+
+
+def first_offered(bench, step, kind, ids):
+    html = bench.ask("form", op=TILING, after=step, kind=kind, ids=ids)["html"]
+    return re.search(r'<select name="target">.*?value="(%\w+)"', html).group(1)
+
+
+def test_a_form_proposes_the_handle_that_is_selected_or_holds_the_selected_op(bench):
+    trace = bench.workbench.trace
+    ids = {record.name: record.id for record in trace.handle_records}
+    held = {name: " ".join(trace.states_after(FUSE)[ids[name]].payload) for name in ("%relu_tile", "%forall_1")}
+    assert first_offered(bench, FUSE, "", "") == "%forall_1"
+    assert first_offered(bench, FUSE, "handle", ids["%root"]) == "%root"
+    assert first_offered(bench, FUSE, "handle", ids["%sum"]) == "%forall_1"  # %sum was consumed
+    assert first_offered(bench, FUSE, "op", held["%relu_tile"]) == "%relu_tile"
+    # %forall holds the same loop; the handle that was made last is proposed.
+    assert first_offered(bench, FUSE, "op", held["%forall_1"]) == "%forall_1"
+    # Nothing is proposed that is not there yet, or that the trace knows to be invalidated.
+    assert first_offered(bench, SUM, "handle", ids["%relu_tile"]) == "%sum"
+
+
+def test_a_form_says_that_no_handle_holds_the_selected_op_and_a_match_takes_its_name(open_bench):
+    bench = open_bench(FUSED.replace('ops{["linalg.max"]}', 'ops{["linalg.add"]}'))
+    product = next(op.id for op in bench.workbench.trace.op_records if op.name == "linalg.matmul")
+    asked = {"after": 0, "kind": "op", "ids": product}
+    assert (
+        "No handle holds the selected linalg.matmul here" in bench.ask("form", op=TILING, **asked)["sentence"]
+    )
+    form = bench.ask("form", op="structured.match", **asked)
+    assert 'value="linalg.matmul"' in form["html"] and "No handle" not in form["sentence"]
+    held = next(op.id for op in bench.workbench.trace.op_records if op.name == "linalg.add")
+    assert "No handle" not in bench.ask("form", op=TILING, **{**asked, "ids": held})["sentence"]
+
+
+def test_a_form_says_which_handles_are_invalidated_without_being_consumed(open_bench):
+    aliased = '    %same = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op\n'
+    bench = open_bench(FUSED.replace("    %sum = ", f"{aliased}    %sum = "))
+    html = bench.ask("form", op=TILING, after=TILE + 1)["html"]
+    assert "%same (invalidated by then)" in html and "%sum (invalidated" not in html
 
 
 def test_a_preview_is_the_text_that_is_added(bench):

@@ -73,7 +73,12 @@ class HandleTimeline extends TimelineDrawing {
     };
     addEventListener("beforeprint", printed(true));
     addEventListener("afterprint", printed(false));
-    new ResizeObserver(() => this.columns && this.drawSoon()).observe(scroller);
+    new ResizeObserver(() => {
+      if (!this.columns) return;
+      this.isStepShown = false; // the step that is shown stays in sight
+      this.setStep(this.step);
+      this.drawSoon();
+    }).observe(scroller);
   }
 
   // A press that moves drags, and is no click then.
@@ -213,8 +218,8 @@ class HandleTimeline extends TimelineDrawing {
   setStep(step) {
     if (!this.data || (step === this.step && this.isStepShown)) return;
     this.step = step;
-    this.isStepShown = true;
     const moment = step < 0 ? 0 : this.begins.get(step);
+    this.isStepShown = moment !== undefined; // the data of its trace may still come
     if (moment !== undefined && this.columns?.length) this.scrollTo(this.columnOf[moment]);
     this.draw();
   }

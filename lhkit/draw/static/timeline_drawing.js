@@ -45,7 +45,7 @@ class TimelineDrawing {
     this.whole = whole;
     this.room = Math.max(whole - this.left - this.right, 40);
     const fit = Math.max(Math.min(this.room / columns.length, WIDEST), 1.5);
-    this.width = this.onPaper ? Math.min(this.room / columns.length, WIDEST) : this.zoom ?? Math.max(fit, this.isLong ? 18 : 26);
+    this.width = this.onPaper ? Math.min(this.room / columns.length, WIDEST) : this.zoom ?? Math.max(fit, 18);
     this.lines = Math.min(Math.max(0, ...this.levels.map(({ level }) => level + 1)), Math.max(Math.floor((scroller.clientHeight * 0.45 - HEAD) / LEVEL), 1), 5);
     this.numbers = HEAD + (this.width >= NAMED ? 11 : 0);
     this.heading = this.numbers + LEVEL * this.lines + 4;

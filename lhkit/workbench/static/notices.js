@@ -67,8 +67,8 @@ class NoticeLine {
   }
 
   // Say something that Python did not make a notice of.
-  say(message) {
-    this.node.dataset.kind = "refused";
+  say(message, kind = "refused") {
+    this.node.dataset.kind = kind;
     this.node.replaceChildren(make("span", {}, message));
   }
 }

@@ -54,8 +54,15 @@ class GuidePane extends BenchPane {
   update() {
     const { problems, tried, fusion, code } = Object.fromEntries(this.constructor.shows.map((name) => [name, this.bench.part(name)]));
     this.node.dataset.status = problems.status;
-    this.fill("problems", problems.html, problems.status === "ok" ? "✓" : String(problems.count));
+    this.fill("problems", problems.html, problems.said || "✓");
     if (problems.status !== "ok" && (this.status ?? "ok") === "ok") this.sections.problems.node.open = true;
+    if (problems.status === "ok" && (this.status ?? "ok") !== "ok") this.sections.problems.node.open = false;
+    // What failed comes before the facts, so that its repairs are in sight.
+    if ((problems.status === "failed") !== (this.status === "failed")) {
+      if (problems.status === "failed") this.frame.prepend(this.sections.problems.node);
+      else this.facts.after(this.sections.problems.node);
+      this.body.scrollTop = 0;
+    }
     this.status = problems.status;
     if (tried.handle !== this.handle) this.sections.tried.answer.replaceChildren(); // what was unfolded was of another handle
     this.handle = tried.handle;

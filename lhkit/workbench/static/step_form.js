@@ -122,7 +122,8 @@ class StepForm {
   }
 
   async choose(asked) {
-    const { value, error } = await this.latest({ ask: "form", ...asked });
+    const { kind = "", id = "" } = this.bench.selection ?? {};
+    const { value, error } = await this.latest({ ask: "form", ...asked, kind, ids: String(id) });
     if (error) return this.bench.say(error);
     if (!value) return;
     const isNew = asked.step === undefined;

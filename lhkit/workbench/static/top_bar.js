@@ -162,6 +162,7 @@ class TopBar {
       const url = URL.createObjectURL(new Blob([bytes], { type: media }));
       make("a", { href: url, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      this.bench.say(`${name} is among the browser's downloads`, "done");
     } catch (error) {
       this.bench.say(error.message);
     }

@@ -63,8 +63,8 @@ class Workbench {
   }
 
   // Say something that Python did not make a notice of.
-  say(message) {
-    this.notice.say(message);
+  say(message, kind) {
+    this.notice.say(message, kind);
   }
 
   // Say something to a screen reader: what is seen elsewhere.
@@ -329,8 +329,19 @@ async function render({ model, el }) {
   };
 }
 
+// A notebook that shows its picture anew, as after a proposal, gets the workbench that was there before.
 function initialize({ model }) {
-  return takeOver(model.get("view_id"), (el) => render({ model, el }));
+  const shown = new Map(); // elements, with where they were scrolled to
+  return takeOver(model.get("view_id"), (el) => {
+    const [old, scrolled] = [...shown].find(([each]) => !each.isConnected) ?? [];
+    if (!old) {
+      shown.set(el, new Map());
+      el.addEventListener("scroll", ({ target }) => shown.get(el).set(target, [target.scrollLeft, target.scrollTop]), true);
+      return render({ model, el });
+    }
+    el.replaceWith(old);
+    for (const [node, [left, top]] of scrolled) node.scrollTo(left, top);
+  });
 }
 
 export default { initialize, render };
