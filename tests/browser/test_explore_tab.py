@@ -59,7 +59,7 @@ def test_what_was_seen_with_a_knob_value_is_shown_again_without_python(tab, page
     try:
         slider.press("ArrowLeft")
         wait_for_text("===")
-        assert page.locator(".lhw-ghost").count() == 0
+        page.wait_for_function("() => !document.querySelector('.lhw-ghost')")  # also without Python
     finally:
         tab.process.send_signal(signal.SIGCONT)
     page.get_by_role("button", name="undo: set tile = 32").wait_for()

@@ -92,7 +92,7 @@ class StepsPane extends BenchPane {
     const isSeen = this.bench.seen.move(input.dataset.knob, value);
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);
-    this.bench.ghost(!isSeen);
+    if (!isSeen) this.bench.ghost(true);
     moved.then(() => {
       if (turns !== this.turns) return;
       this.moving = null;

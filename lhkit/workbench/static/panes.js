@@ -3,6 +3,13 @@
 
 const PANES = [];
 
+// Resolves when the next frame is painted; in a page out of sight, which paints none, all the same.
+const HIDDEN_MS = 100;
+const painted = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, HIDDEN_MS);
+});
+
 // A pane of the workbench. Classes say statically: key, title, area (layout.js), `shows`, the parts they are made of, and
 // `items`, a selector, if it is a list.
 class BenchPane {
