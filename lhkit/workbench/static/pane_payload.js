@@ -88,7 +88,7 @@ class PayloadPane extends BenchPane {
       this.roving.tidy();
       if (hadFocus) this.roving.now?.focus();
     }
-    this.frame.dataset.frame = name;
+    if (this.frame.dataset.frame !== name) this.frame.dataset.frame = name;
     this.index = found.index;
     this.bench.lightSoon();
   }

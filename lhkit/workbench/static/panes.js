@@ -3,6 +3,11 @@
 
 const PANES = [];
 
+// Say something; what is said already is not laid out again.
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 // Resolves when the next frame is painted; in a page out of sight, which paints none, all the same.
 const HIDDEN_MS = 100;
 const painted = () => new Promise((done) => {
