@@ -1,6 +1,7 @@
 """Traces as values: JSON both ways, texts from keyframes and edits."""
 
 import json
+import threading
 
 import pytest
 
@@ -28,6 +29,7 @@ from lhkit.model.trace_record import (
     TraceStep,
     TraceWarning,
 )
+from lhkit.traces.record import trace_run
 
 PLACE = Span("s.mlir", 3, 5)
 STEP = TraceStep(
@@ -98,3 +100,23 @@ def test_handles_ops_and_states_are_found():
 def test_what_is_no_trace_is_refused(change):
     with pytest.raises(ValueError, match="not a trace"):
         trace_from_json({**trace_to_json(TRACE), **change})
+
+
+def test_a_journal_is_read_while_it_is_written(tmp_path):
+    path, seen = tmp_path / "journal", []
+    records = trace_run._Journal()
+    chunks = [b'["toolchain","mlir","1"]\n["sco', b'pe",3,"func"]\n', b'["scope",4,"cut']
+
+    class Ended(threading.Event):
+        """Ended when all is written; each wait writes more."""
+
+        def wait(self, timeout=None):
+            seen.append((records.toolchain[0], dict(records.scopes)))
+            if len(seen) > 1:
+                with path.open("ab") as journal:
+                    journal.write(chunks.pop(0))
+            return not chunks
+
+    trace_run._follow(path, records, Ended())
+    assert seen == [("unknown", {}), ("unknown", {}), ("mlir", {}), ("mlir", {3: "func"})]
+    assert records.scopes == {3: "func"}

@@ -3,8 +3,9 @@
 const FRAMES_AHEAD = 3; // neighbours on each side that are fetched before anybody asks
 const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
+const MANY_STEPS = 200;
 const MOST_BUILT = 24; // frames that stay built, so that going back and forth is quick, among steps and values of knobs
-const LINES_TOGETHER = 16; // lines that are laid out and painted together, when they come into sight
+const LINES_TOGETHER = 8; // lines that are laid out and painted together, when they come into sight
 const MOST_AT_ONCE = 48; // of so many lines most are in sight
 
 class PayloadPane extends BenchPane {
@@ -53,6 +54,7 @@ class PayloadPane extends BenchPane {
   async showStep() {
     const isOther = this.bench.step !== this.walkedTo;
     this.walkedTo = this.bench.step;
+    if (isOther && this.bench.steps.length > MANY_STEPS) await painted(); // what is selected comes first, and hands walk on
     await this.render();
     if (isOther) this.ahead();
   }
@@ -62,7 +64,8 @@ class PayloadPane extends BenchPane {
     const name = this.nameOf(step, whole);
     this.whole.checked = whole;
     this.whole.disabled = this.against !== null;
-    this.hold.textContent = this.against === null ? "⇄ compare from here" : `✕ against ${this.against < 0 ? "the payload as given" : `step ${this.against}`}`;
+    const held = this.against === null ? "⇄ compare from here" : `✕ against ${this.against < 0 ? "the payload as given" : `step ${this.against}`}`;
+    say(this.hold, held);
     this.hold.title = this.against === null ? "hold this step, and compare others with it, side by side" : "compare with the step before again";
     this.wanted = name;
     const { part } = this;

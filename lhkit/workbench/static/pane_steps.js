@@ -45,7 +45,7 @@ class StepsPane extends BenchPane {
     const now = this.frame.querySelector(".lhw-row.lh-now") ?? this.rowAround(this.bench.step);
     for (const row of this.frame.querySelectorAll(".lhw-around")) row.classList.remove("lhw-around");
     if (now && !now.classList.contains("lh-now")) now.classList.add("lhw-around");
-    if (this.bench.step !== this.scrolledTo) now?.scrollIntoView({ block: "nearest" });
+    if (this.bench.step !== this.scrolledTo && now) requestAnimationFrame(() => now.scrollIntoView({ block: "nearest" })); // it lays out
     this.scrolledTo = this.bench.step;
     for (const main of this.mains()) main.removeAttribute("aria-current");
     const main = now?.querySelector(".lhw-main");

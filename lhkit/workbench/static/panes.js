@@ -107,7 +107,9 @@ function morph(from, to, isHeld = () => false) {
   for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && !KEPT.has(name)) from.removeAttribute(name);
   for (const { name, value } of to.attributes) {
     if (name === "class") morphClasses(from, value);
-    else if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    else if (from.getAttribute(name) === value) continue;
+    else if (name === "value" && isHeld(from)) painted().then(() => from.setAttribute(name, value)); // lays out at once
+    else from.setAttribute(name, value);
   }
   if (from.matches(FIELD) && !isHeld(from) && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
   const olds = [...from.childNodes];
