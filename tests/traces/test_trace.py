@@ -102,21 +102,27 @@ def test_what_is_no_trace_is_refused(change):
         trace_from_json({**trace_to_json(TRACE), **change})
 
 
-def test_a_journal_is_read_while_it_is_written(tmp_path):
+def test_a_journal_is_read_while_it_is_written(tmp_path, monkeypatch):
     path, seen = tmp_path / "journal", []
-    records = trace_run._Journal()
-    chunks = [b'["toolchain","mlir","1"]\n["sco', b'pe",3,"func"]\n', b'["scope",4,"cut']
+    chunks = [
+        b'["toolchain","mlir","1"]\n["sco',
+        b'pe",3,"func"]\n["toolchain","mlir","2"]\n',
+        b'["scope",4,"func"]\n["sc',
+    ]
+    take = trace_run._Journal.take
+    monkeypatch.setattr(trace_run._Journal, "take", lambda *parts: seen.append(parts[1]) or take(*parts))
 
     class Ended(threading.Event):
-        """Ended when all is written; each wait writes more."""
+        """Ended when all is written; each wait but the first writes more."""
 
         def wait(self, timeout=None):
-            seen.append((records.toolchain[0], dict(records.scopes)))
+            seen.append("wait")
             if len(seen) > 1:
                 with path.open("ab") as journal:
                     journal.write(chunks.pop(0))
             return not chunks
 
-    trace_run._follow(path, records, Ended())
-    assert seen == [("unknown", {}), ("unknown", {}), ("mlir", {}), ("mlir", {3: "func"})]
-    assert records.scopes == {3: "func"}
+    records = trace_run._follow(path, Ended())
+    assert seen == ["wait", "wait", "toolchain", "wait", "scope", "toolchain", "wait", "scope"]
+    # Of the run that began last, without the line that was cut.
+    assert records.toolchain == ("mlir", "2") and records.scopes == {4: "func"}

@@ -31,14 +31,14 @@ _encode = msgspec.json.Encoder().encode
 class Journal:
     """Writes records in the order in which they become known.
 
-    Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block, ``handle``
-    id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the step that made some and
-    their fields in columns, ``begin`` a step without results with its block and place there, ``step`` the step
-    when it has ended, ``elided``, ``snapshot``.
+    Lines are [kind, …]: ``toolchain`` bindings and their version, first in each run, ``blocks`` the ops of
+    every block, ``handle`` id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the
+    step that made some and their fields in columns, ``begin`` a step without results with its block and place
+    there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        self._file = path.open("ab")  # behind a run that was vague
         self._stop_file = Path(f"{path}.stop")  # as in `lhkit.worker.requests.TraceSchedule`
         self._looks_at = 0.0
         # The step of the last snapshot, and its lines.

@@ -165,9 +165,9 @@ class _Journal:
                 self.steps[index] = record.TraceStep(index, name, span, *nesting, status="not-run")
 
 
-def _follow(path: Path, journal: _Journal, ended: threading.Event) -> None:
+def _follow(path: Path, ended: threading.Event) -> _Journal:
     """Take the records of a journal while it is written; the last line may be cut where the worker died."""
-    rest, is_over = b"", False
+    journal, rest, is_over = _Journal(), b"", False
     lines: BinaryIO | None = None
     while not is_over:
         is_over = ended.wait(_FOLLOW_S)
@@ -175,9 +175,13 @@ def _follow(path: Path, journal: _Journal, ended: threading.Event) -> None:
             lines = path.open("rb")
         *whole, rest = (rest + (lines.read() if lines else b"")).split(b"\n")
         for line in whole:
-            journal.take(*msgspec.json.decode(line))
+            kind, *parts = msgspec.json.decode(line)
+            if kind == "toolchain":  # a run begins; the one before, if there was one, was vague
+                journal = _Journal()
+            journal.take(kind, *parts)
     if lines is not None:
         lines.close()
+    return journal
 
 
 def _ops(batches: list[list[Any]], died: dict[str, int]) -> Iterator[record.PayloadOp]:
@@ -302,9 +306,9 @@ def record_run(
         request = make_request(str(journal))
         death: Failure | None = None
         answer = TraceAnswer(failure=None, failed_step=None)
-        records, ended = _Journal(), threading.Event()
+        ended = threading.Event()
         with ThreadPoolExecutor(1, "lhkit-journal") as pool:
-            following = pool.submit(_follow, journal, records, ended)
+            following = pool.submit(_follow, journal, ended)
             try:
                 answer = worker.ask(request, limits=_gentle(limits, request), last_good_ir=payload.text)
             except WorkerError as error:
@@ -313,7 +317,7 @@ def record_run(
                 death = error.failure
             finally:
                 ended.set()
-            following.result()
+            records = following.result()
         records.end(died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
