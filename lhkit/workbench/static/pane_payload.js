@@ -5,7 +5,7 @@ const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
 const MANY_STEPS = 200;
 const MOST_BUILT = 24; // frames that stay built, so that going back and forth is quick, among steps and values of knobs
-const LINES_TOGETHER = 8; // lines that are laid out and painted together, when they come into sight
+const LINES_TOGETHER = 16; // lines that are laid out and painted together, when they come into sight
 const MOST_AT_ONCE = 48; // of so many lines most are in sight
 
 class PayloadPane extends BenchPane {
