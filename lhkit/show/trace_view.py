@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 from lhkit.draw.graph_svg import graph_html
 from lhkit.draw.live_view import Drawing
@@ -15,7 +15,7 @@ from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.explanation import Repair, Repairs
 from lhkit.model.printable import counted
-from lhkit.model.trace_record import ParamReference, PayloadDelta, Trace
+from lhkit.model.trace_record import ParamReference, PayloadDelta, Reference, Trace
 from lhkit.show.value_views import graph_pane, tiles_pane
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
@@ -84,10 +84,16 @@ def _history(
     for position, step in enumerate(trace.steps_by_end()):
         ends.append((step.index, position))
         for change in step.changes:
-            references = [r for r in change.payload if not isinstance(r, ParamReference)]
-            ops = dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
-            held.setdefault(change.handle, []).append((position, " ".join(ops)))
+            held.setdefault(change.handle, []).append((position, _ops_in_words(change.payload)))
     return tuple(ends), tuple((handle, tuple(entries)) for handle, entries in held.items())
+
+
+def _ops_in_words(payload: Sequence[Reference]) -> str:
+    try:
+        return " ".join(dict.fromkeys(cast("Sequence[str]", payload)))  # most handles are to ops, often to many
+    except TypeError:
+        references = [r for r in payload if not isinstance(r, ParamReference)]
+        return " ".join(dict.fromkeys(r if isinstance(r, str) else r.op for r in references))
 
 
 def timeline_pane(trace: Trace) -> Pane:

@@ -21,7 +21,7 @@ JOB = "neighbors"
 # Of the cache's places for traces, so that those of values seen before are not pushed out.
 MOST_NEIGHBORS = 6
 # A hand that moves on is not disturbed, and what is not wanted takes no longer than this.
-_REST_S, _MOST_S = 0.25, 30.0
+_REST_S, _MOST_S = 0.15, 30.0
 _POLL_S = 0.02
 
 

@@ -101,10 +101,10 @@ def carried_step(old: Trace, new: Trace, index: int) -> int:
     """Return the step of a new trace that a step became: by op, handles and iteration, by op, or by index."""
     if not 0 <= index < len(old.step_records):
         return -1
-    wanted = _what(old, index)
-    alike = [s.index for s in new.step_records if _what(new, s.index) == wanted]
+    op, wanted = old.step_records[index].op, _what(old, index)
+    alike = [s.index for s in new.step_records if s.op == op and _what(new, s.index) == wanted]
     if not alike:  # a repair gives a step other handles
-        op, near = old.step_records[index].op, range(index - 2, index + 3)
+        near = range(index - 2, index + 3)
         alike = [s.index for s in new.step_records if s.op == op and s.index in near]
     if alike:
         return min(alike, key=lambda found: abs(found - index))

@@ -1,5 +1,6 @@
 """What transform ops declare: consumed operands, and whether they leave the payload alone."""
 
+from lhkit.compiler.interpreter import probes
 from lhkit.compiler.interpreter.effects import effects_of
 from lhkit.compiler.ir.bindings import ir, new_context
 
@@ -38,3 +39,18 @@ def test_consumed_operands_and_ops_that_only_read():
         ops = [op.operation for op in sequence.regions[0].blocks[0].operations][:-1]
         found = effects_of(module.operation, ops)
         assert {op.name: (e.consumed, e.only_reads) for op, e in zip(ops, found, strict=True)} == EXPECTED
+
+
+def test_effects_of_the_steps_of_a_schedule_are_asked_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(probes, "effects_of", lambda _, ops: asked.append(ops) or effects_of(_, ops))
+    monkeypatch.setattr(probes, "_known", {})
+    with new_context():
+        module = ir.Module.parse(SCHEDULE)
+        ops = [op.operation for op in module.body.operations[0].regions[0].blocks[0].operations][:-1]
+        first = probes._known_effects(module.operation, ops, "sources")
+        assert probes._known_effects(module.operation, ops, "sources") == first and len(asked) == 1
+        # Not of other sources, of fewer steps, or without all steps of the sources.
+        for key, steps in (("others", ops), ("sources", ops[:2]), (None, ops)):
+            assert probes._known_effects(module.operation, steps, key) == first[: len(steps)]
+        assert len(asked) == 4

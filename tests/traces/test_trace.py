@@ -1,6 +1,7 @@
 """Traces as values: JSON both ways, texts from keyframes and edits."""
 
 import json
+import threading
 
 import pytest
 
@@ -28,6 +29,7 @@ from lhkit.model.trace_record import (
     TraceStep,
     TraceWarning,
 )
+from lhkit.traces.record import trace_run
 
 PLACE = Span("s.mlir", 3, 5)
 STEP = TraceStep(
@@ -98,3 +100,29 @@ def test_handles_ops_and_states_are_found():
 def test_what_is_no_trace_is_refused(change):
     with pytest.raises(ValueError, match="not a trace"):
         trace_from_json({**trace_to_json(TRACE), **change})
+
+
+def test_a_journal_is_read_while_it_is_written(tmp_path, monkeypatch):
+    path, seen = tmp_path / "journal", []
+    chunks = [
+        b'["toolchain","mlir","1"]\n["sco',
+        b'pe",3,"func"]\n["toolchain","mlir","2"]\n',
+        b'["scope",4,"func"]\n["sc',
+    ]
+    take = trace_run._Journal.take
+    monkeypatch.setattr(trace_run._Journal, "take", lambda *parts: seen.append(parts[1]) or take(*parts))
+
+    class Ended(threading.Event):
+        """Ended when all is written; each wait but the first writes more."""
+
+        def wait(self, timeout=None):
+            seen.append("wait")
+            if len(seen) > 1:
+                with path.open("ab") as journal:
+                    journal.write(chunks.pop(0))
+            return not chunks
+
+    records = trace_run._follow(path, Ended())
+    assert seen == ["wait", "wait", "toolchain", "wait", "scope", "toolchain", "wait", "scope"]
+    # Of the run that began last, without the line that was cut.
+    assert records.toolchain == ("mlir", "2") and records.scopes == {4: "func"}

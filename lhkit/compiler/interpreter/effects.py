@@ -17,7 +17,7 @@ from lhkit.compiler.ir.parsing import walk
 _SCRATCH = "__lhkit_effects_"
 _CONSUMED, _READONLY = "transform.consumed", "transform.readonly"
 
-_UPSTREAM = "transform."
+UPSTREAM = "transform."
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +153,4 @@ def _only_reads(op: Any, scratch: Any) -> bool:
     What an op with a region does is up to the ops inside, and ops from elsewhere may declare anything.
     """
     left = list(scratch.regions[0].blocks[0].operations)
-    return len(left) == 1 and op.name.startswith(_UPSTREAM) and not len(op.regions)
+    return len(left) == 1 and op.name.startswith(UPSTREAM) and not len(op.regions)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lhkit.compiler.interpreter.effects import effects_of
+from lhkit.compiler.interpreter.effects import UPSTREAM, Effects, effects_of
 from lhkit.compiler.interpreter.refused_steps import RequestedSizes, fatal_request_of, requested_sizes
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import expect_dialect, host_module, ir
@@ -211,7 +211,12 @@ class Plan:
     """The blocks of a schedule module by number, and the block and gap of each probe."""
 
     def __init__(
-        self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()
+        self,
+        home: Any,
+        names: Names,
+        unseen: Sequence[Any] = (),
+        bound: Sequence[tuple[Any, str]] = (),
+        key: Hashable = None,
     ) -> None:
         """Plan a schedule and put probes into it, in place.
 
@@ -220,6 +225,8 @@ class Plan:
             names: Names and places of its sources.
             unseen: Ops that are not the author's; no probe and no step is for them.
             bound: Their results that stand for arguments of the entry, with the names of the arguments.
+            key: The sources and what is bound, None if steps of them were left out. What effects upstream's ops
+                have follows from these; it is asked of the compiler once.
         """
         self.probes: list[tuple[PlannedBlock, int]] = []
         self.blocks: list[PlannedBlock] = []
@@ -229,7 +236,7 @@ class Plan:
         self._values: dict[Any, PlannedValue] = {}
         sequences = stepping_sequences(home)
         ops = [op for sequence in sequences for op in steps_in(sequence)]
-        self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
+        self._effects = dict(zip(ops, _known_effects(home, ops, key), strict=True))
         for sequence in sequences:
             self._block(sequence.regions[0].blocks[0], f"@{sequence_path(sequence)}", None, 0)
 
@@ -280,6 +287,22 @@ class Plan:
         planned = PlannedValue(value, name, kind_of(value.type))
         self._values[value] = planned
         return planned
+
+
+# Effects of the ops of the last schedules: knobs change values, and not what an op consumes.
+_known: dict[Hashable, list[Effects]] = {}
+_MOST_KNOWN = 8
+
+
+def _known_effects(home: Any, ops: list[Any], key: Hashable) -> list[Effects]:
+    if key is None or not all(op.name.startswith(UPSTREAM) for op in ops):
+        return effects_of(home, ops)
+    key = key, tuple([(op.name, len(op.operands), len(op.regions)) for op in ops])
+    if key not in _known:
+        while len(_known) >= _MOST_KNOWN:
+            del _known[next(iter(_known))]
+        _known[key] = effects_of(home, ops)
+    return _known[key]
 
 
 def stepping_sequences(home: Any) -> list[Any]:

@@ -41,12 +41,14 @@ from lhkit.compiler.ir.schedule_modules import find_entry, home_of, sequence_ops
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
-from lhkit.model.trace_json import handle_to_json, step_to_json
+from lhkit.model.trace_json import handle_to_json
 from lhkit.model.trace_record import HandleChange, HandleRecord, Invalidation, Operand, StepStatus, TraceStep
 from lhkit.worker.requests import Application, Source
 
 # Of a longer loop only the first and last half as many iterations are recorded.
 MOST_ITERATIONS = 64
+# Ops that work on what their handles point to, and do nothing where all of these are empty.
+_ON_TARGETS = ("transform.structured.", "transform.loop.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -277,13 +279,18 @@ class Tracer:
         # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
         # So do those that change payload only through their inner steps, which were looked at to the end.
         has_steps = running.entered > 0 and not running.last_was_left
-        reads = running.op.only_reads or (has_steps and (self._is_brief or running.op.name in CALLS))
+        reads = running.op.only_reads or (has_steps and self._is_brief)
+        reads |= running.op.name in CALLS and not running.last_was_left
+        reads |= running.acts_on_nothing and running.op.name.startswith(_ON_TARGETS)
         has_results = not running.yields_invalid and running.verdict.repeated is None
         given = running.op.results if has_results else ()
         delta = None if reads else self._watch.look(running.index, state, self._frames, given)
         if delta is not None:
             running.deltas.append(delta)
-            if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
+            # A mark is verified with the ops that have it: they are all that changed.
+            marked = running.op.name == "transform.annotate"
+            changed = state.get_payload_ops(running.uses[0][0].planned.value) if marked else ()
+            if not frame.is_muted and (problem := self._watch.find_problem(changed)) is not None:
                 message = f"{self._sources[1].name} leaves a payload that does not verify"
                 self._stopped = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
                 return False
@@ -412,17 +419,18 @@ class Tracer:
         # Who lists an op twice is refused after the interpreter has taken note of the deaths.
         goes_on = status == "suppressed" and running.verdict.invalid is None
         dead = running.invalidated if goes_on or not running.verdict.is_refused else ()
-        step = dataclasses.replace(
-            self._step(frame, running, status),
+        step = self._step(
+            frame,
+            running,
+            status,
             results=tuple(h.id for h in running.results),
             changes=(*running.news, *(HandleChange(d.handle, "invalid") for d in dead), *running.changes),
             invalidated=dead,
             payload_delta=delta,
-            warnings=tuple(running.warnings),
             diagnostics=heard,
             time_ns=now - running.started_ns,
         )
-        self._journal.write("step", step_to_json(step))
+        self._journal.write_step(step)
 
     def _invalidated(self, verdict: Verdict) -> tuple[Invalidation, ...]:
         id_at = self._identities.id_at
@@ -432,7 +440,7 @@ class Tracer:
         )
 
     @staticmethod
-    def _step(frame: Frame, running: Running, status: StepStatus) -> TraceStep:
+    def _step(frame: Frame, running: Running, status: StepStatus, **ended: Any) -> TraceStep:
         return TraceStep(
             index=running.index,
             op=running.op.name,
@@ -444,6 +452,7 @@ class Tracer:
             status=status,
             operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
             warnings=tuple(running.warnings),
+            **ended,
         )
 
 
@@ -498,7 +507,8 @@ def _run(
         home = home_of(entry)
         if without_idle and len(sequence_ops(module)) > 1:  # in a single sequence few steps are idle
             erase_idle_steps(payload.operation.clone().operation, home, entry)
-        plan = Plan(home, names, unseen, list(zip(values, written, strict=True)))
+        key = None if without_idle else (application.sources, application.entry, application.bind)
+        plan = Plan(home, names, unseen, list(zip(values, written, strict=True)), key)
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
         was_enabled = gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,24 @@ from lhkit.model.trace_json import find_edits, snapshot_to_json, step_to_json, w
 from lhkit.model.trace_record import PayloadDelta, Snapshot, TraceStep
 from lhkit.worker.requests import Source
 
+# Between looks at whether the trace is still wanted.
+_LOOK_S = 0.01
 _encode = msgspec.json.Encoder().encode
 
 
 class Journal:
     """Writes records in the order in which they become known.
 
-    Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block, ``handle``
-    id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the step that made some and
-    their fields in columns, ``begin`` a step without results with its block and place there, ``step`` the step
-    when it has ended, ``elided``, ``snapshot``.
+    Lines are [kind, …]: ``toolchain`` bindings and their version, first in each run, ``blocks`` the ops of
+    every block, ``handle`` id and record, ``scope`` the step of a pass and the op that it runs on, ``ops`` the
+    step that made some and their fields in columns, ``begin`` a step without results with its block and place
+    there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        self._file = path.open("ab")  # behind a run that was vague
         self._stop_file = Path(f"{path}.stop")  # as in `lhkit.worker.requests.TraceSchedule`
+        self._looks_at = 0.0
         # The step of the last snapshot, and its lines.
         self._last: tuple[int | None, list[str]] = (None, [])
         self.write("toolchain", HOST, host_version(HOST))
@@ -55,8 +59,11 @@ class Journal:
         Raises:
             LhkitError: The trace is no longer wanted.
         """
-        if self._stop_file.exists():
+        now = time.monotonic()
+        if now >= self._looks_at and self._stop_file.exists():
             raise error_for(Failure("cancelled", "the trace is no longer wanted", request="trace"))
+        if now >= self._looks_at:
+            self._looks_at = now + _LOOK_S
         self.write("begin", _entry(step), block, at)
         self._file.flush()
 
@@ -130,10 +137,10 @@ class Watch:
         self._unprinted = self._unordered = True
         return delta
 
-    def find_problem(self) -> tuple[Diagnostic, ...] | None:
-        """Return why the payload does not verify, or None if it does."""
+    def find_problem(self, changed: Iterable[Any] = ()) -> tuple[Diagnostic, ...] | None:
+        """Return why the payload does not verify, or None if it does; only of ``changed`` ops, if there are."""
         try:
-            for op in (self._root, *self._clones):
+            for op in tuple(changed) or (self._root, *self._clones):
                 op.verify()
         except ir.MLIRError as error:
             return from_structured(error)

@@ -218,10 +218,9 @@ class HandleTimeline extends TimelineDrawing {
   setStep(step) {
     if (!this.data || (step === this.step && this.isStepShown)) return;
     this.step = step;
-    const moment = step < 0 ? 0 : this.begins.get(step);
-    this.isStepShown = moment !== undefined; // the data of its trace may still come
-    if (moment !== undefined && this.columns?.length) this.scrollTo(this.columnOf[moment]);
-    this.draw();
+    this.isStepShown = step < 0 || this.begins.has(step); // the data of its trace may still come
+    this.isStepNew = true;
+    this.drawSoon(); // with the frame, when all else is in its place: what asks for sizes lays out
   }
 
   // Zoom, with what is under a point in its place.
@@ -330,7 +329,8 @@ class HandleTimeline extends TimelineDrawing {
     cancelAnimationFrame(this.due);
     this.due = null;
     if (!this.data || !this.measure()) return;
-    this.isNew = false;
+    if (this.isStepNew && this.columns.length && this.nowColumn >= 0) this.scrollTo(this.nowColumn);
+    this.isNew = this.isStepNew = false;
     const { scroller, columns, width } = this;
     const begin = Math.max(Math.floor(scroller.scrollLeft / width), 0);
     const end = Math.min(Math.ceil((scroller.scrollLeft + this.room) / width), columns.length);

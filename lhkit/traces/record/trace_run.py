@@ -9,10 +9,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, BinaryIO, TypeVar, overload
 
 import msgspec
 
@@ -42,6 +43,8 @@ from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Request, TraceAnswer, TraceSchedule
 
 T = TypeVar("T")
+# A journal that is written is read so often.
+_FOLLOW_S = 0.03
 
 
 class LazyTuple(Sequence[T]):
@@ -103,7 +106,8 @@ class _Journal:
     died: dict[str, int] = field(default_factory=dict)
     steps: dict[int, record.TraceStep] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
-    pending: list[int] = field(default_factory=list)
+    # Steps that have begun and not ended, as they were written: most end, and are read then.
+    pending: dict[int, Any] = field(default_factory=dict)
     elided: list[record.Elision] = field(default_factory=list)
     snapshots: list[record.Snapshot] = field(default_factory=list)
     died_in: int | None = None
@@ -122,14 +126,13 @@ class _Journal:
             case "ops":
                 self.ops.append(list(parts))
             case "begin":
-                step = step_from_json(parts[0])
-                self.steps[step.index] = step
-                self.places[step.index] = (parts[1], parts[2])
-                self.pending.append(step.index)
+                index = parts[0]["index"]
+                self.places[index] = (parts[1], parts[2])
+                self.pending[index] = parts[0]
             case "step":
                 step = step_from_json(parts[0])
                 self.steps[step.index] = step
-                self.pending.remove(step.index)
+                del self.pending[step.index]
                 self.died.update(dict.fromkeys(step.payload_delta.erased, step.index))
             case "elided":
                 self.elided.append(record.Elision(*parts))
@@ -138,13 +141,15 @@ class _Journal:
             case _:
                 raise ValueError(f"a journal has no lines of kind {kind!r}")
 
-    def crash(self) -> None:
-        """Mark the steps that had not ended: the worker died in the innermost."""
-        for index in self.pending:
-            self.steps[index] = dataclasses.replace(self.steps[index], status="crashed")
-            self.died_in = index
+    def end(self, *, died: bool) -> None:
+        """Add the steps that had not ended; if the worker ``died``, it was in the innermost."""
+        for index, begun in self.pending.items():
+            step = step_from_json(begun)
+            self.steps[index] = dataclasses.replace(step, status="crashed") if died else step
+            self.died_in = index if died else None
+        self._add_not_run_steps()
 
-    def add_not_run_steps(self) -> None:
+    def _add_not_run_steps(self) -> None:
         """Add the ops that follow in their block on a step that failed."""
         ended_badly = [s for s in self.steps.values() if s.status in ("failed", "crashed", "suppressed")]
         seen = {(s.parent, s.iteration, s.alternative, *self.places[s.index]) for s in self.steps.values()}
@@ -160,17 +165,22 @@ class _Journal:
                 self.steps[index] = record.TraceStep(index, name, span, *nesting, status="not-run")
 
 
-def _read_journal(path: Path, *, died: bool) -> _Journal:
-    """Return the records in a journal; after the worker ``died`` the last line may be cut."""
-    journal = _Journal()
-    with path.open("rb") as lines:
-        for line in lines:
-            if not line.endswith(b"\n"):
-                break
-            journal.take(*msgspec.json.decode(line))
-    if died:
-        journal.crash()
-    journal.add_not_run_steps()
+def _follow(path: Path, ended: threading.Event) -> _Journal:
+    """Take the records of a journal while it is written; the last line may be cut where the worker died."""
+    journal, rest, is_over = _Journal(), b"", False
+    lines: BinaryIO | None = None
+    while not is_over:
+        is_over = ended.wait(_FOLLOW_S)
+        if lines is None and path.exists():
+            lines = path.open("rb")
+        *whole, rest = (rest + (lines.read() if lines else b"")).split(b"\n")
+        for line in whole:
+            kind, *parts = msgspec.json.decode(line)
+            if kind == "toolchain":  # a run begins; the one before, if there was one, was vague
+                journal = _Journal()
+            journal.take(kind, *parts)
+    if lines is not None:
+        lines.close()
     return journal
 
 
@@ -296,13 +306,19 @@ def record_run(
         request = make_request(str(journal))
         death: Failure | None = None
         answer = TraceAnswer(failure=None, failed_step=None)
-        try:
-            answer = worker.ask(request, limits=_gentle(limits, request), last_good_ir=payload.text)
-        except WorkerError as error:
-            if not journal.exists():
-                raise
-            death = error.failure
-        records = _read_journal(journal, died=death is not None)
+        ended = threading.Event()
+        with ThreadPoolExecutor(1, "lhkit-journal") as pool:
+            following = pool.submit(_follow, journal, ended)
+            try:
+                answer = worker.ask(request, limits=_gentle(limits, request), last_good_ir=payload.text)
+            except WorkerError as error:
+                if not journal.exists():
+                    raise
+                death = error.failure
+            finally:
+                ended.set()
+            records = following.result()
+        records.end(died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
     trace = record.Trace(

@@ -11,6 +11,7 @@ class Channel {
     this.count = 0;
     this.waiting = new Map(); // what was sent and is not answered
     this.queue = [];
+    this.held = 0; // commands wait while it is not 0
     this.hear = (message) => this.answered(message);
     model.on("msg:custom", this.hear);
     this.heart = new Heartbeat(model, id, (why) => {
@@ -89,13 +90,22 @@ class Channel {
     return entry.promise;
   }
 
+  // Send commands after something else: handling what the kernel says delays it.
+  hold(until) {
+    this.held += 1;
+    until.then(() => {
+      this.held -= 1;
+      this.next();
+    });
+  }
+
   // The page closes: what waits for its turn is sent now, or it would be lost.
   flush() {
     for (const { command } of this.queue.splice(0)) this.send(command);
   }
 
   async next() {
-    if (this.sending || !this.queue.length) return;
+    if (this.sending || this.held || !this.queue.length) return;
     const entry = this.queue.shift();
     this.sending = entry.command;
     const timer = setTimeout(() => this.busy(entry.command), BUSY_MS);

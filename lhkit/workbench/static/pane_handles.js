@@ -79,7 +79,7 @@ class TilesPane extends PicturePane {
       this.bar.hidden = found.count < 2;
       this.slider.count = Math.max(found.count, 1);
       this.slider.set(found.iteration, found.label);
-      this.said.textContent = this.said.title = found.label;
+      say(this.said, (this.said.title = found.label));
       await this.place(found.html);
     } catch {
       // Another trace is shown by now, and its picture is on its way.

@@ -3,9 +3,10 @@
 const FRAMES_AHEAD = 3; // neighbours on each side that are fetched before anybody asks
 const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
-const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
-const LINES_TOGETHER = 32; // lines that are laid out and painted together, when they come into sight
-const MOST_AT_ONCE = 120; // of so many lines most are in sight
+const MANY_STEPS = 200;
+const MOST_BUILT = 24; // frames that stay built, so that going back and forth is quick, among steps and values of knobs
+const LINES_TOGETHER = 16; // lines that are laid out and painted together, when they come into sight
+const MOST_AT_ONCE = 48; // of so many lines most are in sight
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -17,7 +18,7 @@ class PayloadPane extends BenchPane {
   constructor(bench) {
     super(bench);
     this.frames = new Map(); // "step|whole" → fragment, or the promise of it; of one trace
-    this.built = new Map(); // "step|whole" → its element with its index; the one that was shown last at the end
+    this.built = new Map(); // fragment, of any trace → its element with its index; the one that was shown last at the end
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.against = null; // the other end of a diff, if it is not the step before
     this.hold = make("button", { type: "button", onclick: () => this.toggleHold() });
@@ -31,10 +32,7 @@ class PayloadPane extends BenchPane {
     const part = this.bench.part("payload");
     if (part.key !== this.traceKey || part.html !== this.part.html || part.step !== this.part.step) {
       this.against = null; // its steps are others
-      // The same step of another trace differs in little: its element is taken over.
-      this.old = this.frame.dataset.frame && { name: this.frame.dataset.frame, node: this.frame };
       this.frames.clear();
-      this.built.clear();
       this.traceKey = part.key;
       this.part = part;
       this.frames.set(this.nameOf(part.step, part.whole), part.html);
@@ -56,6 +54,7 @@ class PayloadPane extends BenchPane {
   async showStep() {
     const isOther = this.bench.step !== this.walkedTo;
     this.walkedTo = this.bench.step;
+    if (isOther && this.bench.steps.length > MANY_STEPS) await painted(); // what is selected comes first, and hands walk on
     await this.render();
     if (isOther) this.ahead();
   }
@@ -65,34 +64,34 @@ class PayloadPane extends BenchPane {
     const name = this.nameOf(step, whole);
     this.whole.checked = whole;
     this.whole.disabled = this.against !== null;
-    this.hold.textContent = this.against === null ? "⇄ compare from here" : `✕ against ${this.against < 0 ? "the payload as given" : `step ${this.against}`}`;
+    const held = this.against === null ? "⇄ compare from here" : `✕ against ${this.against < 0 ? "the payload as given" : `step ${this.against}`}`;
+    say(this.hold, held);
     this.hold.title = this.against === null ? "hold this step, and compare others with it, side by side" : "compare with the step before again";
     this.wanted = name;
-    let found = this.built.get(name);
+    const { part } = this;
+    // Where another trace came meanwhile there is no answer, and its own frame is on its way.
+    const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
+    if (html === null || name !== this.wanted || part !== this.part) return;
+    let found = this.built.get(html);
     if (!found) {
-      // Where another trace came meanwhile there is no answer, and its own frame is on its way.
-      const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
-      if (html === null || name !== this.wanted) return;
-      let node = make("div", { class: "lhw-frame", "data-frame": name });
+      const node = make("div", { class: "lhw-frame" });
       node.append(inGroups(fragmentOf(html)));
-      if (this.old?.name === name) {
-        morph(this.old.node, node);
-        node = this.old.node;
-      }
-      this.old = null;
       found = { node, index: indexed(node) };
     }
-    this.built.delete(name);
-    this.built.set(name, found);
+    this.built.delete(html);
+    this.built.set(html, found);
     if (this.built.size > MOST_BUILT) this.built.delete(this.built.keys().next().value);
     if (this.frame !== found.node) {
       const hadFocus = this.frame.contains(this.frame.getRootNode().activeElement);
+      // What the reader has unfolded stays open with another value of a knob.
+      if (this.frame.dataset.frame === name) sameFolds(this.frame, found.node);
       this.frame.replaceWith(found.node);
       this.frame = found.node;
       this.roving.stop(this.frame.querySelector(".l:is(.a, .x, .m)[data-op]")); // what the step did first
       this.roving.tidy();
       if (hadFocus) this.roving.now?.focus();
     }
+    if (this.frame.dataset.frame !== name) this.frame.dataset.frame = name;
     this.index = found.index;
     this.bench.lightSoon();
   }
@@ -127,6 +126,11 @@ class PayloadPane extends BenchPane {
       }
     }, AHEAD_MS);
   }
+}
+
+function sameFolds(from, to) {
+  const [olds, folds] = [from, to].map((frame) => frame.querySelectorAll("details"));
+  if (olds.length === folds.length) folds.forEach((fold, i) => (fold.open = olds[i].open));
 }
 
 // Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.

@@ -45,8 +45,9 @@ class StepsPane extends BenchPane {
     const now = this.frame.querySelector(".lhw-row.lh-now") ?? this.rowAround(this.bench.step);
     for (const row of this.frame.querySelectorAll(".lhw-around")) row.classList.remove("lhw-around");
     if (now && !now.classList.contains("lh-now")) now.classList.add("lhw-around");
-    // It is higher when it is lit, and may come after the step.
-    if (this.bench.step !== this.scrolledTo || now !== this.rowNow) requestAnimationFrame(() => now?.scrollIntoView({ block: "nearest" }));
+    // It is higher when it is lit, and may come after the step; with the frame, as it lays out.
+    const isElsewhere = this.bench.step !== this.scrolledTo || now !== this.rowNow;
+    if (isElsewhere && now) requestAnimationFrame(() => now.scrollIntoView({ block: "nearest" }));
     this.rowNow = now;
     this.scrolledTo = this.bench.step;
     for (const main of this.mains()) main.removeAttribute("aria-current");
@@ -94,7 +95,7 @@ class StepsPane extends BenchPane {
     const isSeen = this.bench.seen.move(input.dataset.knob, value);
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);
-    this.bench.ghost(!isSeen);
+    if (!isSeen) this.bench.ghost(true);
     moved.then(() => {
       if (turns !== this.turns) return;
       this.moving = null;

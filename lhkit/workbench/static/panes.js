@@ -3,6 +3,18 @@
 
 const PANES = [];
 
+// Say something; what is said already is not laid out again.
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// Resolves when the next frame is painted; in a page out of sight, which paints none, all the same.
+const HIDDEN_MS = 100;
+const painted = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, HIDDEN_MS);
+});
+
 // A pane of the workbench. Classes say statically: key, title, area (layout.js), `shows`, the parts they are made of, and
 // `items`, a selector, if it is a list.
 class BenchPane {
@@ -95,7 +107,9 @@ function morph(from, to, isHeld = () => false) {
   for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && !KEPT.has(name)) from.removeAttribute(name);
   for (const { name, value } of to.attributes) {
     if (name === "class") morphClasses(from, value);
-    else if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    else if (from.getAttribute(name) === value) continue;
+    else if (name === "value" && isHeld(from)) painted().then(() => from.setAttribute(name, value)); // lays out at once
+    else from.setAttribute(name, value);
   }
   if (from.matches(FIELD) && !isHeld(from) && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
   const olds = [...from.childNodes];

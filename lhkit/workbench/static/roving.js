@@ -44,7 +44,7 @@ class Roving {
   // What is in the list has changed.
   tidy() {
     const { root, items } = this;
-    for (const node of root.querySelectorAll(STOPS)) if (node.tabIndex !== -1 && !node.closest("form")) node.tabIndex = -1;
+    for (const node of root.querySelectorAll(STOPS)) if (node.getAttribute("tabindex") !== "-1" && !node.closest("form")) node.tabIndex = -1; // asked for `tabIndex` it computes styles
     const held = this.now && root.contains(this.now) ? this.now : null;
     this.stop(held ?? root.querySelector(`.lh-now ${items}`) ?? root.querySelector(items));
   }

@@ -2,7 +2,7 @@
 // until Python has caught up with the hand.
 
 const MOST_SEEN = 24;
-const PARTS_OF_VALUES = ["trace", "steps", "payload", "timeline", "tiles", "schedule_graph"];
+const PARTS_OF_VALUES = new Set(["trace", "steps", "payload", "timeline", "tiles", "schedule_graph"]);
 
 class SeenValues {
   constructor(bench) {
@@ -22,7 +22,7 @@ class SeenValues {
     const { queue, sending } = this.bench.channel;
     const isOnItsWay = [sending, ...queue.map(({ command }) => command)].some((each) => each && each.do !== "select");
     if (isOnItsWay || this.bench.part("head").stale) return;
-    const parts = Object.fromEntries(PARTS_OF_VALUES.map((name) => [name, this.bench.model.get(`part_${name}`)]));
+    const parts = Object.fromEntries([...PARTS_OF_VALUES].map((name) => [name, this.bench.model.get(`part_${name}`)]));
     const key = this.key(this.bench.part("head").knobs);
     this.kept.delete(key);
     this.kept.set(key, parts);
@@ -36,7 +36,11 @@ class SeenValues {
     const { step, whole } = this.bench;
     const found = this.kept.get(this.key(this.values));
     this.shown = found?.payload.step === step && found.payload.whole === whole ? found : null;
-    if (this.shown) this.bench.showValues();
+    if (this.shown) {
+      this.bench.ghost(false);
+      this.bench.showValues();
+      this.bench.channel.hold(painted());
+    }
     return Boolean(this.shown);
   }
 

@@ -114,13 +114,13 @@ class TopBar {
     this.slider.count = steps.length;
     if (!steps[at]) return;
     this.slider.set(at, steps[at].label);
-    this.said.textContent = steps[at].label;
+    say(this.said, steps[at].label);
     this.said.dataset.status = steps[at].status;
   }
 
   showSelection(selection) {
     const line = selection?.kind === "op" && this.bench.payloadLine(selection.id);
-    this.chosen.textContent = line ? `selected: ${line}` : inWords(this.bench.lookup, selection);
+    say(this.chosen, line ? `selected: ${line}` : inWords(this.bench.lookup, selection));
     this.what.hidden = selection?.kind !== "handle";
   }
 

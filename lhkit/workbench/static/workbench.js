@@ -4,6 +4,8 @@
 const REST_MS = 120; // Python hears what was selected when the hand rests for so long, or before anything else is done
 // Parts that follow a trace.
 const GHOSTS = new Set(["payload", "timeline", "tiles", "schedule_graph"]);
+// Of these, what is drawn behind the frame that has the payload and the steps: a hand at a knob looks at those.
+const LATER = new Set(["timeline", "tiles", "schedule_graph"]);
 // What needs the kernel.
 const EDITING = ".lhw-tools-bar, .lhw-knob, .lhw-tools, .lhw-foot, .lhw-adding, .lhw-run-line button, form, [data-do], :is([data-pane=text], [data-pane=tiles]) .lhw-bar";
 
@@ -15,6 +17,8 @@ class Workbench {
     this.lit = [];
     this.removers = [];
     this.lookup = { names: {}, ends: {}, held: {} };
+    this.lookups = new WeakMap(); // part of a trace → its lookup
+    this.late = new Set(); // panes that are drawn when this frame is painted
     this.seen = new SeenValues(this);
     this.channel = new Channel(model, this.id, (command) => this.top.busy(Boolean(command)), (why) => this.disconnected(why));
     this.top = new TopBar(this);
@@ -38,10 +42,26 @@ class Workbench {
 
   // The panes of a trace show other parts, those of other knob values.
   showValues() {
-    const panes = this.shown.filter((pane) => pane.constructor.shows.some((name) => PARTS_OF_VALUES.includes(name)));
-    // The payload first: it is what a knob is moved for.
-    for (const pane of panes.sort((a, b) => b.constructor.shows.includes("payload") - a.constructor.shows.includes("payload"))) pane.update();
+    for (const pane of this.shown) if (shows(pane, PARTS_OF_VALUES)) this.renew(pane);
     this.takeTrace();
+  }
+
+  // A pane has other content; one that is drawn later is a ghost until then.
+  renew(pane) {
+    const isLate = shows(pane, LATER);
+    pane.node.classList.toggle("lhw-ghost", isLate);
+    if (!isLate) return pane.update();
+    if (!this.late.size) painted().then(() => this.renewLate());
+    this.late.add(pane);
+  }
+
+  renewLate() {
+    const panes = [...this.late];
+    this.late.clear();
+    for (const pane of panes) {
+      pane.node.classList.remove("lhw-ghost");
+      if (this.isInFront(pane)) pane.update();
+    }
   }
 
   idOf(name) {
@@ -83,7 +103,7 @@ class Workbench {
 
   // What panes show is of the values before; each is plain again when it shows the new ones.
   ghost(isGhost) {
-    for (const pane of this.panes) pane.node.classList.toggle("lhw-ghost", isGhost && pane.constructor.shows.some((name) => GHOSTS.has(name)));
+    for (const pane of this.panes) pane.node.classList.toggle("lhw-ghost", this.late.has(pane) || (isGhost && shows(pane, GHOSTS)));
   }
 
   // Nothing was asked for and is not answered yet.
@@ -135,8 +155,8 @@ class Workbench {
           this.followScreen(); // a new trace may have other steps
           this.areas.offer();
           if (pane.tabSaid) pane.tabSaid.textContent = pane.badge();
-          pane.node.classList.remove("lhw-ghost");
-          if (this.isInFront(pane)) pane.update();
+          if (this.isInFront(pane)) this.renew(pane);
+          else pane.node.classList.remove("lhw-ghost");
         });
       }
     }
@@ -188,9 +208,9 @@ class Workbench {
 
   async takeTrace() {
     const part = this.part("trace");
-    const lookup = JSON.parse(await unpacked(part.lookup));
+    if (!this.lookups.has(part)) this.lookups.set(part, JSON.parse(await unpacked(part.lookup)));
     if (part !== this.part("trace")) return;
-    this.lookup = lookup;
+    this.lookup = this.lookups.get(part);
     this.steps = part.steps;
     this.showStep();
   }
@@ -313,6 +333,10 @@ class Workbench {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+function shows(pane, names) {
+  return pane.constructor.shows.some((name) => names.has(name));
 }
 
 async function render({ model, el }) {
