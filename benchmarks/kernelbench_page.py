@@ -86,7 +86,9 @@ def kernelbench_page(results: Sequence[SuiteResult], table: Path) -> str:
         "measured on one thread in the same rounds as the payload without a schedule, PyTorch, and",
         "`torch.compile` in its default mode with freezing. `lhkit bench --suite kernelbench --processes 1",
         "--json data/suite` measures them anew, in 40 minutes; rows whose schedules changed may have been",
-        "measured after the others. `python docs/pictures.py` writes this page.",
+        "measured after the others. `python -m benchmarks.beside_unscheduled` compares with the unscheduled",
+        "payload alone, what comes out slower three times more. `python docs/pictures.py` writes this",
+        "page.",
     ]
     for result in results:
         rows = [problem_result(row) for row in result.rows if row.family == FAMILY]
