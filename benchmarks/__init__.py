@@ -9,6 +9,8 @@
   runs and times it.
 - ``instruction_caps``: Rivals held to the instructions of the target, by variables that their libraries read
   at start.
+- ``beside_unscheduled``: ``python -m benchmarks.beside_unscheduled``: KernelBench's problems by ``cpu.mlir``
+  beside the unscheduled payload.
 - ``repair_times``: ``python -m benchmarks.repair_times``: times to the first repair of a broken schedule.
 - ``suite_run``: Runs the suite: one row per shape, every entry verified, then sampled in the same rounds.
 - ``suite_results``: Ratios against each rival, shares of limits, goals, and two runs against each other.

@@ -59,6 +59,11 @@ module attributes {transform.with_named_sequence} {
       %lanes: !transform.param<i64> {transform.readonly}) {
     %tile = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
     transform.include @mark_ops_on_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
+    %all = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %all : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @leave_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
       @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_long_row -> @mark_long_map, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
@@ -223,6 +228,24 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @vectorize_squares failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  // Vectors of what is read backwards would be gathered element by element; LLVM turns those of its own around.
+  transform.named_sequence @leave_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
+    transform.include @leave_read_backwards failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @leave_read_backwards(%op: !transform.any_op {transform.readonly}) {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %extracted = transform.structured.match ops{["tensor.extract"]} in %op : (!transform.any_op) -> !transform.any_op
+    %reads = transform.num_associations %extracted : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %reads, %none : !transform.param<i64>
+    %differences = transform.structured.match ops{["arith.subi"]} in %op : (!transform.any_op) -> !transform.any_op
+    %backwards = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %backwards, %none : !transform.param<i64>
+    %mark = transform.param.constant "backwards" -> !transform.any_param
+    transform.annotate %op "on_tensors" = %mark : !transform.any_op, !transform.any_param
+    transform.annotate %op "to_cut" = %mark : !transform.any_op, !transform.any_param
     transform.yield
   }
   transform.named_sequence private @if_lanes_16(%ops: !transform.any_op {transform.readonly},

@@ -12,13 +12,13 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @vectorize_parts(%root: !transform.any_op {transform.readonly},
       %tile: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %parts = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
-    %seen = transform.foreach_match restrict_root in %parts @is_uneven_of_16_bits -> @mark_masked : (!transform.any_op) -> !transform.any_op
+    %seen = transform.foreach_match restrict_root in %parts, %lanes @is_uneven_of_16_bits -> @mark_masked,
+      @adds_uneven_row -> @mark_masked : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %tiles_of_any = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
     %ends_of_any = transform.structured.match attributes {any_part = "end"} in %root : (!transform.any_op) -> !transform.any_op
     %some = transform.merge_handles %tiles_of_any, %ends_of_any : !transform.any_op
     transform.foreach %some : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @mark_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
       transform.include @mark_if_gathers_16_bits failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     %tiles = transform.structured.match attributes {any_part} in %root : (!transform.any_op) -> !transform.any_op
@@ -41,7 +41,28 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // LLVM has no code for some ops on bf16 in vectors of other lengths than powers of two.
-  transform.named_sequence private @is_uneven_of_16_bits(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_uneven_of_16_bits(%op: !transform.any_op {transform.readonly},
+      %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %bits = transform.include @bits_of_uneven failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %sixteen : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // And where rows are added up to one it takes such vectors apart, element by element; AVX-512 has masks.
+  transform.named_sequence private @adds_uneven_row(%op: !transform.any_op {transform.readonly},
+      %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %bits = transform.include @bits_of_uneven failures(propagate) (%op) : (!transform.any_op) -> !transform.param<i64>
+    transform.match.structured failures(propagate) %op : !transform.any_op {
+    ^bb0(%linalg: !transform.any_op):
+      transform.match.structured.body %linalg {reduction_position = 0} : !transform.any_op
+    }
+    %narrow = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %bits, %narrow : !transform.param<i64>
+    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %lanes, %sixteen : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @bits_of_uneven(%op: !transform.any_op {transform.readonly}) -> !transform.param<i64> {
     %bits, %size = transform.match.structured failures(propagate) %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%linalg: !transform.any_op):
@@ -50,8 +71,6 @@ module attributes {transform.with_named_sequence} {
       %bits_in = transform.match.structured.elemental_bitwidth %result : (!transform.any_value) -> !transform.param<i64>
       transform.match.structured.yield %bits_in, %size_in : !transform.param<i64>, !transform.param<i64>
     }
-    %sixteen = transform.param.constant 16 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %bits, %sixteen : !transform.param<i64>
     %power_4 = transform.param.constant 4 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ne %size, %power_4 : !transform.param<i64>
     %power_8 = transform.param.constant 8 : i64 -> !transform.param<i64>
@@ -62,24 +81,7 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ne %size, %power_32 : !transform.param<i64>
     %power_64 = transform.param.constant 64 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ne %size, %power_64 : !transform.param<i64>
-    transform.yield %op : !transform.any_op
-  }
-  // Vectors of what is read backwards would be gathered element by element, which is slower than a loop.
-  transform.named_sequence private @mark_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
-    transform.include @mark_read_backwards failures(propagate) (%op) : (!transform.any_op) -> ()
-    transform.yield
-  }
-  transform.named_sequence private @mark_read_backwards(%op: !transform.any_op {transform.readonly}) {
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    %extracted = transform.structured.match ops{["tensor.extract"]} in %op : (!transform.any_op) -> !transform.any_op
-    %reads = transform.num_associations %extracted : (!transform.any_op) -> !transform.param<i64>
-    transform.match.param.cmpi ne %reads, %none : !transform.param<i64>
-    %differences = transform.structured.match ops{["arith.subi"]} in %op : (!transform.any_op) -> !transform.any_op
-    %backwards = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
-    transform.match.param.cmpi ne %backwards, %none : !transform.param<i64>
-    %mark = transform.param.constant "backwards" -> !transform.any_param
-    transform.annotate %op "any_part" = %mark : !transform.any_op, !transform.any_param
-    transform.yield
+    transform.yield %bits : !transform.param<i64>
   }
   // No CPU gathers elements of 16 bits: a vector of them would be put together from as many registers.
   transform.named_sequence private @mark_if_gathers_16_bits(%op: !transform.any_op {transform.readonly}) {

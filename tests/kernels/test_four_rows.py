@@ -58,3 +58,53 @@ def test_other_rows_go_one_by_one(payload, worker):
     kernel = compiled(payload, worker)
     assert "vector<4x16xf32>" not in kernel.ir("scheduled")
     assert lhkit.verify(kernel).ok
+
+
+def scheduled(payload, target, worker):
+    schedule = lhkit.load_schedule("cpu.mlir", target=target, worker=worker)
+    return lhkit.trace(payload, schedule, worker=worker).last_snapshot_text()
+
+
+@pytest.mark.parametrize("columns", [63, 127, 300])
+@pytest.mark.parametrize(("target", "is_masked"), [("avx512", True), ("avx2", False)])
+def test_uneven_ends_of_rows_that_are_added_up_have_masks_on_avx512(target, is_masked, columns, worker):
+    payload = reduction("column_sums", 16, columns)
+    assert ("xi1>" in scheduled(payload, target, worker)) is is_masked
+    assert lhkit.verify(compiled(payload, worker)).ok
+
+
+ROW = """#id = affine_map<(i, j) -> (i, j)>
+func.func @f(%a: tensor<8x{n}xf32>) -> tensor<8x{n}xf32> {{
+  %e = tensor.empty() : tensor<8x{n}xf32>
+  %last = arith.constant {n} : index
+  %r = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}}
+    ins(%a : tensor<8x{n}xf32>) outs(%e : tensor<8x{n}xf32>) {{
+  ^bb0(%x: f32, %o: f32):
+{body}
+    linalg.yield %y : f32
+  }} -> tensor<8x{n}xf32>
+  return %r : tensor<8x{n}xf32>
+}}"""
+DOUBLED = "    %y = arith.addf %x, %x : f32"
+BACKWARDS = """    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %before = arith.constant -1 : index
+    %end = arith.addi %last, %before : index
+    %k = arith.subi %end, %j : index
+    %y = tensor.extract %a[%i, %k] : tensor<8x{n}xf32>"""
+
+
+@pytest.mark.parametrize(("columns", "vector"), [(960, 64), (1024, 32), (4100, 32)])
+def test_maps_of_long_rows_go_by_two_vectors_of_avx512(columns, vector, worker):
+    payload = lhkit.load_payload(ROW.format(n=columns, body=DOUBLED))
+    assert f": vector<{vector}xf32>" in scheduled(payload, "avx512", worker)
+    assert ": vector<32xf32>" in scheduled(payload, "avx2", worker)
+    assert lhkit.verify(compiled(payload, worker)).ok
+
+
+@pytest.mark.parametrize("columns", [300, 2048])
+def test_what_is_read_backwards_stays_as_it_is(columns, worker):
+    payload = lhkit.load_payload(ROW.format(n=columns, body=BACKWARDS.format(n=columns)))
+    text = scheduled(payload, "avx512", worker)
+    assert "scf.for" not in text and "vector" not in text
+    assert lhkit.verify(compiled(payload, worker)).ok
