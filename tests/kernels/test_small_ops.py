@@ -317,3 +317,19 @@ func.func @f(%a: tensor<7x5x3x3xi8>, %o: tensor<7xi32>) -> tensor<7xi32> {
     kernel = lhkit.compile(lhkit.load_payload(turned), schedule)
     assert lhkit.verify(kernel).ok
     assert "into tensor<7x45xi8>" not in kernel.ir("scheduled")
+
+
+def test_a_small_result_is_stored_once(schedule):
+    text = """func.func @f(%a: memref<5x5xf32>) -> memref<5x5xf32> {
+  %r = memref.alloc() : memref<5x5xf32>
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%a : memref<5x5xf32>) outs(%r : memref<5x5xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %y = arith.addf %x, %x : f32
+    linalg.yield %y : f32
+  }
+  return %r : memref<5x5xf32>
+}"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert "rsp - " not in str(kernel.assembly()) and "rsp, " not in str(kernel.assembly())

@@ -189,24 +189,30 @@ def _start_in_destinations(function: Any) -> None:
     """
     entry, started = function.regions[0].blocks[0], set()
     for op in [o for o in walk(function) if o.name == "bufferization.materialize_in_destination"]:
-        value, first, place = op.operands[0], op, 0
-        while not isinstance(value, ir.BlockArgument) and (start := _start_of(value)) is not None:
-            first, place = value.owner, start
-            value = first.operands[place]
-        if first is op or not _is_of_argument(value, entry):
-            continue
-        with ir.InsertionPoint(first), first.location:
-            start = ir.Operation.create("tensor.empty", [value.type]).result
-            if _is_read(first, place):
-                name = "bufferization.materialize_in_destination"
-                start = ir.Operation.create(name, [value.type], [value, start]).result
-        first.operands[place] = start
-        destination = op.operands[1]
-        while not isinstance(destination, ir.BlockArgument):
-            destination = destination.owner.operands[0]
-        started.add(destination.arg_number)
+        if _starts_anew(op, entry):
+            destination = op.operands[1]
+            while not isinstance(destination, ir.BlockArgument):
+                destination = destination.owner.operands[0]
+            started.add(destination.arg_number)
     if started:
         function.attributes[_STARTED] = ir.DenseI64ArrayAttr.get(sorted(started))
+
+
+def _starts_anew(op: Any, entry: Any) -> bool:
+    """Make what an op materializes start from a copy; return False if it does not start from an argument."""
+    value, first, place = op.operands[0], op, 0
+    while not isinstance(value, ir.BlockArgument) and (start := _start_of(value)) is not None:
+        first, place = value.owner, start
+        value = first.operands[place]
+    if first is op or not _is_of_argument(value, entry):
+        return False
+    with ir.InsertionPoint(first), first.location:
+        start = ir.Operation.create("tensor.empty", [value.type]).result
+        if _is_read(first, place):
+            name = "bufferization.materialize_in_destination"
+            start = ir.Operation.create(name, [value.type], [value, start]).result
+    first.operands[place] = start
+    return True
 
 
 def started_destinations(module: Any) -> list[int]:

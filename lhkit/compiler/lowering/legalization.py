@@ -19,6 +19,8 @@ _MARK = "lhkit:copy"
 # Copies of known size up to this are written out: a call of memcpy takes longer (4 KiB by 1.35, 16 KiB by
 # 1.13), and this one reads the size from a descriptor.
 _FEW_BYTES = 16 << 10
+# Of so many LLVM unrolls all loops, and keeps what was stored before in registers if it sees the same indices.
+_UNROLLED_BYTES = 512
 
 
 def lowering_error(
@@ -62,7 +64,7 @@ def is_bufferization_copy(op: Any) -> bool:
 def expand_strided_copies(module: Any) -> None:
     """Turn each ``memref.copy`` with gaps on a side, or of up to 16 KiB, into a ``linalg.copy``.
 
-    Where there are no gaps it has one loop.
+    Where there are no gaps it has one loop, from 512 bytes on.
     """
     for op in [o for o in walk(module.operation) if o.name == "memref.copy"]:
         source, target = op.operands
@@ -71,7 +73,7 @@ def expand_strided_copies(module: Any) -> None:
         is_plain = _is_plain(source.type) and _is_plain(target.type)
         if is_plain and _bytes_of(target.type) > _FEW_BYTES:
             continue
-        if is_plain and target.type.rank > 1:
+        if is_plain and target.type.rank > 1 and _bytes_of(target.type) > _UNROLLED_BYTES:
             source, target = _as_row(op, source), _as_row(op, target)
         _copy_elements(op, source, target)
         op.erase()
