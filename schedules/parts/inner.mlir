@@ -230,7 +230,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
-  // Vectors of what is read backwards would be gathered element by element; LLVM turns those of its own around.
+  // Vectors of what is read backwards would be gathered element by element; LLVM reverses those that it makes of a loop.
   transform.named_sequence @leave_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
     transform.include @leave_read_backwards failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield

@@ -75,3 +75,20 @@ func.func @f(%a: tensor<64x300xf32>, %c: tensor<64x300xf32>) -> tensor<64x300xf3
 }"""
     code = str(lhkit.compile(lhkit.load_payload(text)).assembly())
     assert sum(" j" in line for line in code.splitlines()) == 1
+
+
+PACKED = """func.func @f(%a: tensor<30x30xf32>, %c: tensor<4x4x8x8xf32>, %p: f32) -> tensor<4x4x8x8xf32> {
+  %r = linalg.pack %a padding_value(%p : f32) inner_dims_pos = [0, 1] inner_tiles = [8, 8] into %c
+    : tensor<30x30xf32> -> tensor<4x4x8x8xf32>
+  return %r : tensor<4x4x8x8xf32>
+}"""
+MAPPED = f"""func.func @f(%a: {ROW}, %c: {ROW}) -> {ROW} {{
+  %r = linalg.map {{ math.absf }} ins(%a : {ROW}) outs(%c : {ROW})
+  return %r : {ROW}
+}}"""
+
+
+@pytest.mark.parametrize("text", [PACKED, MAPPED], ids=["pack", "map"])
+def test_ops_whose_destination_has_no_element_or_is_not_last_compile(text):
+    payload = lhkit.load_payload(text)
+    assert lhkit.verify(lhkit.compile(payload, "cpu.mlir")).ok

@@ -249,7 +249,8 @@ def _is_read(op: Any, place: int) -> bool:
     """Return False if a structured op computes with no element of what it writes to."""
     if not op.name.startswith("linalg.") or not len(op.regions) or not op.regions[0].blocks:
         return True
-    return any(True for _ in op.regions[0].blocks[0].arguments[place].uses)
+    elements = op.regions[0].blocks[0].arguments  # a linalg.map may have none for what it writes to
+    return place < len(elements) and any(True for _ in elements[place].uses)
 
 
 def _is_of_argument(value: Any, entry: Any) -> bool:
@@ -259,7 +260,8 @@ def _is_of_argument(value: Any, entry: Any) -> bool:
     return isinstance(value, ir.BlockArgument) and value.owner == entry
 
 
-_DESTINATIONS = {"tensor.insert_slice": 1, "tensor.insert": 1, "vector.transfer_write": 1}
+# Of these the destination is the second operand, and not the last: a padding value or sizes may follow.
+_SECOND = ("linalg.pack", "linalg.unpack", "tensor.insert", "tensor.insert_slice", "vector.transfer_write")
 
 
 def _start_of(value: Any) -> int | None:
@@ -267,9 +269,11 @@ def _start_of(value: Any) -> int | None:
     op = value.owner
     if _is_dynamic(value.type):
         return None
+    if op.name in _SECOND:
+        return 1
     if op.name in ("scf.for", "scf.forall") or op.name.startswith("linalg."):
         return len(op.operands) - len(op.results) + value.result_number
-    return _DESTINATIONS.get(op.name)
+    return None
 
 
 def _protect_tensor_arguments(function: Any) -> None:
