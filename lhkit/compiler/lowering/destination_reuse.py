@@ -71,10 +71,10 @@ def _uses(value: Any, places: dict[Any, int]) -> Iterator[int]:
     """Yield the places in the outermost block where a buffer, or a view of it, is used."""
     for use in value.uses:
         user = use.owner.operation
-        if user in places and user.name.startswith("memref.") and len(user.results) == 1:
-            if isinstance(user.results[0].type, ir.MemRefType):
-                yield from _uses(user.results[0], places)
-                continue
+        is_view = user.name.startswith("memref.") and [type(r.type) for r in user.results] == [ir.MemRefType]
+        if user in places and is_view:
+            yield from _uses(user.results[0], places)
+            continue
         while user not in places:
             user = user.parent.operation
         yield places[user]

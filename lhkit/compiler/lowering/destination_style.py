@@ -220,7 +220,7 @@ def _starts_anew(op: Any, entry: Any) -> bool:
 
 
 def compute_in_destinations(module: Any) -> None:
-    """Have buffers of a kernel use, in place, the memory of results that come later; see `reuse_destinations`."""
+    """Have buffers of a kernel use, in place, the memory of later results; see `reuse_destinations`."""
     for function in [f for f in function_ops(module) if _COUNT in f.attributes]:
         count = ir.IntegerAttr(function.attributes[_COUNT]).value
         del function.attributes[_COUNT]
@@ -231,7 +231,7 @@ def compute_in_destinations(module: Any) -> None:
 
 
 def started_destinations(module: Any) -> list[int]:
-    """Return which arguments of a function of the LLVM dialect point to destinations that hold other values first.
+    """Return which arguments of a function of the LLVM dialect are of destinations with other values first.
 
     To be asked of the function of memrefs that it is made of. Of a memref it has two pointers, of which the
     second is used, an offset, and the sizes and strides.

@@ -19,10 +19,11 @@ from lhkit.compiler.interpreter.application import apply_schedule, prepare_appli
 from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_features import schedule_features
 from lhkit.compiler.ir.schedule_modules import set_knobs
+from lhkit.compiler.lowering.target_attributes import check_threads
 from lhkit.compiler.machine import timing_runs
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, object_of, unscheduled
 from lhkit.compiler.machine.memref_arguments import PreparedCall
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, ScheduleError
 from lhkit.model.knob import KnobValue
 from lhkit.model.signature import Function
 from lhkit.worker.kernel_requests import (
@@ -126,9 +127,10 @@ class VariantBench:
     def compile_variant(self, request: CompileVariant, stage: Stage) -> VariantCode:
         """Compile a variant for the process that times it; its program stays unknown until it was tried."""
         self._known.update(request.learned)
+        recipe = self._recipe_of(request.knobs)
         with self._renewed_context():
             started = self._clock()
-            module, function, recipe, sha256 = self._apply(request.knobs)
+            module, function, sha256 = self._apply(recipe)
             applied = self._clock()
             spent_ns = {"apply": applied - started}
             if request.is_looked_up and sha256 in self._known:
@@ -149,9 +151,10 @@ class VariantBench:
         Raises:
             PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
         """
+        recipe = self._recipe_of(request.knobs)
         with self._renewed_context():
             started = self._clock()
-            module, function, recipe, sha256 = self._apply(request.knobs)
+            module, function, sha256 = self._apply(recipe)
             apply_ns = self._clock() - started
             kernel = None
             if not (request.is_looked_up and sha256 in self._known):
@@ -164,8 +167,9 @@ class VariantBench:
     def describe(self, knobs: Mapping[str, KnobValue], vector_bytes: int) -> VariantDescription | None:
         """Return the description of a variant, None if the schedule does not apply."""
         try:
+            recipe = self._recipe_of(knobs)
             with self._renewed_context():
-                module, function, _, sha256 = self._apply(knobs)
+                module, function, sha256 = self._apply(recipe)
                 caches = {level.name: level.size_bytes for level in cache_levels()}
                 return VariantDescription(
                     sha256, schedule_features(module, function.name, caches, vector_bytes)
@@ -175,26 +179,39 @@ class VariantBench:
 
     @contextlib.contextmanager
     def _renewed_context(self) -> Iterator[None]:
-        """Enter the context, a new one now and then; one in which something failed is not used again."""
+        """Enter the context, a new one now and then.
+
+        One in which lowering failed is not used again; that a schedule does not apply leaves nothing behind.
+        """
         if self._left == 0:
             self._context = new_context()
             with self._context:
                 self._prepared = prepare_application(replace(self._application, knobs={}))
             self._left = _MOST_VARIANTS
         left, self._left = self._left - 1, 0
-        with self._context:
-            yield
+        try:
+            with self._context:
+                yield
+        except ScheduleError:
+            self._left = left
+            raise
         self._left = left
 
-    def _apply(self, knobs: Mapping[str, KnobValue]) -> tuple[Any, Function, Recipe, str]:
-        """Apply the schedule with these values; return payload, function, recipe and hash of the program."""
+    def _recipe_of(self, knobs: Mapping[str, KnobValue]) -> Recipe:
+        """Return the recipe of a variant; more threads than there are cores are refused before any work."""
         recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
+        check_threads(recipe.threads)
+        return recipe
+
+    def _apply(self, recipe: Recipe) -> tuple[Any, Function, str]:
+        """Apply the schedule with the values of a recipe; return payload, function and hash of the program."""
         module, function = unscheduled(recipe)
-        set_knobs(self._prepared[0], knobs)
-        apply_schedule(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
+        application = recipe.application or self._application
+        set_knobs(self._prepared[0], application.knobs)
+        apply_schedule(module, recipe.payload, application, self._prepared)
         # One program on different numbers of threads is several.
         program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
-        return module, function, recipe, hashlib.sha256(program.encode()).hexdigest()
+        return module, function, hashlib.sha256(program.encode()).hexdigest()
 
     def _verify_and_time(
         self, kernel: CompiledKernel, best_ns: float | None, spent_ns: dict[str, int]
