@@ -9,8 +9,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from msgspec import structs
@@ -21,8 +21,16 @@ from lhkit.compiler.ir.schedule_features import schedule_features
 from lhkit.compiler.ir.schedule_modules import set_knobs
 from lhkit.compiler.lowering.target_attributes import check_threads
 from lhkit.compiler.machine import timing_runs
-from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, kernel_of, object_of, unscheduled
+from lhkit.compiler.machine.compiled_kernel import (
+    CompiledKernel,
+    Recipe,
+    kernel_of,
+    link,
+    object_of,
+    unscheduled,
+)
 from lhkit.compiler.machine.memref_arguments import PreparedCall
+from lhkit.compiler.machine.plain_code_stage import PLAIN_LEVEL, PlainCodeStage
 from lhkit.model.errors import LhkitError, ScheduleError
 from lhkit.model.knob import KnobValue
 from lhkit.model.signature import Function
@@ -63,6 +71,21 @@ _BEATEN = 1.2
 _CLOCKS: Mapping[str, Callable[[], int]] = {"wall": time.perf_counter_ns, "thread": time.thread_time_ns}
 
 
+@dataclass(slots=True)
+class _Trial:
+    """One trial: the best time so far, what it spent by part, and of what comes next who is told."""
+
+    best_ns: float | None
+    spent_ns: dict[str, int]
+    stage: Stage
+    sha256: str = ""
+    plain_ns: float = 0
+
+
+_Ran = TypeVar("_Ran")
+_Running = Callable[[CompiledKernel, _Trial], _Ran]
+
+
 class VariantBench:
     """One payload with its arguments, results and reference in place, for variants to be tried on.
 
@@ -92,6 +115,9 @@ class VariantBench:
         self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
         self._places = places
         self._core = quietest_core() if self._rules.pin else None
+        self._plain = PlainCodeStage(request.rules.hopeless)
+        self._can_be_plain = request.rules.plain_first and recipe.opt_level > PLAIN_LEVEL
+        self._can_be_plain &= not (recipe.microkernels or recipe.data)  # these are linked once
         self._turn = request.turn
         if self._turn:
             cores = sorted(os.sched_getaffinity(0))
@@ -99,14 +125,34 @@ class VariantBench:
             os.sched_setaffinity(0, {self._core})
 
     def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
-        """Compile, verify and time a variant."""
+        """Compile, verify and time a variant: first as plain code, where that may be enough to give it up."""
         self._known.update(request.learned)
-        sha256, apply_ns, kernel = self._build(request, stage)
-        spent_ns = {"apply": apply_ns}
+        spent_ns = dict.fromkeys(("apply", "compile", "wait", "verify", "time"), 0)
+        trial = _Trial(request.best_ns, spent_ns, stage)
+        is_staged = request.best_ns is not None and not request.code and self._can_be_plain and self._plain.pays
+        kernel, optimize = self._build(request, trial, is_plain=is_staged)
         if kernel is None:
-            return VariantAnswer(status="same", ir_sha256=sha256, spent_ns=spent_ns)
-        compile_ns = kernel.compile_ns
-        spent_ns["compile"] = compile_ns - apply_ns
+            return VariantAnswer(status="same", ir_sha256=trial.sha256, spent_ns={"apply": spent_ns["apply"]})
+        answer = None
+        if is_staged:
+            answer = self._run(trial, kernel, self._look_at_plain)
+            self._plain.take_plain(sum(spent_ns.values()) - spent_ns["apply"] - spent_ns["wait"])
+        if answer is None:
+            before_ns = sum(spent_ns.values()) - spent_ns["wait"]
+            if is_staged:
+                kernel = optimize()
+            answer = self._run(trial, kernel, self._time)
+            if answer.time_ns is not None and is_staged:
+                cost_ns = sum(spent_ns.values()) - spent_ns["wait"] - before_ns
+                self._plain.take_optimized(trial.plain_ns, answer.time_ns["min"], cost_ns)
+        started = self._clock()
+        compile_ns = spent_ns["apply"] + spent_ns["compile"]
+        del kernel, optimize  # freeing machine code takes milliseconds
+        spent_ns["compile"] += self._clock() - started
+        return structs.replace(answer, ir_sha256=trial.sha256, compile_ns=compile_ns, spent_ns=spent_ns)
+
+    def _run(self, trial: _Trial, kernel: CompiledKernel, run: _Running[_Ran]) -> _Ran:
+        """Run a kernel when it is this process's turn, on its core, with nothing beside it."""
         # The threads of a kernel are on other cores than the first.
         core = self._core if kernel.threads == 1 else first_core()
         waiting = time.perf_counter_ns()
@@ -116,13 +162,9 @@ class VariantBench:
             pinned_to(core),
             timing_runs.without_garbage_collector(),
         ):
-            spent_ns["wait"] = time.perf_counter_ns() - waiting if self._turn else 0
-            stage("call", sha256)
-            answer = self._verify_and_time(kernel, request.best_ns, spent_ns)
-        started = self._clock()
-        del kernel  # freeing machine code takes milliseconds
-        spent_ns["compile"] += self._clock() - started
-        return structs.replace(answer, ir_sha256=sha256, compile_ns=compile_ns, spent_ns=spent_ns)
+            trial.spent_ns["wait"] += time.perf_counter_ns() - waiting if self._turn else 0
+            trial.stage("call", trial.sha256)
+            return run(kernel, trial)
 
     def compile_variant(self, request: CompileVariant, stage: Stage) -> VariantCode:
         """Compile a variant for the process that times it; its program stays unknown until it was tried."""
@@ -141,12 +183,15 @@ class VariantBench:
         code = code if len(code) <= _MOST_CODE_BYTES else b""
         return VariantCode(status="made", ir_sha256=sha256, spent_ns=spent_ns, code=code)
 
-    def _build(self, request: TryVariant, stage: Stage) -> tuple[str, int, CompiledKernel | None]:
+    def _build(
+        self, request: TryVariant, trial: _Trial, *, is_plain: bool
+    ) -> tuple[CompiledKernel | None, Callable[[], CompiledKernel]]:
         """Apply the schedule, and compile or load what comes out unless that program is known.
 
+        Variants with the same scheduled payload are the same program.
+
         Returns:
-            The hash of the scheduled payload (variants with the same one are the same program), the time that
-            applying the schedule took, and the kernel, or None for a program that was known before.
+            The kernel, or None for a program that was known before; and what compiles it optimized.
 
         Raises:
             PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -154,15 +199,25 @@ class VariantBench:
         recipe = self._recipe_of(request.knobs)
         with self._renewed_context():
             started = self._clock()
-            module, function, sha256 = self._apply(recipe)
-            apply_ns = self._clock() - started
+            module, function, trial.sha256 = self._apply(recipe)
+            applied = self._clock()
+            trial.spent_ns["apply"] = applied - started
             kernel = None
-            if not (request.is_looked_up and sha256 in self._known):
-                self._known.add(sha256)  # whatever the result, it need not be tried again
-                stage("compile", sha256)
-                kernel = kernel_of(module, function, recipe, object_code=request.code)
-                kernel.compile_ns = self._clock() - started
-        return sha256, apply_ns, kernel
+            if not (request.is_looked_up and trial.sha256 in self._known):
+                self._known.add(trial.sha256)  # whatever the result, it need not be tried again
+                trial.stage("compile", trial.sha256)
+                first = replace(recipe, opt_level=PLAIN_LEVEL) if is_plain else recipe
+                kernel = kernel_of(module, function, first, object_code=request.code)
+                trial.spent_ns["compile"] = self._clock() - applied
+
+        def optimize() -> CompiledKernel:
+            began = self._clock()
+            trial.stage("compile", trial.sha256)
+            code, linked = link(module, recipe, ())
+            trial.spent_ns["compile"] += self._clock() - began
+            return replace(cast("CompiledKernel", kernel), recipe=recipe, code=code, linked=linked)
+
+        return kernel, optimize
 
     def describe(self, knobs: Mapping[str, KnobValue], vector_bytes: int) -> VariantDescription | None:
         """Return the description of a variant, None if the schedule does not apply."""
@@ -213,9 +268,10 @@ class VariantBench:
         program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
         return module, function, hashlib.sha256(program.encode()).hexdigest()
 
-    def _verify_and_time(
-        self, kernel: CompiledKernel, best_ns: float | None, spent_ns: dict[str, int]
-    ) -> VariantAnswer:
+    def _verified(
+        self, kernel: CompiledKernel, trial: _Trial
+    ) -> tuple[PreparedCall, int, float, VariantAnswer | None]:
+        """Return a call, the time of its first run, its largest error, and the answer if a result is wrong."""
         started = self._clock()
         prepared = kernel.prepare(self._placement.arguments, self._placement.results)
         self._placement.restore()
@@ -226,16 +282,38 @@ class VariantBench:
         found = self._results(prepared)
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
         error = max((e for e in verdicts if e is not None), default=0.0)
-        verified = self._clock()
-        spent_ns["verify"] = verified - started
-        if None in verdicts:
-            for place, result in zip(self._places, found, strict=True):
-                if place.shape == result.shape:
-                    place[...] = result
-            return VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
+        trial.spent_ns["verify"] += self._clock() - started
+        if None not in verdicts:
+            return prepared, first_ns, error, None
+        for place, result in zip(self._places, found, strict=True):
+            if place.shape == result.shape:
+                place[...] = result
+        wrong = VariantAnswer(status="wrong-result", shapes=tuple(r.shape for r in found))
+        return prepared, first_ns, error, wrong
+
+    def _look_at_plain(self, kernel: CompiledKernel, trial: _Trial) -> VariantAnswer | None:
+        """Return the answer for plain code that is wrong or hopeless; None if it has to be optimized."""
+        prepared, first_ns, error, wrong = self._verified(kernel, trial)
+        if wrong is not None:
+            return wrong
+        started = self._clock()
         timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
-        status, short_ns, time_ns = timer.time(prepared, first_ns, best_ns)
-        spent_ns["time"] = self._clock() - verified
+        trial.plain_ns = timer.time_shortly(prepared, first_ns)
+        trial.spent_ns["time"] += self._clock() - started
+        if trial.best_ns is None or not self._plain.is_hopeless(trial.plain_ns, trial.best_ns):
+            return None
+        short_ns = round(trial.plain_ns)
+        times = _summary([trial.plain_ns])
+        return VariantAnswer(status="stopped-early", time_ns=times, short_ns=short_ns, max_abs_error=error)
+
+    def _time(self, kernel: CompiledKernel, trial: _Trial) -> VariantAnswer:
+        prepared, first_ns, error, wrong = self._verified(kernel, trial)
+        if wrong is not None:
+            return wrong
+        started = self._clock()
+        timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
+        status, short_ns, time_ns = timer.time(prepared, first_ns, trial.best_ns)
+        trial.spent_ns["time"] += self._clock() - started
         return VariantAnswer(status=status, time_ns=time_ns, short_ns=round(short_ns), max_abs_error=error)
 
     def _results(self, prepared: PreparedCall) -> list[Array]:
@@ -294,12 +372,7 @@ class _Timer:
         self, call: timing_runs.Call, first_ns: int, best_ns: float | None
     ) -> tuple[Literal["ok", "stopped-early"], float, dict[str, int]]:
         """Return status, short timing and times of a call whose first run took ``first_ns``."""
-        once: float = first_ns
-        if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
-            self._restore()
-            once = min(once, timing_runs.time_call(call, self._clock))
-        # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
-        batch, calls, once = self._calibrated(once)
+        batch, calls, once = self._short_batch(call, first_ns)
         if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
             self._restore()
             once = min(once, timing_runs.time_call(batch, self._clock) / calls)
@@ -313,6 +386,21 @@ class _Timer:
             runs.append(taken / calls)
             spent += taken
         return "ok", once, _summary(runs)
+
+    def time_shortly(self, call: timing_runs.Call, first_ns: int) -> float:
+        """Return the time of a call, the least of a few, whose first run took ``first_ns``."""
+        batch, calls, once = self._short_batch(call, first_ns)
+        self._restore()
+        return min(once, timing_runs.time_call(batch, self._clock) / calls)
+
+    def _short_batch(self, call: timing_runs.Call, first_ns: int) -> tuple[timing_runs.Call, int, float]:
+        """Return a batch of calls, how many it makes, and the time of one."""
+        once: float = first_ns
+        if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
+            self._restore()
+            once = min(once, timing_runs.time_call(call, self._clock))
+        # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
+        return self._calibrated(once)
 
     def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
         return best_ns is not None and once_ns > self._rules.hopeless * best_ns
