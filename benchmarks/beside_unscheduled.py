@@ -64,9 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.beside_unscheduled", description=__doc__)
     parser.add_argument("numbers", nargs="*", help="such as 1.12; all without any")
     parser.add_argument("--seconds", type=float, default=0.6, help="of each first comparison")
-    parser.add_argument(
-        "--known", type=Path, help="keeps what is not slower, to be timed again with other code"
-    )
+    parser.add_argument("--known", type=Path, help="file of what is not slower: timed again with other code")
     options = parser.parse_args()
     numbers = options.numbers or list(kernelbench_models.problems())
     file = options.known
