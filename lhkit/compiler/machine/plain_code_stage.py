@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 
 PLAIN_LEVEL = 0
 # So many variants are timed as both before one is given up by its plain code alone.
-_LEAST_KNOWN = 5
-_LEAST_TRIED = 12
+_LEAST_KNOWN = 6
+# So many times of plain code before the stage is judged, and by so many of the last ones.
+_LEAST_JUDGED, _JUDGED = 12, 16
+# Of so many ratios the largest may be one of a timing that something disturbed.
+_MANY = 10
 
 
 @dataclass(slots=True)
@@ -20,26 +23,29 @@ class PlainCodeStage:
     """What is known of plain code beside optimized code; costs are in ns, of all variants so far."""
 
     cut: float  # From which multiple of the best time a variant is given up
+    plain_ns: list[float] = field(default_factory=list)
     ratios: list[float] = field(default_factory=list)  # Times of plain code as multiples of those of optimized
-    tried: int = 0
     cost_ns: int = 0
     optimized_ns: int = 0
 
-    @property
-    def pays(self) -> bool:
-        """Whether it saves more than it costs, as far as is known."""
-        if self.tried < _LEAST_TRIED:
+    def pays(self, best_ns: float) -> bool:
+        """Return whether it saves more than it costs, by what it would do to the last variants that had it."""
+        if len(self.plain_ns) < _LEAST_JUDGED or not self.ratios:
             return True
-        given_up = self.tried - len(self.ratios)
-        return given_up * self.optimized_ns > len(self.ratios) * self.cost_ns
+        last = self.plain_ns[-_JUDGED:]
+        share = sum(self.is_hopeless(each, best_ns) for each in last) / len(last)
+        return share * self.optimized_ns / len(self.ratios) > self.cost_ns / len(self.plain_ns)
 
     def is_hopeless(self, plain_ns: float, best_ns: float) -> bool:
         """Return whether optimized code of a variant is certainly not near the best time."""
-        return len(self.ratios) >= _LEAST_KNOWN and plain_ns > self.cut * max(1, *self.ratios) * best_ns
+        if len(self.ratios) < _LEAST_KNOWN:
+            return False
+        largest = sorted(self.ratios)[-1 if len(self.ratios) < _MANY else -2]
+        return plain_ns > self.cut * max(1, largest) * best_ns
 
-    def take_plain(self, cost_ns: int) -> None:
-        """Take note of what compiling plain code and timing it cost."""
-        self.tried += 1
+    def take_plain(self, plain_ns: float, cost_ns: int) -> None:
+        """Take note of the time of plain code, and of what compiling and timing it cost."""
+        self.plain_ns.append(plain_ns)
         self.cost_ns += cost_ns
 
     def take_optimized(self, plain_ns: float, optimized_ns: float, cost_ns: int) -> None:
