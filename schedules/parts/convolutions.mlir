@@ -170,12 +170,14 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @schedule_depthwise(%root: !transform.any_op {transform.readonly},
       %lanes: !transform.param<i64> {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %all = transform.foreach_match in %function @is_window_of_1 -> @mark_1, @is_window_of_2 -> @mark_2,
+    %all = transform.foreach_match in %function @reads_long_rows_once -> @leave_to_rows, @is_window_of_1 -> @mark_1, @is_window_of_2 -> @mark_2,
       @is_window_of_3 -> @mark_3, @is_window_of_4 -> @mark_4, @is_window_of_5 -> @mark_5 : (!transform.any_op) -> !transform.any_op
     %of_1 = transform.structured.match attributes {window = 1 : i64} in %root : (!transform.any_op) -> !transform.any_op
+    // Filters of one row are in memory where a window has as many places as there are registers.
+    %four = transform.include @tile_of_lanes failures(propagate) (%lanes) : (!transform.param<i64>) -> !transform.param<i64>
     %rows_1, %vectors_1 = transform.foreach %of_1 : !transform.any_op -> !transform.any_op, !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %tile, %loops = transform.structured.tile_using_for %each tile_sizes [%lanes]
+      %tile, %loops = transform.structured.tile_using_for %each tile_sizes [%four]
         : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
       transform.annotate %tile "window_tile" : !transform.any_op
       transform.yield %loops, %loops : !transform.any_op, !transform.any_op
@@ -249,6 +251,23 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @peel(%loop: !transform.any_op {transform.consumed}) {
     %for = transform.cast %loop : !transform.any_op to !transform.op<"scf.for">
     %main, %rest = transform.loop.peel %for : (!transform.op<"scf.for">) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+  // Poolings of channels that are last: no row is read again, and four vectors of one row lie side by side in memory.
+  transform.named_sequence private @reads_long_rows_once(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[all] {parallel} : !transform.any_op
+      transform.match.structured.input %generic[all] {permutation} : !transform.any_op
+      %columns = transform.match.structured.dim %generic[-1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %columns : !transform.param<i64>
+    }
+    %long = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %size, %long : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @leave_to_rows(%op: !transform.any_op {transform.readonly}) {
     transform.yield
   }
   transform.named_sequence private @is_window_of_1(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
@@ -329,6 +348,8 @@ module attributes {transform.with_named_sequence} {
 
   // In parts/loop_order.mlir:
   transform.named_sequence private @has_result_and_is_not_aside(!transform.any_op {transform.readonly}) -> !transform.any_op
+  // In parts/inner.mlir:
+  transform.named_sequence private @tile_of_lanes(!transform.param<i64> {transform.readonly}) -> !transform.param<i64>
   // In parts/cpu.mlir:
   transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
 }

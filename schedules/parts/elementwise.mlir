@@ -24,7 +24,7 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %ops "to_cut" : !transform.any_op
     transform.foreach %ops : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @leave_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+      transform.include @leave_in_loops failures(propagate) (%op) : (!transform.any_op) -> ()
     }
     %few = transform.collect_matching @reduces_few_to_cut in %root : (!transform.any_op) -> !transform.any_op
     %not = transform.param.constant "no" -> !transform.any_param
@@ -53,7 +53,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/outer_loops.mlir:
   transform.named_sequence private @cut_into_rows(!transform.any_op {transform.readonly})
   // In parts/inner.mlir:
-  transform.named_sequence private @leave_if_read_backwards(!transform.any_op {transform.readonly})
+  transform.named_sequence private @leave_in_loops(!transform.any_op {transform.readonly})
   transform.named_sequence private @vectorize_rows_of_any(!transform.any_op {transform.readonly},
       !transform.param<i64> {transform.readonly})
   // In parts/cpu.mlir:

@@ -62,7 +62,7 @@ module attributes {transform.with_named_sequence} {
     %all = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %all : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @leave_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+      transform.include @leave_in_loops failures(propagate) (%op) : (!transform.any_op) -> ()
     }
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
@@ -230,11 +230,21 @@ module attributes {transform.with_named_sequence} {
     transform.include @settle_vectors failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
-  // Vectors of what is read backwards would be gathered element by element; LLVM reverses those that it makes of a loop.
-  transform.named_sequence @leave_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
+  // What LLVM makes better vectors of than this file.
+  transform.named_sequence @leave_in_loops(%op: !transform.any_op {transform.readonly}) {
+    transform.include @leave_if_read_backwards failures(suppress) (%op) : (!transform.any_op) -> ()
+    transform.include @leave_if_made_of_indices failures(suppress) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @leave_if_read_backwards(%op: !transform.any_op {transform.readonly}) {
     transform.include @leave_read_backwards failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }
+  transform.named_sequence private @leave_if_made_of_indices(%op: !transform.any_op {transform.readonly}) {
+    transform.include @leave_made_of_indices failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  // Vectors of what is read backwards would be gathered element by element; LLVM reverses those that it makes of a loop.
   transform.named_sequence private @leave_read_backwards(%op: !transform.any_op {transform.readonly}) {
     %none = transform.param.constant 0 : i64 -> !transform.param<i64>
     %extracted = transform.structured.match ops{["tensor.extract"]} in %op : (!transform.any_op) -> !transform.any_op
@@ -243,7 +253,31 @@ module attributes {transform.with_named_sequence} {
     %differences = transform.structured.match ops{["arith.subi"]} in %op : (!transform.any_op) -> !transform.any_op
     %backwards = transform.num_associations %differences : (!transform.any_op) -> !transform.param<i64>
     transform.match.param.cmpi ne %backwards, %none : !transform.param<i64>
-    %mark = transform.param.constant "backwards" -> !transform.any_param
+    transform.include @mark_in_loops failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  // Of a loop LLVM adds to what the last index gave, and multiplies no vector; functions that become polynomials take
+  // longer than that saves.
+  transform.named_sequence private @leave_made_of_indices(%op: !transform.any_op {transform.readonly}) {
+    %inputs = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %number = transform.match.structured.num_inputs %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %number : !transform.param<i64>
+    }
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %inputs, %none : !transform.param<i64>
+    %read = transform.structured.match ops{["linalg.index"]} in %op : (!transform.any_op) -> !transform.any_op
+    %indices = transform.num_associations %read : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %indices, %none : !transform.param<i64>
+    %costly = transform.structured.match ops{["tensor.extract", "math.exp", "math.log", "math.log1p", "math.tanh", "math.erf",
+      "math.rsqrt"]} in %op : (!transform.any_op) -> !transform.any_op
+    %functions = transform.num_associations %costly : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi eq %functions, %none : !transform.param<i64>
+    transform.include @mark_in_loops failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @mark_in_loops(%op: !transform.any_op {transform.readonly}) {
+    %mark = transform.param.constant "in_loops" -> !transform.any_param
     transform.annotate %op "on_tensors" = %mark : !transform.any_op, !transform.any_param
     transform.annotate %op "to_cut" = %mark : !transform.any_op, !transform.any_param
     transform.yield

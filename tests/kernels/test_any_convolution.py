@@ -189,6 +189,27 @@ def test_a_pooling_along_one_dimension_computes_its_result_in_place(schedule):
     assert buffers == ["memref<68xf32>"]
 
 
+def test_a_pooling_of_32_channels_reads_each_place_whole(schedule):
+    """Four places of eight channels would read eight of the next 32 numbers of memory at a time."""
+    text = payload("pooling_nhwc_max", (1, 9, 9, 32), (3, 3), (1, 4, 4, 32), strides=(2, 2), **MAXIMUM)
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    shapes = {tuple(map(int, found.split("x"))) for found in re.findall(r"vector<([\dx]+)xf32>", kernel.ir())}
+    assert all(math.prod(shape) == shape[-1] for shape in shapes)
+
+
+@pytest.mark.parametrize("count", [300, 512])
+def test_a_filter_of_one_row_is_read_for_four_vectors(count, schedule):
+    text = f"""func.func @f(%a: tensor<{count}xf32>, %w: tensor<15xf32>, %o: tensor<{count - 14}xf32>) -> tensor<{count - 14}xf32> {{
+  %r = linalg.conv_1d ins(%a, %w : tensor<{count}xf32>, tensor<15xf32>) outs(%o : tensor<{count - 14}xf32>)
+    -> tensor<{count - 14}xf32>
+  return %r : tensor<{count - 14}xf32>
+}}"""
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule)
+    assert lhkit.verify(kernel).ok
+    assert f": vector<{4 * schedule.values['lanes']}xf32>" in kernel.ir()
+
+
 def applying(op, match, elements=100):
     operand, types = ("%conv, %elements", f"{ANY}, {PARAM}") if "contraction" in op else ("%conv", ANY)
     results, gives = ("%r:2", f"({ANY}, {ANY})") if "contraction" in op else ("%r", ANY)

@@ -1,5 +1,7 @@
 """parts/four_rows.mlir: long rows are read four at a time, where no other op works on them."""
 
+import re
+
 import pytest
 
 import lhkit
@@ -93,6 +95,21 @@ BACKWARDS = """    %i = linalg.index 0 : index
     %k = arith.subi %end, %j : index
     %y = tensor.extract %a[%i, %k] : tensor<8x{n}xf32>"""
 
+PLACES = """func.func @f() -> tensor<8x{n}xf32> {{
+  %e = tensor.empty() : tensor<8x{n}xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+    outs(%e : tensor<8x{n}xf32>) {{
+  ^bb0(%o: f32):
+    %i = linalg.index 1 : index
+    %j = arith.index_cast %i : index to i32
+    %k = arith.muli %j, %j : i32
+    %x = arith.sitofp %k : i32 to f32
+    %y = {function} %x : f32
+    linalg.yield %y : f32
+  }} -> tensor<8x{n}xf32>
+  return %r : tensor<8x{n}xf32>
+}}"""
+
 
 @pytest.mark.parametrize(("columns", "vector"), [(960, 64), (1024, 32), (4100, 32)])
 def test_maps_of_long_rows_go_by_two_vectors_of_avx512(columns, vector, worker):
@@ -108,3 +125,26 @@ def test_what_is_read_backwards_stays_as_it_is(columns, worker):
     text = scheduled(payload, "avx512", worker)
     assert "scf.for" not in text and "vector" not in text
     assert lhkit.verify(compiled(payload, worker)).ok
+
+
+@pytest.mark.parametrize(("function", "is_left"), [("arith.negf", True), ("math.exp", False)])
+def test_what_is_computed_of_indices_stays_as_it_is(function, is_left, worker):
+    payload = lhkit.load_payload(PLACES.format(n=300, function=function))
+    kernel = compiled(payload, worker)
+    assert ("scf.for" not in kernel.ir("scheduled")) is is_left
+    is_same = str(kernel.assembly()) == str(lhkit.compile(payload, worker=worker).assembly())
+    assert is_same is is_left and lhkit.verify(kernel).ok
+
+
+WEIGHTED = """    %i = linalg.index 1 : index
+    %j = arith.index_cast %i : index to i32
+    %k = arith.sitofp %j : i32 to f32
+    %y = arith.mulf %x, %k : f32"""
+
+
+@pytest.mark.parametrize("columns", [256, 300])
+def test_vectors_of_indices_are_as_narrow_as_what_they_are_cast_to(columns, worker):
+    kernel = compiled(lhkit.load_payload(ROW.format(n=columns, body=WEIGHTED)), worker)
+    lowered = kernel.ir("llvm")
+    assert "vector<32xi32>" in lowered and not re.search(r"llvm.add .*vector<\d+xi64>", lowered)
+    assert lhkit.verify(kernel).ok

@@ -55,6 +55,22 @@ def schedule():
     return lhkit.load_schedule("cpu.mlir")
 
 
+@pytest.mark.parametrize(
+    ("image", "window", "result", "strides"),
+    [
+        ((1, 2000, 32), (3, 32, 2), (1, 1998, 32, 2), (1,)),
+        ((2, 1500, 16), (5, 16, 3), (2, 748, 16, 3), (2,)),
+        ((1, 900, 3, 16), (2, 2, 16, 2), (1, 899, 2, 16, 2), (1, 1)),
+    ],
+)
+def test_a_large_image_is_repeated_block_by_block(image, window, result, strides, schedule):
+    op = "depthwise_conv_1d_nwc_wcm" if len(strides) == 1 else HWCM
+    kernel = lhkit.compile(lhkit.load_payload(payload(op, image, window, result, strides=strides)), schedule)
+    assert lhkit.verify(kernel).ok
+    whole = tensor((*image[:-1], image[-1] * result[-1]), "f32")
+    assert whole not in kernel.ir()
+
+
 @pytest.mark.parametrize("op", QUANTIZED)
 def test_quantized_channels_are_added_up_in_registers(op, schedule):
     """Every place of the window is a product in one body, less its zero points."""

@@ -202,6 +202,41 @@ def _zero_extend(bits: Any) -> Any:
     return ir.Operation.create("llvm.zext", [_as_bytes(bits.type)], [bits]).result
 
 
+_RING = ("arith.addi", "arith.subi", "arith.muli")
+
+
+def narrow_index_vectors(module: Any) -> None:
+    """Compute vectors of indices that are only cast to narrower integers in those, in place.
+
+    The low bits of sums and products follow from those of the operands. LLVM would add 64 bits, half as many
+    at a time, and shuffle the low ones together.
+    """
+    for op in [o for o in walk(module.operation) if o.name == "arith.index_cast"]:
+        type_ = op.results[0].type
+        if not isinstance(type_, ir.VectorType) or getattr(type_.element_type, "width", 64) >= 64:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            narrow = _narrowed(op.operands[0], type_)
+        if narrow is not None:
+            op.results[0].replace_all_uses_with(narrow)
+            op.erase()
+
+
+def _narrowed(value: Any, type_: Any) -> Any:
+    """Return a vector of indices as one of a narrower type; None if it is not known how it is computed."""
+    op = None if isinstance(value, ir.BlockArgument) else value.owner
+    if op is not None and op.name in _RING:
+        operands = [_narrowed(operand, type_) for operand in op.operands]
+        is_known = all(operand is not None for operand in operands)
+        return ir.Operation.create(op.name, [type_], operands).result if is_known else None
+    if op is not None and op.name == "vector.broadcast" and isinstance(op.operands[0].type, ir.IndexType):
+        cast = ir.Operation.create("arith.index_cast", [type_.element_type], [op.operands[0]])
+        return ir.Operation.create("vector.broadcast", [type_], [cast.result]).result
+    if op is not None and op.name in ("vector.step", "arith.constant"):
+        return ir.Operation.create("arith.index_cast", [type_], [value]).result
+    return None
+
+
 _MOVES = ("llvm.shufflevector", "llvm.intr.masked.load", "llvm.intr.masked.store")
 
 

@@ -38,6 +38,7 @@ from lhkit.compiler.lowering.legalization import (
     keep_stack_small,
     lowering_error,
     move_as_integers,
+    narrow_index_vectors,
     refused_op,
     widen_narrow_integers,
 )
@@ -273,6 +274,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
     """
     rewrite(vectorize_row_copies, module)
+    rewrite(narrow_index_vectors, module)
     apart = started_destinations(module)
     is_x86 = target != "neon" and platform.machine().lower() in ("x86_64", "amd64")
     rewrite(stream_marked_results, module, is_x86=is_x86)

@@ -37,6 +37,8 @@ _MOST_LANES = 16  # Elements of 32 bits in the widest vectors
 _MOST_REPEATED = 2.5
 # Rows of pixels with their channels are padded so many at once.
 _BLOCK = 8
+# What a block of rows with repeated channels gives: with what it is made of, it fits the second-level cache.
+_BLOCK_BYTES = 1 << 16
 
 
 @transform_op("lhkit.unroll_window", consumes=["target"])
@@ -107,15 +109,10 @@ def collapse_multiplier(target: Ops, *, rewriter: Rewriter) -> Ops:
     windows = [_Window.of(op.operation) for op in target]
     for window in windows:
         window.check_multiplier()
-    results = []
+    results: list[Any] = []
     for op, window in zip(target, windows, strict=True):
         with rewriter.before(op.operation):
-            results.append(window.collapsed())
-            results[-1].attributes["of_multiplier"] = ir.UnitAttr.get()
-            start, total = op.operation.operands[-1], results[-1].results[0]
-            sizes = [n for n in sizes_of(start) if not isinstance(n, int)]
-            groups = _last_together(len(start.type.shape))
-            written = _tensor.expand_shape(start.type, total, groups, sizes, list(start.type.shape))
+            written = window.collapsed(results)
         rewriter.replace(op.operation, [written])
     return results
 
@@ -215,11 +212,45 @@ class _Window:
         if is_static and math.prod(image.shape) * count > _MOST_REPEATED * math.prod(result.shape):
             raise SilenceableError("its image is several times as large as its result", at=self.op)
 
-    def collapsed(self) -> Any:
-        """Write the op whose channels have one filter each, where the last of its loops' results are two."""
-        _, *others, start = self.op.operands
+    def collapsed(self, ops: list[Any]) -> Any:
+        """Write the op whose channels have one filter each, and collect it; gives the result.
+
+        A large image is taken in blocks of rows, so that what is repeated stays in the caches.
+        """
+        *others, start = list(self.op.operands)[1:]
+        loops = [expr.position for expr in self.maps[-1]]
+        read = [
+            (dim, at)
+            for dim, expr in enumerate(self.maps[0])
+            for at, loop in enumerate(loops)
+            if isinstance(expr, ir.AffineBinaryExpr) and reads(expr, loop)
+        ]
+        is_static = self.image.type.has_static_shape and start.type.has_static_shape and self.is_known
+        if not read or not is_static:
+            return self._repeated_whole(self.image, others, start, ops)
+        (dim, at), rows = read[0], int(start.type.shape[read[0][1]])
+        stride = value_at(self.maps[0][dim], {loops[at]: 1})
+        # Of a block's last row, so much of the image lies behind the next block's first.
+        halo = value_at(self.maps[0][dim], {d: n - 1 for d, n in self.extents.items()}) + 1 - stride
+        row_bytes = math.prod(start.type.shape) // rows * start.type.element_type.width // 8
+        count = max(_BLOCK_BYTES // row_bytes, 1)
+        if rows < 2 * count or count * stride < 4 * halo:
+            return self._repeated_whole(self.image, others, start, ops)
+
+        def block(row: Any, whole: Any, size: int) -> Any:
+            line = _arith.muli(row, index_value(stride))
+            image = part_of(self.image, dim, line, size * stride + halo)
+            part = self._repeated_whole(image, others, part_of(whole, at, row, size), ops)
+            return put_part(part, whole, at, row, size)
+
+        end = rows - rows % count
+        whole = loop_over(end, count, start, lambda row, total: block(row, total, count))
+        return block(index_value(end), whole, rows - end) if end < rows else whole
+
+    def _repeated_whole(self, image: Any, others: list[Any], start: Any, ops: list[Any]) -> Any:
+        """Write it for an image of which all is repeated at once."""
         multiplier = self.maps[-1][-1].position
-        image = _repeated(self.image, extent_of(start, len(start.type.shape) - 1))
+        image = _repeated(image, extent_of(start, len(start.type.shape) - 1))
         kinds = [str(kind).split("<")[1][:-1] for kind in self.op.attributes["iterator_types"]]
         left = {d: i for i, d in enumerate(d for d in range(len(kinds)) if d != multiplier)}
         loops = [dim_expr(left.get(d, 0)) for d in range(len(kinds))]
@@ -229,7 +260,12 @@ class _Window:
         block = self.op.regions[0].blocks[0]
         *inputs, out = [_collapsed(v) if e else v for v, e in zip([*others, start], self.maps[1:], strict=True)]
         kinds = [kinds[d] for d in left]
-        return generic([image, *inputs], out, exprs, kinds, lambda *given: again(block, list(given)))
+        op = generic([image, *inputs], out, exprs, kinds, lambda *given: again(block, list(given)))
+        op.attributes["of_multiplier"] = ir.UnitAttr.get()
+        ops.append(op)
+        sizes = [n for n in sizes_of(start) if not isinstance(n, int)]
+        groups = _last_together(len(start.type.shape))
+        return _tensor.expand_shape(start.type, op.results[0], groups, sizes, list(start.type.shape))
 
     def written(self, ops: list[Any]) -> Any:
         """Write what takes the op's place, and collect the ops by elements; gives the result.
