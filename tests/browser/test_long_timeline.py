@@ -142,6 +142,23 @@ def test_rows_are_one_tab_stop_that_arrows_walk(timeline):
     assert timeline.page.locator(".lh-chosen").inner_text() != ""
 
 
+def test_a_click_anywhere_in_a_row_selects_its_handle(timeline):
+    page = timeline.page
+    row = timeline.locator(".lh-names [data-handle]").nth(1)
+    name, chosen = row.bounding_box(), page.locator(".lh-chosen")
+    middle = name["y"] + name["height"] / 2
+    for part in ("names", "notes", "tracks"):
+        box = timeline.locator(f".lh-tl-{part}").bounding_box()
+        at = box["x"] + (box["width"] - 3 if part == "notes" else 3)
+        assert page.evaluate("([x, y]) => !document.elementFromPoint(x, y).dataset.handle", [at, middle - 8])
+        page.keyboard.press("Escape")
+        page.wait_for_function("document.querySelector('.lh-chosen').textContent === ''")
+        page.mouse.click(at, middle - 8)
+        page.wait_for_function("document.querySelector('.lh-chosen').textContent !== ''")
+        assert row.evaluate("name => name.classList.contains('lh-selected')"), part
+    assert row.inner_text().split(" ")[0] in chosen.inner_text()
+
+
 def test_numbers_at_the_edges_are_whole_or_not_there(timeline, trace):
     """Half of a number is another one: 237 for 2371."""
     page, count = timeline.page, len(trace.step_records)
