@@ -343,7 +343,9 @@ def test_repairs_of_a_step_that_fails_are_in_sight(failing):
     assert failing.locator(".lhw-repair").first.evaluate(IN_SIGHT)
     failing.locator(".lhw-repair").first.click()
     failing.locator(".lhw-outcome", has_text="applies").wait_for()
-    failing.locator(".lhw-facts + [data-section=problems]").wait_for(state="attached")  # facts come first again
+    failing.locator("[data-section=problems]:not([open])").wait_for()
+    for question in failing.locator(".lhw-question > summary").all():
+        assert question.evaluate(IN_SIGHT), "all questions are above the fold, and the facts under them"
 
 
 def test_the_step_that_is_shown_stays_in_sight_in_a_narrower_timeline(failing):
