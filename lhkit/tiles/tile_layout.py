@@ -219,7 +219,9 @@ class _Block:
         tile = frame.tiles[number]
         shape = extents_text(operand.shape)
         if detail == "brief":
-            lines = [f"tile {extents_text(tile.tile.counts)} of {shape}"] if operand.shape else []
+            is_whole = tile.tile.counts == operand.shape
+            part = f"all of {shape}" if is_whole else f"tile {extents_text(tile.tile.counts)} of {shape}"
+            lines = [part] if operand.shape else []
         else:
             sizes = [f"tile {tile_text(operand, tile.tile)}", reuse_text(operand)] if operand.shape else []
             lines = [shape, *sizes, *filter(None, [hidden_text(operand, tile)])]
@@ -320,7 +322,7 @@ def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, d
 def _in_rows(blocks: list[_Block], top: float, detail: Detail) -> TileLayout:
     flat, small = all(b.rows is None for b in blocks), detail == "small"
     rooms: Mapping[Detail, tuple[float, float]] = {
-        "full": (WIDTH - 2 * _AXIS, 172.0), "brief": (400.0, 90.0), "small": (150.0, 64.0)}  # fmt: skip
+        "full": (WIDTH - 2 * _AXIS, 172.0), "brief": (640.0, 90.0), "small": (150.0, 64.0)}  # fmt: skip
     room, most = rooms[detail]
     most = room if flat else most
     longest = max((max(b.columns, b.rows or 1) for b in blocks), default=1)

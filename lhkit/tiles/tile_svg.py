@@ -45,7 +45,7 @@ from lhkit.tiles.tile_layout import (
 _CODE = 11.0
 _MARGIN = 10.0
 _WIDEST_NOTE = 540.0
-_NARROWEST = 240.0
+_NARROWEST = 280.0
 _BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 210.0, 12.0
 
 

@@ -130,6 +130,25 @@ def test_a_picture_fits_its_pane_both_ways(opened):
     assert picture["width"] <= box["width"] and picture["height"] <= box["height"]
 
 
+LETTERS = """() => {
+  const svg = document.querySelector("[data-pane=tiles] svg");
+  return (12 * svg.getBoundingClientRect().width) / svg.viewBox.baseVal.width;
+}"""
+
+
+def test_letters_of_a_tile_picture_can_be_read_in_a_low_pane(opened):
+    page = opened(width=1280, height=800)
+    tiles = page.locator("[data-pane=tiles]")
+    for step in (5, 8):
+        page.locator(f".lhw-row[data-step='{step}'] .lhw-op").click()
+        tiles.locator("svg", has_text=f"after step {step}").wait_for()
+        page.wait_for_function(f"() => ({LETTERS})() >= 8.5")
+    assert tiles.locator("svg", has_text="bytes touched").count() == 0
+    page.set_viewport_size({"width": 1280, "height": 1900})
+    tiles.locator("svg", has_text="bytes touched").wait_for()  # there is room for all of it
+    page.wait_for_function(f"() => ({LETTERS})() >= 8.5")
+
+
 def test_borders_are_dragged_and_moved_by_keys_and_the_sizes_are_kept(opened):
     page = opened()
     before = areas(page)["left"]["width"]

@@ -175,6 +175,7 @@ class HandleTimeline extends TimelineDrawing {
       return isThere || !row.events.length;
     });
     this.levels = this.leveled();
+    this.lines = 0;
     this.drawSoon(true);
   }
 
@@ -342,7 +343,10 @@ class HandleTimeline extends TimelineDrawing {
     cancelAnimationFrame(this.due);
     this.due = null;
     if (!this.data || !this.measure()) return;
-    if (this.isStepNew && this.columns.length && this.nowColumn >= 0) this.scrollTo(this.nowColumn);
+    if (this.isStepNew && this.columns.length && this.nowColumn >= 0) {
+      this.scrollTo(this.nowColumn);
+      this.measure(); // of what is in sight now
+    }
     this.isNew = this.isStepNew = false;
     const { scroller, columns, width } = this;
     const begin = Math.max(Math.floor(scroller.scrollLeft / width), 0);

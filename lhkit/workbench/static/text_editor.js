@@ -88,6 +88,8 @@ function completer(bench) {
     if (!context.explicit && !/[%@!"\w.]$/.test(before)) return null;
     const { length, options } = await bench.ask({ ask: "complete", before });
     if (context.aborted || !options.length) return null;
+    const isWritten = options.length === 1 && options[0].label === before.slice(before.length - length);
+    if (isWritten && !context.explicit) return null; // there is nothing to complete
     return {
       from: context.pos - length,
       validFor: /^[%@!]?[\w$.]*$/,
