@@ -162,10 +162,10 @@ class Hand:
         new = [to for to in range(count) if self.is_new(knob, to)]
         return self.move(knob, max(new, key=lambda to: (abs(to - at), to)))
 
-    def shift(self, knob, rest_s):
+    def shift(self, rest_s):
         """Move to the nearest new value after a rest."""
-        new = [to for to in range(self.counts[knob]) if self.is_new(knob, to)]
-        return self.move(knob, min(new, key=lambda to: abs(to - self.at[knob])), rest_s)
+        new = [(knob, to) for knob, count in self.counts.items() for to in range(count) if self.is_new(knob, to)]
+        return self.move(*min(new, key=lambda move: abs(move[1] - self.at[move[0]])), rest_s)
 
 
 def knob_times(watched, knobs, jumps, shifts, back, rest_s):
@@ -184,7 +184,7 @@ def knob_times(watched, knobs, jumps, shifts, back, rest_s):
     ).last.click()  # the payload after the last step depends on the knobs
     hand = Hand(watched, knobs)
     new = [hand.jump(knobs[n % len(knobs)]) for n in range(jumps)]
-    rested = [hand.shift(knobs[0], rest_s) for _ in range(shifts)]
+    rested = [hand.shift(rest_s) for _ in range(shifts)]
     there = hand.path[-MOST_BACK:]
     ways = [(knob, old) for knob, old, _ in reversed(there)] + [(knob, to) for knob, _, to in there]
     seen = [hand.move(*ways[n % len(ways)]) for n in range(back)]
