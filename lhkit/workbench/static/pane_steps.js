@@ -27,6 +27,16 @@ class StepsPane extends BenchPane {
     this.body.addEventListener("dragover", (event) => this.dragOver(event));
     this.body.addEventListener("drop", (event) => this.drop(event));
     this.body.addEventListener("dragend", () => this.dragEnd());
+    new ResizeObserver(() => this.keepInSight()).observe(this.body);
+  }
+
+  // The row that is shown stays in sight when the panes around take room.
+  keepInSight() {
+    const { height } = this;
+    this.height = this.body.clientHeight;
+    if (!height || !this.rowNow?.isConnected) return;
+    const [row, body] = [this.rowNow.getBoundingClientRect(), this.body.getBoundingClientRect()];
+    if (row.top >= body.top - 1 && row.bottom <= body.top + height + 1) this.rowNow.scrollIntoView({ block: "nearest" });
   }
 
   async update() {
