@@ -378,6 +378,7 @@ def test_the_row_of_the_step_and_the_selected_handle_are_whole(opened):
     row = page.locator(".lhw-row.lh-now")
     page.reload()
     row.locator(".lhw-tools").wait_for()
+    page.locator(".lhw-facts li").first.wait_for()  # the guide has grown, and the steps have less room
     page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
     page.locator(".lhw-row[data-step='7'] .lhw-op").click()
     row.locator("[data-handle]").first.click()

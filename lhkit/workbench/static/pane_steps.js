@@ -36,7 +36,8 @@ class StepsPane extends BenchPane {
     this.height = this.body.clientHeight;
     if (!height || !this.rowNow?.isConnected) return;
     const [row, body] = [this.rowNow.getBoundingClientRect(), this.body.getBoundingClientRect()];
-    if (row.top >= body.top - 1 && row.bottom <= body.top + height + 1) this.rowNow.scrollIntoView({ block: "nearest" });
+    const wasInSight = row.top >= body.top - 1 && row.bottom <= body.top + height + 1;
+    if (wasInSight) this.body.scrollTop += Math.max(0, row.bottom - body.bottom); // and nothing around the pane scrolls
   }
 
   async update() {
