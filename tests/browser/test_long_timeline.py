@@ -156,7 +156,7 @@ def test_a_click_anywhere_in_a_row_selects_its_handle(timeline):
         page.mouse.click(at, middle - 8)
         page.wait_for_function("document.querySelector('.lh-chosen').textContent !== ''")
         assert row.evaluate("name => name.classList.contains('lh-selected')"), part
-    assert row.inner_text().split(" ")[0] in chosen.inner_text()
+    assert row.text_content().split(" ")[0].split("@")[0].rstrip("…") in chosen.inner_text()
 
 
 EMPTY_BAND = """() => {
@@ -171,7 +171,7 @@ def test_there_is_no_room_for_brackets_that_are_out_of_sight(timeline, trace):
     assert page.evaluate(EMPTY_BAND) < 10
     timeline.get_by_role("button", name="unfold all steps").click()
     page.wait_for_function("document.querySelectorAll('.lh-tl-fold[aria-expanded=false]').length === 0")
-    assert page.evaluate(EMPTY_BAND) < 10
+    assert page.evaluate(EMPTY_BAND) < 25  # a line at most, of a bracket at the edge
     high = timeline.locator(".lh-heads").bounding_box()["height"]
     page.locator(".lh-steps input").fill(str(len(trace.step_records) // 2))
     page.wait_for_function(f"document.querySelector('.lh-heads').clientHeight > {high}")  # deeper brackets
