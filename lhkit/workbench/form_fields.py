@@ -17,7 +17,7 @@ from lhkit.compose.form_text import kind_of_type, mixed_entries
 from lhkit.compose.recipes import Recipe
 from lhkit.compose.trial_steps import values_in_scope
 from lhkit.draw.svg import element, escaped
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import LhkitError, UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, TypedName, attribute_text
 from lhkit.model.trace_record import HandleChange, Trace, TraceStep
@@ -26,6 +26,8 @@ from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.text.step_edits import type_of
+from lhkit.tiles.op_dimensions import loops_of
+from lhkit.worker.client import Worker
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
@@ -264,6 +266,24 @@ def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, i
             more.append(_row(RESULTS, said, _text_input(RESULTS, "")))
     folded = element("details", element("summary", "more arguments"), *more) if more else ""
     return "".join(first) + folded
+
+
+def untiled_words(fields: Fields, trace: Trace | None, worker: Worker | None) -> str:
+    """Return the loops of the op that a form tiles, and those that its sizes leave whole; else ""."""
+    handles = {h.name: h.id for h in trace.handle_records} if trace is not None else {}
+    target = str(fields.get("target", ""))
+    if trace is None or "tile_sizes" not in fields or target not in handles:
+        return ""
+    try:
+        loops = loops_of(trace, handles[target], worker=worker)
+    except LhkitError:  # no structured op
+        return ""
+    sizes = _items(fields["tile_sizes"])
+    marks = {"reduction": " (reduction)"}
+    listed = [f"{d.name} {d.extent or '?'}{marks.get(d.role, '')}" for d in loops.dimensions]
+    left = [d.name for i, d in enumerate(loops.dimensions) if i >= len(sizes) or sizes[i] == "0"]
+    words = f"{loops.op} has the loops {', '.join(listed)}"
+    return f"{words}; {', '.join(left)} will not be tiled (a size per loop, 0 leaves it whole)" if left else ""
 
 
 def recipe_form_html(recipe: Recipe, handles: Offered) -> str:

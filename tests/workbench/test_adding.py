@@ -67,7 +67,7 @@ def test_a_form_says_which_handles_are_invalidated_without_being_consumed(open_b
 
 
 def test_a_preview_is_the_text_that_is_added(bench):
-    text = bench.ask("preview", op=TILING, after=SUM, fields=TILED)
+    text = bench.ask("preview", op=TILING, after=SUM, fields=TILED)["text"]
     assert text.startswith("%tiled, %loops:2 = transform.structured.tile_using_for %sum tile_sizes [8, 4]")
     bench.do("add_step", op=TILING, after=SUM, fields=TILED, version=bench.workbench.version_id)
     assert text in bench.session.text
@@ -75,6 +75,19 @@ def test_a_preview_is_the_text_that_is_added(bench):
     assert shown.op == TILING
     bench.do("undo")
     assert bench.session.text == FUSED
+
+
+def test_a_preview_says_which_loops_its_sizes_leave_whole(bench):
+    def hint(op=TILING, **fields):
+        return bench.ask("preview", op=op, after=SUM, fields={"target": "%sum", **fields})["hint"]
+
+    loops = "linalg.add has the loops i 64, j 64"
+    assert hint(tile_sizes="32") == f"{loops}; j will not be tiled (a size per loop, 0 leaves it whole)"
+    assert hint(tile_sizes="").startswith(f"{loops}; i, j will not")
+    assert hint(tile_sizes="0, 32").startswith(f"{loops}; i will not")
+    assert hint(tile_sizes="32, 16") == ""
+    assert hint(op="annotate", name="seen") == ""
+    assert hint(target="%root", tile_sizes="8") == "", "no structured op"
 
 
 def test_without_a_place_a_step_goes_to_the_end(bench):
@@ -99,7 +112,7 @@ def test_without_a_place_a_step_goes_to_the_end(bench):
     ],
 )  # fmt: skip
 def test_fields_of_every_kind(bench, op, fields, written):
-    assert written in bench.ask("preview", op=op, after=FUSE, fields=fields)
+    assert written in bench.ask("preview", op=op, after=FUSE, fields=fields)["text"]
 
 
 @pytest.mark.parametrize(
