@@ -8,7 +8,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
@@ -32,7 +32,7 @@ from lhkit.compiler.machine.compiled_kernel import (
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.plain_code_stage import PLAIN_LEVEL, PlainCodeStage
 from lhkit.model.errors import LhkitError, ScheduleError
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import THREADS_KNOB, KnobValue
 from lhkit.model.signature import Function
 from lhkit.worker.kernel_requests import (
     CompileVariant,
@@ -45,8 +45,10 @@ from lhkit.worker.kernel_requests import (
 )
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import (
+    beside_timing,
     cache_levels,
     first_core,
+    on_cores,
     pinned_to,
     quietest_core,
     timing_sign,
@@ -126,13 +128,19 @@ class VariantBench:
         self._can_be_plain = request.rules.plain_first and recipe.opt_level > PLAIN_LEVEL
         self._can_be_plain &= not (recipe.microkernels or recipe.data)  # these are linked once
         self._turn = request.turn
+        # Beside another process each works on a core of its own; without one wherever the system likes.
+        self._own_cores: Collection[int] = ()
         if self._turn:
             cores = sorted(os.sched_getaffinity(0))
             self._core = cores[request.lane % len(cores)]
-            os.sched_setaffinity(0, {self._core})
+            self._own_cores = {self._core}
 
     def try_variant(self, request: TryVariant, stage: Stage) -> VariantAnswer:
         """Compile, verify and time a variant: first as plain code, where that may be enough to give it up."""
+        with on_cores(self._own_cores if request.knobs.get(THREADS_KNOB, 1) == 1 else ()):
+            return self._try(request, stage)
+
+    def _try(self, request: TryVariant, stage: Stage) -> VariantAnswer:
         self._known.update(request.learned)
         spent_ns = dict.fromkeys(("apply", "compile", "wait", "verify", "time"), 0)
         trial = _Trial(request.best_ns, spent_ns, stage)
@@ -169,7 +177,7 @@ class VariantBench:
         core = self._core if kernel.threads == 1 else first_core()
         waiting = time.perf_counter_ns()
         with (
-            turn_to_time(self._turn),
+            turn_to_time(self._turn, on_all_cores=kernel.threads > 1),
             timing_sign(),
             pinned_to(core),
             timing_runs.without_garbage_collector(),
@@ -209,7 +217,7 @@ class VariantBench:
             PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
         """
         recipe = self._recipe_of(request.knobs)
-        with self._renewed_context():
+        with beside_timing(self._turn), self._renewed_context():
             started = self._clock()
             module, function, trial.sha256 = self._apply(recipe)
             applied = self._clock()
@@ -226,7 +234,8 @@ class VariantBench:
         def optimize() -> CompiledKernel:
             began = self._clock()
             trial.stage("compile", trial.sha256)
-            code, linked = link(module, recipe, ())
+            with beside_timing(self._turn):
+                code, linked = link(module, recipe, ())
             trial.spent_ns["compile"] += self._clock() - began
             return replace(cast("CompiledKernel", kernel), recipe=recipe, code=code, linked=linked)
 
@@ -236,7 +245,7 @@ class VariantBench:
         """Return the description of a variant, None if the schedule does not apply."""
         try:
             recipe = self._recipe_of(knobs)
-            with self._renewed_context():
+            with on_cores(self._own_cores), beside_timing(self._turn), self._renewed_context():
                 module, function, sha256 = self._apply(recipe)
                 caches = {level.name: level.size_bytes for level in cache_levels()}
                 return VariantDescription(
