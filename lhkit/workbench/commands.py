@@ -277,7 +277,7 @@ def _save_text(workbench: WorkbenchCore, command: Command) -> None:
     except UsageError as error:
         is_other = followed.changed_meanwhile(session.text)
         actions = (("overwrite it", again), ("take its text", {"do": "take_file"})) if is_other else ()
-        workbench.notice = Notice("refused", error.failure.message, error.failure.advice or "", actions)
+        workbench.notice = Notice.refusal(error.failure, actions)
         return
     workbench.notice = Notice("done", f"saved to {followed.path.name}")
 

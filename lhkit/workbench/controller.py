@@ -118,7 +118,7 @@ class Workbench(WorkbenchCore):
         except LhkitError as error:
             refused = error
             failure = in_words(error.failure, str(name).replace("_", " "))
-            self.notice = Notice("refused", failure.message, failure.advice or "")
+            self.notice = Notice.refusal(failure)
         failed = self.session.failure
         if self.notice is None and failed is not None and was_stopped(failed):
             again = (("take it up again", {"do": "trace"}),)

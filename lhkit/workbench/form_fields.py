@@ -64,10 +64,24 @@ def built_form(
                 with choice.region():
                     pass
     form = _renamed(builder.block.nodes[-1].as_form(), stand_ins)
-    # The result names of the replaced step stay if the counts agree.
-    if old is None or [(n, len(v)) for n, v in form.results] != [(n, len(v)) for n, v in old.results]:
-        return form
-    return dataclasses.replace(form, results=old.results)
+    return form if old is None else dataclasses.replace(form, results=_kept_names(form, old))
+
+
+def _kept_names(form: Form, old: Form) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
+    """Return the results under the names that later steps use: of %loop there may be three from now on."""
+    before = dict(old.results)
+    stems = {name: values[0].name.partition("#")[0] for name, values in old.results if values}
+    if len(set(stems.values())) < len(stems):  # one name for results of several kinds
+        same = [(n, len(v)) for n, v in form.results] == [(n, len(v)) for n, v in old.results]
+        return old.results if same else form.results
+    return tuple((n, _named_as(stems[n], before[n], v) if n in stems else v) for n, v in form.results)
+
+
+def _named_as(stem: str, before: tuple[TypedName, ...], values: tuple[TypedName, ...]) -> tuple[TypedName, ...]:
+    if len(values) == len(before):
+        return before
+    numbers = [""] if len(values) == 1 else [f"#{i}" for i in range(len(values))]
+    return tuple(TypedName(stem + n, v.type) for n, v in zip(numbers, values, strict=True))
 
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:

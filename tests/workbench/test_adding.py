@@ -145,6 +145,34 @@ def test_the_form_of_a_step_holds_what_is_written_and_changes_it(bench):
     assert bench.session.text == FUSED
 
 
+TILED_ONCE = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %mm = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+    %t, %l = transform.structured.tile_using_for %mm tile_sizes [16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.annotate %t "tile" : !transform.any_op
+    transform.loop.unroll %l {factor = 2} : !transform.any_op
+    transform.yield
+  }
+}"""
+
+
+def test_results_keep_their_names_where_there_are_more_of_them(open_bench):
+    bench = open_bench(TILED_ONCE)
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "16, 16"})
+    assert bench.notice is None
+    assert "%t, %l:2 = transform.structured.tile_using_for %mm tile_sizes [16, 16]" in bench.session.text
+    assert bench.workbench.trace.outcome.status == "ok"
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "8"})
+    assert "%t, %l = transform.structured.tile_using_for %mm tile_sizes [8]" in bench.session.text
+
+
+def test_a_step_that_does_not_verify_says_why(open_bench):
+    bench = open_bench(TILED_ONCE)
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "0"})
+    assert bench.notice.message.endswith("does not verify: fused.mlir:6:27: use of undeclared SSA value name")
+
+
 @pytest.mark.parametrize("step", [RELU, SUM, KNOB, TILE, FUSE])
 def test_a_form_that_is_not_touched_changes_nothing_but_layout(bench, step):
     from lhkit.workbench.commands import _written

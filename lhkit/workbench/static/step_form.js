@@ -160,7 +160,7 @@ class StepForm {
     const name = this.asked.step === undefined ? "add_step" : "set_step";
     await this.bench.do({ do: name, ...this.asked, fields: this.fields });
     const notice = this.bench.part("notice");
-    if (notice?.kind === "refused") this.wrong.textContent = `${notice.message} ${notice.advice}`.trim();
+    if (notice?.kind === "refused") this.wrong.textContent = wordsOfNotice(notice);
     else {
       this.hide();
       this.pane.focusNow();
