@@ -2,6 +2,7 @@
 
 - ``pipeline``: From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails.
 - ``pass_steps``: Pass pipelines run pass by pass, with a journal of what each did to which op.
+- ``destination_reuse``: Temporary buffers that are freed before a result is first touched lie where it will be.
 - ``destination_style``: Functions that return values become functions that write to destinations.
 - ``forall_slices``: Values that would be written over by others in the buffers of loops get
   tensors of their own.
