@@ -164,7 +164,9 @@ class Hand:
 
     def shift(self, rest_s):
         """Move to the nearest new value after a rest."""
-        new = [(knob, to) for knob, count in self.counts.items() for to in range(count) if self.is_new(knob, to)]
+        new = [
+            (knob, to) for knob, count in self.counts.items() for to in range(count) if self.is_new(knob, to)
+        ]
         return self.move(*min(new, key=lambda move: abs(move[1] - self.at[move[0]])), rest_s)
 
 

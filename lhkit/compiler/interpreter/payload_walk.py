@@ -116,9 +116,9 @@ class NativeWalk:
             most = len(self._room) // WORDS
             self._count.value = 0
             for root in addresses(roots):
-                self._values[:] = (
+                self._values[:] = [
                     ctypes.addressof(self._calls), root, ctypes.addressof(self._room),
-                    ctypes.addressof(self._count), most)  # fmt: skip
+                    ctypes.addressof(self._count), most]  # fmt: skip
                 self._look(ctypes.addressof(self._packed))
             count = self._count.value
             if count <= most:

@@ -531,9 +531,10 @@ def _run(
     parsed: Any = None,
 ) -> Ending:
     sources = (payload_source, *application.sources)
-    how_applied = (application.sources, application.entry, application.bind, application.allowed_passes)
-    how_applied = (*how_applied, tuple(application.knobs))
-    key: Hashable = (generation(), without_idle, how_applied)
+    knobs = tuple(application.knobs)
+    key: Hashable = (
+        generation(), without_idle, application.sources, application.entry, application.bind,
+        application.allowed_passes, knobs)  # fmt: skip
     planned = _last_planned.pop(key, None)
     with planned.context if planned else parsed.context if parsed else reused_context() as context:
         load_probe(context)
