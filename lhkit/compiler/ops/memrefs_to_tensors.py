@@ -42,9 +42,9 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
         SilenceableError: Something else than an op of linalg, a copy, a deallocation or a return uses a memref;
             an op reads other elements of a memref than it writes, or what it wrote before; a constant is
             written, an argument returned, a buffer returned to a call, or one argument copied into another and
-            written; all ops are generics by elements that call no function, and one writes over an argument that
-            it reads; a call passes other buffers than different ones of its own function, or is not the only
-            one there that passes memrefs. Nothing was changed then.
+            written; all ops are generics by elements that call no function, and one writes over an argument
+            that it reads; a call passes other buffers than different ones of its own function, or is not the
+            only one there that passes memrefs. Nothing was changed then.
     """
     functions = [op.operation for op in target]
     chosen = [f for f in functions if any(map(_is_memref, _values_in(f)))]
