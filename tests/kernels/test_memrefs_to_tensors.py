@@ -35,7 +35,7 @@ TAKEN = {
   return
 }}""",
     "in place": f"""func.func @f{ARGUMENTS} {{
-  linalg.exp ins(%a : {M}) outs(%a : {M})
+  {negated("%a", "%a").replace("arith.negf", "math.exp")}
   {negated("%b", "%c")}
   {negated("%c", "%c")}
   return
