@@ -8,8 +8,11 @@ of one code lie apart.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import lhkit
@@ -30,22 +33,30 @@ def ratios(
     return {name: statistics.median(plain[i] / of[i] for i in plain if i in of) for name, of in samples.items()}
 
 
-def compare(number: str, seconds: float) -> tuple[str, bool]:
-    """Compare one problem; return what to say, and whether it is slower beyond doubt."""
+def compare(number: str, seconds: float, known: Mapping[str, str]) -> tuple[str, bool, str]:
+    """Compare one problem, unless its code is what is known of it.
+
+    Returns:
+        What to say, whether it is slower beyond doubt, and the hash of the code of both kernels.
+    """
     example = kernelbench_models.example(number)
     payload = lhkit.from_torch(example.module, *example.inputs, name=number)
     kernels = {PLAIN: lhkit.compile(payload), SCHEDULED: lhkit.compile(payload, "cpu.mlir")}
-    if str(kernels[PLAIN].assembly()) == str(kernels[SCHEDULED].assembly()):
-        return "the same machine code", False
+    codes = [str(kernel.assembly()) for kernel in kernels.values()]
+    code = hashlib.sha256("\0".join(codes).encode()).hexdigest()
+    if codes[0] == codes[1]:
+        return "the same machine code", False, code
+    if known.get(number) == code:
+        return "not slower before, and the same code since", False, code
     arrays = [each.numpy() for each in example.inputs]
     first = ratios(kernels, arrays, seconds, 0)[SCHEDULED]
     if first >= _DOUBTED:
-        return f"{first:.3f}", False
+        return f"{first:.3f}", False, code
     kernels[AGAIN] = lhkit.compile(payload)
     found = [ratios(kernels, arrays, 5 * seconds, seed) for seed in (1, 2, 3)]
     each = [f"{of[SCHEDULED]:.3f} (same code {of[AGAIN]:.3f})" for of in found]
     is_slower = all(of[SCHEDULED] < min(1, of[AGAIN]) for of in found)
-    return f"{first:.3f}, then {', '.join(each)}", is_slower
+    return f"{first:.3f}, then {', '.join(each)}", is_slower, code
 
 
 def main() -> None:
@@ -53,15 +64,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.beside_unscheduled", description=__doc__)
     parser.add_argument("numbers", nargs="*", help="such as 1.12; all without any")
     parser.add_argument("--seconds", type=float, default=0.6, help="of each first comparison")
+    parser.add_argument("--known", type=Path, help="file of what is not slower: timed again with other code")
     options = parser.parse_args()
     numbers = options.numbers or list(kernelbench_models.problems())
+    file = options.known
+    known = json.loads(file.read_text()) if file is not None and file.exists() else {}
     slower = []
     for number in numbers:
         try:
-            said, is_slower = compare(number, options.seconds)
+            said, is_slower, code = compare(number, options.seconds, known)
         except lhkit.LhkitError as error:
-            said, is_slower = f"not compared: {error.failure.message}", False
+            said, is_slower, code = f"not compared: {error.failure.message}", False, ""
         say(f"{number}: {said}")
+        if file is not None:
+            known[number] = "" if is_slower else code
+            file.write_text(json.dumps(known))
         slower += [number] * is_slower
     say(f"{len(numbers)} problems; slower in each of three comparisons: {', '.join(slower) or 'none'}")
 

@@ -452,13 +452,14 @@ module attributes {transform.with_named_sequence} {
     }
     transform.yield %op : !transform.any_op
   }
+  // Or a part of one, as in the loops over blocks of a convolution.
   transform.named_sequence private @fills_new_tensor(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %start = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.any_op {
     ^bb0(%fill: !transform.any_op):
       %maker = transform.match.structured.init %fill[0] : (!transform.any_op) -> !transform.any_op
       transform.match.structured.yield %maker : !transform.any_op
     }
-    transform.match.operation_name %start ["tensor.empty"] : !transform.any_op
+    transform.match.operation_name %start ["tensor.empty", "tensor.extract_slice"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
   transform.named_sequence private @keep_named(%op: !transform.any_op {transform.readonly}) {

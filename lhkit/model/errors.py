@@ -80,6 +80,16 @@ class Failure:
         """The first place that a diagnostic names."""
         return next((d.span for d in self.diagnostics if d.span is not None), None)
 
+    def in_a_line(self) -> str:
+        """Return what went wrong, where and why, in a line."""
+        said = self.message
+        for diagnostic in self.diagnostics[:1]:
+            place = f"{diagnostic.span}: " if diagnostic.span else ""
+            reason = diagnostic.message.strip().partition("\n")[0]
+            if reason and reason not in said:
+                said += f": {place}{reason}"
+        return said
+
     def describe(self) -> str:
         """Return the message for people: what, where with carets, why, and what to do next."""
         said = head_of(self.message, self.diagnostics)

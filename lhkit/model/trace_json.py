@@ -232,10 +232,12 @@ def find_edits(old: list[str], new: list[str]) -> tuple[record.Edit, ...]:
 
 def written_order(ids: Sequence[str]) -> str:
     """Return ids of payload ops as text with ranges: ``o0 o5-o9 o3``."""
+    if not ids:
+        return ""
     numbers = [int(each[1:]) for each in ids]
-    groups = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
-    runs = [[number for _, number in group] for _, group in groups]
-    return " ".join(f"o{run[0]}" if len(run) == 1 else f"o{run[0]}-o{run[-1]}" for run in runs)
+    ends = [i for i, (one, other) in enumerate(itertools.pairwise(numbers), 1) if other != one + 1]
+    runs = [(numbers[i], numbers[j - 1]) for i, j in itertools.pairwise([0, *ends, len(numbers)])]
+    return " ".join(f"o{first}" if first == last else f"o{first}-o{last}" for first, last in runs)
 
 
 def read_order(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeVar, cast
 from msgspec import structs
 
 from lhkit.load.target_choice import code_vector_bits
-from lhkit.model.errors import Failure, LhkitError
+from lhkit.model.errors import LhkitError
 from lhkit.sweeps.confirmation import ConfirmingEvent
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.space import Point
@@ -211,7 +211,7 @@ class LocalExecutor:
             try:
                 subject.refuse(variant.values, self._worker, self._limits)
             except LhkitError as error:
-                return "", Trial(error.failure.reaction.variant, _in_a_line(error.failure))
+                return "", Trial(error.failure.reaction.variant, error.failure.in_a_line())
         while True:
             name = self._ready(subject, known)
             before = functools.partial(_preparations, subject, name, known)
@@ -225,7 +225,7 @@ class LocalExecutor:
                     is_again = True
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
-                return name, Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
+                return name, Trial(error.failure.reaction.variant, error.failure.in_a_line(), ir_sha256=program)
             if answer.status != "gone":
                 return name, answer
             del self._names[subject.scope]  # the process was replaced
@@ -253,17 +253,6 @@ class LocalExecutor:
 def _preparations(subject: Subject, name: str, known: Programs) -> tuple[PrepareSweep]:
     """Return the request that makes a process ready."""
     return (structs.replace(subject.preparation, sweep=name, known=tuple(known or ())),)
-
-
-def _in_a_line(failure: Failure) -> str:
-    """Return what went wrong, where and why, in a line."""
-    said = failure.message
-    for diagnostic in failure.diagnostics[:1]:
-        place = f"{diagnostic.span}: " if diagnostic.span else ""
-        reason = diagnostic.message.strip().partition("\n")[0]
-        if reason and reason not in said:
-            said += f": {place}{reason}"
-    return said
 
 
 # A variant that runs at the stop may still finish within this time.

@@ -509,16 +509,17 @@ def sweep(
     loaded = as_schedule(schedule, how.worker, target=how.target)
     either = payloads if axis else payloads[""]
     space = space_of(loaded, knobs=knobs, constraints=constraints, payload=either, function=how.function)
-    make = None
+    make, is_all = None, strategy == "grid"
     if isinstance(strategy, str):
         make = functools.partial(make_strategy, strategy, space, seed=how.seed, budget=budget)
         strategy = make()
-    if isinstance(strategy, Predicted) and how.cut is None:
-        how = dataclasses.replace(how, cut=strategy.cut)
     path = Path(store) if store is not None else default_store(payloads, loaded)
     count = space.count()
     if count.is_exact:
         budget = int(count) if budget is None else min(budget, int(count))
+    is_cut = isinstance(strategy, Predicted) or (make and not is_all and (budget or 0) >= LEAST_VARIANTS)
+    if is_cut and how.cut is None:
+        how = dataclasses.replace(how, cut=Predicted.cut)
     found = Sweep(payloads, axis, loaded, space, strategy, how, path, budget)
     found._make_strategy = make
     if on_event is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.engine import LocalExecutor, Programs, Trial
 from lhkit.sweeps.space import Space
@@ -32,17 +33,20 @@ _BUSY_WITH = 8
 
 
 def can_overlap(schedule: Schedule, space: Space) -> bool:
-    """Return whether one process may compile while another times: if there are cores to spare."""
+    """Return whether one process may compile while another times: if there are cores to spare.
+
+    What runs on several threads is timed while the other process waits; with nothing else there is no gain.
+    """
     if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2:
         return False  # each process has to stay on a core
-    threads = next((axis.values for axis in space.axes if axis.name == "threads"), None)
-    return set(threads or [schedule.values.get("threads", 1)]) == {1}
+    axis = next((axis.values for axis in space.axes if axis.name == THREADS_KNOB), None)
+    return 1 in (axis or [schedule.values.get(THREADS_KNOB, 1)])
 
 
 class PairedExecutor:
     """Tries two variants at a time, each in a process of its own on a core of its own.
 
-    A file is locked by the process that verifies and times.
+    A file is locked by the process that verifies and times, and another one by what needs all cores.
     """
 
     capacity = 2
@@ -50,7 +54,9 @@ class PairedExecutor:
     def __init__(self, first: LocalExecutor, task: Task, limits: Limits, prepare: Callable[..., Task]) -> None:
         """Take the executor and the task of the first process; ``prepare`` makes the task of another worker."""
         self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
+        self._work = self._turn.with_name(f"{self._turn.name}-work")
         self._turn.touch(mode=0o600)
+        self._work.touch(mode=0o600)
         self._second = own_worker()
         self._lanes = (first, LocalExecutor(self._second, limits))
         try:
@@ -68,6 +74,7 @@ class PairedExecutor:
 
     async def moves_times(self, variants: Sequence[Variant]) -> bool:
         """Return whether the first variant is slower while the other process is busy, or cannot be timed."""
+        variants = [v for v in variants if v.values.get(THREADS_KNOB, 1) == 1]
         if not variants:
             return True
         alone: list[int] = []
@@ -119,18 +126,22 @@ class PairedExecutor:
     def discard(self) -> None:
         """End the second process, from any thread, before anything was tried."""
         self._second.close()
-        self._turn.unlink(missing_ok=True)
+        self._unlink()
 
     async def close_second(self) -> None:
         """End the second process: the first goes on alone."""
         await self._lanes[1].close()
         self._lanes[0].forget()  # what it is ready for waits for its turn
-        self._turn.unlink(missing_ok=True)
+        self._unlink()
 
     async def close(self) -> None:
         """End what is running, and both processes."""
         await asyncio.gather(*(lane.close() for lane in self._lanes))
+        self._unlink()
+
+    def _unlink(self) -> None:
         self._turn.unlink(missing_ok=True)
+        self._work.unlink(missing_ok=True)
 
 
 def _in_turn(subject: Subject, turn: str, lane: int) -> Subject:

@@ -39,6 +39,7 @@ from lhkit.worker.shared_arrays import Packing
 VARIANT_LIMITS = Limits(seconds=20.0)
 CONFIRM_SECONDS = 30.0
 _CUT = 3.0
+_PLAIN_BELOW = 2.0  # A larger cut leaves too few to be given up by a first look at their code
 
 
 _KNOB, _SELECTED = "transform.tune.knob", "selected_region"
@@ -212,8 +213,10 @@ class SweepOptions:
         deduplicate: Whether equal programs are compiled and timed once.
         overlap: Whether one variant is compiled while another is timed, in a second process on another core;
             None: for many variants on this machine, where a short test finds that it does not move the times.
-        cut: A variant is given up if a short timing of it takes this many times the time of the best one; None:
-            what the strategy asks for (1.5 of ``predicted``), else 3.
+        cut: A variant is given up if a short timing of it takes this many times the time of the best one. Below
+            2 its code is timed before LLVM's optimizer has seen it, too, and given up if that is so far behind
+            as optimizing has not been seen to make good. None: 1.5 where the strategy is ``predicted``, or
+            there are 40 variants and more that are not tried all (``grid``); else 3.
     """
 
     seconds: float | None = None
@@ -308,7 +311,8 @@ def _subject(
         places.append(place)
         wrong.append(view)
     # The winner is confirmed against the best of many; one per cent is enough here.
-    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=how.cut or _CUT, pin=how.pin)
+    cut = how.cut or _CUT
+    rules = TimingRules(2_000_000, 5, 9, 30_000_000, hopeless=cut, pin=how.pin, plain_first=cut < _PLAIN_BELOW)
     preparation = PrepareSweep(kernel.spec(), setup, tuple(checks), tuple(places), rules)
     scope = {
         **facts,

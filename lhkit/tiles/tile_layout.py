@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from lhkit.draw.svg import fitted, text_width
 from lhkit.draw.tables import format_bytes
@@ -195,32 +196,41 @@ class TileLayout:
     width: float
 
 
-def lay_out(picture: TilePicture, frame: TileFrame, *, top: float = 0.0, small: bool = False) -> TileLayout:
-    """Return the positions of the operands; small pictures have no captions."""
+# ``brief``: short captions and little room, to be read in a low pane; ``small``: no captions, one of many.
+Detail = Literal["full", "brief", "small"]
+
+
+def lay_out(picture: TilePicture, frame: TileFrame, *, top: float = 0.0, detail: Detail = "full") -> TileLayout:
+    """Return the positions of the operands."""
     shape = _product(picture.operands)
     flat = all(len(o.shown) == 1 for o in picture.operands)
-    blocks = [_Block(i, o, frame, small=small, flat=flat) for i, o in enumerate(picture.operands)]
-    return _as_product(blocks, shape, top, small=small) if shape else _in_rows(blocks, top, small=small)
+    blocks = [_Block(i, o, frame, detail, flat=flat) for i, o in enumerate(picture.operands)]
+    return _as_product(blocks, shape, top, detail) if shape else _in_rows(blocks, top, detail)
 
 
 class _Block:
     """An operand and its caption, before it is placed."""
 
     def __init__(
-        self, number: int, operand: PicturedOperand, frame: TileFrame, *, small: bool, flat: bool
+        self, number: int, operand: PicturedOperand, frame: TileFrame, detail: Detail, *, flat: bool
     ) -> None:
         self.number, self.operand, self.is_flat = number, operand, flat
+        self.widest = 150.0 if detail == "brief" else _WIDEST_CAPTION
         tile = frame.tiles[number]
-        lines = [f"{operand.letter} {operand.name}", extents_text(operand.shape)]
-        if operand.shape:
-            lines += [f"tile {tile_text(operand, tile.tile)}", reuse_text(operand)]
-        if hidden := hidden_text(operand, tile):
-            lines.append(hidden)
-        if flat:  # strips one above the other: a line each
-            lines = [f"{lines[0]}, {', '.join(lines[1:])}"]
+        shape = extents_text(operand.shape)
+        if detail == "brief":
+            is_whole = tile.tile.counts == operand.shape
+            part = f"all of {shape}" if is_whole else f"tile {extents_text(tile.tile.counts)} of {shape}"
+            lines = [part] if operand.shape else []
         else:
-            lines[1:] = [part for line in lines[1:] for part in broken(line, _WIDEST_CAPTION - 2)]
-        self.lines = () if small else tuple(lines)
+            sizes = [f"tile {tile_text(operand, tile.tile)}", reuse_text(operand)] if operand.shape else []
+            lines = [shape, *sizes, *filter(None, [hidden_text(operand, tile)])]
+        title = f"{operand.letter} {operand.name}"
+        if flat:  # strips one above the other: a line each
+            lines = [", ".join([title, *lines])]
+        else:
+            lines = [title, *(part for line in lines for part in broken(line, self.widest - 2))]
+        self.lines = () if detail == "small" else tuple(lines)
         shown = [operand.shape[a] for a in operand.shown]
         self.rows = shown[0] if len(shown) == 2 else None
         self.columns = shown[-1] if shown else 1
@@ -239,7 +249,7 @@ class _Block:
     def caption_width(self) -> float:
         # A little more, so that what just fits is not cut.
         wide = max((text_width(line, FONT, mono=i == 0) + 2 for i, line in enumerate(self.lines)), default=0.0)
-        return min(wide, WIDTH - 2 * _AXIS if self.is_flat else _WIDEST_CAPTION)
+        return min(wide, WIDTH - 2 * _AXIS if self.is_flat else self.widest)
 
     def placed(self, x: float, y: float, scale: float, room: float) -> Sheet:
         width, height = self.size(scale)
@@ -274,9 +284,18 @@ def _product(operands: Sequence[PicturedOperand]) -> tuple[int, int, int] | None
     return left[0], above[0], outputs[0]
 
 
-def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *, small: bool) -> TileLayout:
+# Of a matrix product: its width and height without captions.
+_ROOM: Mapping[Detail, tuple[float, float]] = {
+    "full": (WIDTH - 2 * _AXIS - _GAP, 430.0),
+    "brief": (240.0, 150.0),
+    "small": (150.0, 150.0),
+}
+
+
+def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, detail: Detail) -> TileLayout:
     left, above, output = (blocks[i] for i in shape)
-    room, most = (150.0, 150.0) if small else (WIDTH - 2 * _AXIS - _GAP, 430.0)
+    small = detail == "small"
+    room, most = _ROOM[detail]
     rows = (above.rows or 1) + (output.rows or 1)
     scale = min(room / (left.columns + output.columns), most / rows)
     gap = 8.0 if small else _GAP
@@ -300,10 +319,12 @@ def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *
     return TileLayout(ordered, corner, bottom, x1 + second_width)
 
 
-def _in_rows(blocks: list[_Block], top: float, *, small: bool) -> TileLayout:
-    flat = all(b.rows is None for b in blocks)
-    room = 150.0 if small else WIDTH - 2 * _AXIS
-    most = room if flat else (64.0 if small else 172.0)
+def _in_rows(blocks: list[_Block], top: float, detail: Detail) -> TileLayout:
+    flat, small = all(b.rows is None for b in blocks), detail == "small"
+    rooms: Mapping[Detail, tuple[float, float]] = {
+        "full": (WIDTH - 2 * _AXIS, 172.0), "brief": (640.0, 90.0), "small": (150.0, 64.0)}  # fmt: skip
+    room, most = rooms[detail]
+    most = room if flat else most
     longest = max((max(b.columns, b.rows or 1) for b in blocks), default=1)
     scale = most / longest
     gap, axis = (8.0, 0.0) if small else (_GAP, _AXIS)

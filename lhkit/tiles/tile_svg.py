@@ -45,18 +45,21 @@ from lhkit.tiles.tile_layout import (
 _CODE = 11.0
 _MARGIN = 10.0
 _WIDEST_NOTE = 540.0
+_NARROWEST = 280.0
 _BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 210.0, 12.0
 
 
 def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: bool = True) -> str:
     """Return a tile picture as SVG at an iteration, from 0; default the one of the still picture."""
-    return tiles_at(picture, picture.first if iteration is None else iteration, themed=themed)[1]
+    frame = tile_frame(picture, picture.first if iteration is None else iteration)
+    return _drawn(picture, frame, "still", themed=themed)
 
 
-def tiles_at(picture: TilePicture, iteration: int, *, themed: bool = True) -> tuple[str, str]:
-    """Return an iteration in words, and its picture as SVG."""
+def tiles_at(picture: TilePicture, iteration: int, *, themed: bool = True) -> tuple[str, str, str]:
+    """Return an iteration in words, its picture as SVG, and one with less in it, to be read in a low pane."""
     frame = tile_frame(picture, iteration)
-    return iteration_text(picture, frame), _drawn(picture, frame, "still", themed=themed)
+    briefly = _drawn_briefly(picture, frame, themed=themed)
+    return iteration_text(picture, frame), _drawn(picture, frame, "still", themed=themed), briefly
 
 
 def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -> str:
@@ -80,6 +83,25 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     first = tile_frame(picture, 0)
     wide = max(_width(picture, frame, layout), _width(picture, first, lay_out(picture, first))) + 2 * _MARGIN
     return svg(wide, height + 14 + LINE + 2 * _MARGIN, _hatch(hatch), inner, label=label, themed=themed)
+
+
+def _drawn_briefly(picture: TilePicture, frame: TileFrame, *, themed: bool) -> str:
+    """Return a picture without loops, passes, legend and scale: the title, the tiles and their size."""
+    hatch = _hatch_id(picture, frame, "brief")
+    first = lay_out(picture, tile_frame(picture, 0), detail="brief")
+    wide = max(lay_out(picture, frame, detail="brief").width, first.width, _NARROWEST)
+    title = list(broken(title_text(picture), wide))
+    layout = lay_out(picture, frame, top=LINE * len(title) + 6, detail="brief")
+    sets = working_sets_shown(picture, frame)[:1]
+    below = [line for each in sets for line in broken(f"{pass_text(each)} {_fits(each, picture)}", wide)]
+    lines = [(line, LINE * n + FONT, {"font_weight": 700}) for n, line in enumerate(title)]
+    lines += [(line, layout.height + LINE * n + FONT, {}) for n, line in enumerate(below)]
+    words = "".join(_words(line, None, y, fill="ink", **look) for line, y, look in lines)
+    body = "".join(_sheet(s, picture, frame, hatch) for s in layout.sheets)
+    inner = element("g", words, body, transform=f"translate({_MARGIN} {_MARGIN})")
+    label = f"Tiles of {picture.op}, {iteration_text(picture, frame)}"
+    height = layout.height + LINE * len(below) + 2 * _MARGIN
+    return svg(wide + 2 * _MARGIN, height, _hatch(hatch), inner, label=label, themed=themed)
 
 
 def _width(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> float:
@@ -114,7 +136,7 @@ def _first_frames(picture: TilePicture, count: int) -> list[TileFrame]:
 def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = True) -> str:
     """Return at most ``count`` first iterations side by side, small."""
     frames = _first_frames(picture, count)
-    layouts = [lay_out(picture, frame, top=LINE + 8, small=True) for frame in frames]
+    layouts = [lay_out(picture, frame, top=LINE + 8, detail="small") for frame in frames]
     values = [" ".join(f"{x.label}={v}" for x, v in zip(picture.loops, f.values, strict=True)) for f in frames]
     labels = [f"{f.number + 1}: {v}" if v else picture.op for f, v in zip(frames, values, strict=True)]
     wide = max([x.width for x in layouts] + [text_width(t, FONT - 1) for t in labels]) + 24
@@ -405,7 +427,7 @@ def _caption(sheet: Sheet) -> str:
     rest = element("tspan", escaped(name), dx=6, font_weight=400, font_family=MONO, fill="faint")
     lines = [element("text", escaped(letter), rest, x=sheet.x, y=y, font_weight=700, fill="ink")]
     for n, line in enumerate(others, 1):
-        lines.append(_words(line, sheet.x, y + LINE * n, fill="ink" if n == 2 else "faint"))
+        lines.append(_words(line, sheet.x, y + LINE * n, fill="ink" if line.startswith("tile ") else "faint"))
     return "".join(lines)
 
 

@@ -277,7 +277,7 @@ def _save_text(workbench: WorkbenchCore, command: Command) -> None:
     except UsageError as error:
         is_other = followed.changed_meanwhile(session.text)
         actions = (("overwrite it", again), ("take its text", {"do": "take_file"})) if is_other else ()
-        workbench.notice = Notice("refused", error.failure.message, error.failure.advice or "", actions)
+        workbench.notice = Notice.refusal(error.failure, actions)
         return
     workbench.notice = Notice("done", f"saved to {followed.path.name}")
 
@@ -393,6 +393,13 @@ def _built(workbench: WorkbenchCore, command: Command) -> tuple[form_fields.Step
     return place, form_text(form, catalogue), "", script
 
 
+def _preview(workbench: WorkbenchCore, question: Command) -> dict[str, str]:
+    """``{"op", "fields", "after"}`` or ``{"step", "fields"}`` → the step as it will be written, and a hint."""
+    trace, worker = _current_trace(workbench), workbench.session.worker
+    hint = form_fields.untiled_words(mapping(question, "fields"), trace, worker)
+    return {"text": _built(workbench, question)[1], "hint": hint}
+
+
 def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) -> list[TypedName]:
     known = {handle.name: handle for handle in handles}
     names = [str(fields.get(f"handle{i}", "")) for i in range(len(recipe.arguments))]
@@ -488,6 +495,5 @@ COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
 QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "search": _search,
     "form": _form,
-    # {"op", "fields", "after"} or {"step", "fields"} → the step as it will be written.
-    "preview": lambda workbench, question: _built(workbench, question)[1],
+    "preview": _preview,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from lhkit.workbench import (
     workbench_exports,
 )
 from lhkit.workbench.form_fields import steps_by_place
-from lhkit.workbench.jobs import Jobs
+from lhkit.workbench.jobs import Jobs, Stopped
 from lhkit.workbench.neighbor_traces import JOB
 from lhkit.workbench.runs import PROPOSAL, Result
 from lhkit.workbench.screen import Command, Notice, Screen, brought_forward, carried, first_step, is_alike
@@ -117,7 +118,7 @@ class Workbench(WorkbenchCore):
         except LhkitError as error:
             refused = error
             failure = in_words(error.failure, str(name).replace("_", " "))
-            self.notice = Notice("refused", failure.message, failure.advice or "")
+            self.notice = Notice.refusal(failure)
         failed = self.session.failure
         if self.notice is None and failed is not None and was_stopped(failed):
             again = (("take it up again", {"do": "trace"}),)
@@ -138,13 +139,14 @@ class Workbench(WorkbenchCore):
             return self.session.schedule.with_knobs(knobs)
         return None
 
-    def prepare(self, trace: Trace) -> None:
-        """Render the panes that show nothing but a trace, for when it is shown."""
+    def prepare(self, trace: Trace, stopped: Stopped) -> None:
+        """Render the panes that show nothing but a trace, for when it is shown, while that is wanted."""
         key: Hashable = SameTrace(trace)
-        drawn = {(name, key): draw(trace) for name, draw in _OF_TRACES.items()}
+        wanted = dict(_OF_TRACES)
         if self.screen.is_open("tiles"):
             step = min(self.screen.step, len(trace.step_records) - 1)
-            drawn["tiles", key] = pane_pictures.tiles_part(trace, step)
+            wanted["tiles"] = functools.partial(pane_pictures.tiles_part, step=step)
+        drawn = {(name, key): draw(trace) for name, draw in wanted.items() if not stopped()}
         self.jobs.post(lambda: self._cache.update(drawn))
 
     def ask(self, question: Command) -> Json:

@@ -17,7 +17,7 @@ from lhkit.compose.form_text import kind_of_type, mixed_entries
 from lhkit.compose.recipes import Recipe
 from lhkit.compose.trial_steps import values_in_scope
 from lhkit.draw.svg import element, escaped
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import LhkitError, UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, TypedName, attribute_text
 from lhkit.model.trace_record import HandleChange, Trace, TraceStep
@@ -26,6 +26,8 @@ from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.text.step_edits import type_of
+from lhkit.tiles.op_dimensions import loops_of
+from lhkit.worker.client import Worker
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
@@ -62,10 +64,24 @@ def built_form(
                 with choice.region():
                     pass
     form = _renamed(builder.block.nodes[-1].as_form(), stand_ins)
-    # The result names of the replaced step stay if the counts agree.
-    if old is None or [(n, len(v)) for n, v in form.results] != [(n, len(v)) for n, v in old.results]:
-        return form
-    return dataclasses.replace(form, results=old.results)
+    return form if old is None else dataclasses.replace(form, results=_kept_names(form, old))
+
+
+def _kept_names(form: Form, old: Form) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
+    """Return the results under the names that later steps use: of %loop there may be three from now on."""
+    before = dict(old.results)
+    stems = {name: values[0].name.partition("#")[0] for name, values in old.results if values}
+    if len(set(stems.values())) < len(stems):  # one name for results of several kinds
+        same = [(n, len(v)) for n, v in form.results] == [(n, len(v)) for n, v in old.results]
+        return old.results if same else form.results
+    return tuple((n, _named_as(stems[n], before[n], v) if n in stems else v) for n, v in form.results)
+
+
+def _named_as(stem: str, before: tuple[TypedName, ...], values: tuple[TypedName, ...]) -> tuple[TypedName, ...]:
+    if len(values) == len(before):
+        return before
+    numbers = [""] if len(values) == 1 else [f"#{i}" for i in range(len(values))]
+    return tuple(TypedName(stem + n, v.type) for n, v in zip(numbers, values, strict=True))
 
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
@@ -264,6 +280,24 @@ def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, i
             more.append(_row(RESULTS, said, _text_input(RESULTS, "")))
     folded = element("details", element("summary", "more arguments"), *more) if more else ""
     return "".join(first) + folded
+
+
+def untiled_words(fields: Fields, trace: Trace | None, worker: Worker | None) -> str:
+    """Return the loops of the op that a form tiles, and those that its sizes leave whole; else ""."""
+    handles = {h.name: h.id for h in trace.handle_records} if trace is not None else {}
+    target = str(fields.get("target", ""))
+    if trace is None or "tile_sizes" not in fields or target not in handles:
+        return ""
+    try:
+        loops = loops_of(trace, handles[target], worker=worker)
+    except LhkitError:  # no structured op
+        return ""
+    sizes = _items(fields["tile_sizes"])
+    marks = {"reduction": " (reduction)"}
+    listed = [f"{d.name} {d.extent or '?'}{marks.get(d.role, '')}" for d in loops.dimensions]
+    left = [d.name for i, d in enumerate(loops.dimensions) if i >= len(sizes) or sizes[i] == "0"]
+    words = f"{loops.op} has the loops {', '.join(listed)}"
+    return f"{words}; {', '.join(left)} will not be tiled (a size per loop, 0 leaves it whole)" if left else ""
 
 
 def recipe_form_html(recipe: Recipe, handles: Offered) -> str:

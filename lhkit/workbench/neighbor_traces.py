@@ -45,7 +45,7 @@ class NeighborTraces:
 
     session: Session
     jobs: Jobs
-    prepare: Callable[[Trace], None]
+    prepare: Callable[[Trace, Stopped], None]
     moved: str | None = None
     # A job that was cancelled may still trace a schedule when the next one begins with it.
     _running: dict[threading.Event, Schedule] = field(default_factory=dict)
@@ -87,8 +87,8 @@ class NeighborTraces:
         try:
             # Another worker than the session's: that one is free for what is asked meanwhile.
             trace = trace_schedule(self.session.payload, schedule, worker=trying_worker(), limits=limits)
-            self.prepare(trace)
             self.session.traces.keep(schedule, trace)
+            self.prepare(trace, stopped)
         except LhkitError:
             pass  # cancelled, or it cannot be traced, which is told when it is asked for
         finally:

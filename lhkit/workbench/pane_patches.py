@@ -15,11 +15,12 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 # Shorter texts are sent whole.
 _LEAST_TEXT = 200
@@ -39,7 +40,7 @@ def patch_of(old: Any, new: Any) -> dict[str, Any]:
     if isinstance(old, Mapping) and isinstance(new, Mapping) and old.keys() == new.keys() and "z" not in old:
         return {"k": {key: patch_of(old[key], new[key]) for key in new if old[key] != new[key]}}
     if isinstance(old, list) and isinstance(new, list):
-        texts = [[json.dumps(item) for item in items] for items in (old, new)]
+        texts = [[msgspec.json.encode(item) for item in items] for items in (old, new)]
         return {"l": [[i, j, new[k:end]] for i, j, k, end in find_changes(*texts)]}
     return {"s": new}
 
@@ -76,7 +77,7 @@ def _common(one: str, other: str) -> int:
     return least
 
 
-def find_changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
+def find_changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[Change]:
     """Yield the changes between two sequences, matched by items that occur once in both (a patience diff).
 
     It takes n log n time, where a minimal diff takes quadratic time on generated text.

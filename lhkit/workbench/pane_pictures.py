@@ -25,7 +25,15 @@ from lhkit.traces.timeline.timeline_data import timeline_data
 from lhkit.workbench.screen import Command, flag, integer
 from lhkit.workbench.workbench_core import LivePane, WorkbenchCore, same_trace, sent
 
-_NO_TILES: dict[str, Any] = {"key": "", "step": -1, "iteration": 0, "count": 0, "label": "", "html": ""}
+_NO_TILES: dict[str, Any] = {
+    "key": "",
+    "step": -1,
+    "iteration": 0,
+    "count": 0,
+    "label": "",
+    "html": "",
+    "brief": "",
+}
 
 
 def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
@@ -66,11 +74,12 @@ def tiles_part(trace: Trace, step: int, iteration: int = -1) -> dict[str, Any]:
         picture = _tile_picture(SameTrace(trace), step)
     except LhkitError as error:
         note = element("p", escaped(error.failure.message), class_="lh-note")
-        return {**found, "count": 1, "label": "", "html": note}
+        return {**found, "count": 1, "label": "", "html": note, "brief": note}
     count = min(picture.iterations, MOST_ITERATIONS)
     iteration = picture.first if iteration < 0 else min(iteration, count - 1)
-    words, drawing = tiles_at(picture, iteration, themed=False)
-    return {**found, "iteration": iteration, "count": count, "label": words, "html": sent(drawing)}
+    words, drawing, brief = tiles_at(picture, iteration, themed=False)
+    html = {"html": sent(drawing), "brief": sent(brief)}
+    return {**found, "iteration": iteration, "count": count, "label": words, **html}
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import Failure, usage_error
 from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step
 from lhkit.traces.record.handle_history import display_names
@@ -180,6 +180,11 @@ class Notice:
     message: str
     advice: str = ""
     actions: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+    @classmethod
+    def refusal(cls, failure: Failure, actions: tuple[tuple[str, dict[str, Any]], ...] = ()) -> Notice:
+        """Return the notice of a command that failed: what, where, why, and what to do next."""
+        return cls("refused", failure.in_a_line(), failure.advice or "", actions)
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON for the script."""

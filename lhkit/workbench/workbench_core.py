@@ -21,7 +21,15 @@ from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
 from lhkit.traces.record.placed_ops import SameTrace
 from lhkit.workbench.code_question import CodeQuestion
-from lhkit.workbench.jobs import FusionQuestion, Jobs, PassRun, RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.jobs import (
+    FusionQuestion,
+    Jobs,
+    PassRun,
+    RepairSearch,
+    StaticChecks,
+    Stopped,
+    Tryouts,
+)
 from lhkit.workbench.layout_memory import remembered_layout
 from lhkit.workbench.model_parts import ModelParts, has_steps, script_of
 from lhkit.workbench.neighbor_traces import JOB, NeighborTraces
@@ -127,7 +135,7 @@ class WorkbenchCore(abc.ABC):
         """Render the panes whose sources have changed."""
 
     @abc.abstractmethod
-    def prepare(self, trace: Trace) -> None:
+    def prepare(self, trace: Trace, stopped: Stopped) -> None:
         """Render what a trace will need when it is shown, from any thread."""
 
     @abc.abstractmethod

@@ -221,6 +221,7 @@ class TimingRules:
     pin: bool  # Whether to stay on one core
     # ``thread`` counts processor time of the thread alone: beside other programs, and of one thread
     clock: Literal["wall", "thread"] = "wall"
+    plain_first: bool = False  # Whether code that is not optimized may be enough to give a variant up
 
 
 class PrepareSweep(Request[Answer], frozen=True, tag="prepare_sweep"):

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -85,16 +85,50 @@ def _is_alive(pid: int, began_s: int) -> bool:
 
 
 @contextlib.contextmanager
-def turn_to_time(file: str) -> Iterator[None]:
-    """Hold the lock of a file that processes share which time beside one another; without a file do nothing."""
+def turn_to_time(file: str, *, on_all_cores: bool = False) -> Iterator[None]:
+    """Hold the lock of a file that processes share which time beside one another; without a file do nothing.
+
+    What runs ``on_all_cores`` waits until no other process has work there; see `beside_timing`.
+    """
+    with _locked(file), _locked(_of_work(file) if on_all_cores else ""):
+        yield
+
+
+@contextlib.contextmanager
+def beside_timing(file: str) -> Iterator[None]:
+    """Work on a core of one's own, such as compiling, while nothing that needs all cores is timed."""
+    with _locked(_of_work(file), shared=True):
+        yield
+
+
+def _of_work(file: str) -> str:
+    return f"{file}-work" if file else ""
+
+
+@contextlib.contextmanager
+def _locked(file: str, *, shared: bool = False) -> Iterator[None]:
     if not file:
         yield
         return
     import fcntl  # not on Windows, where nothing times beside another
 
-    with Path(file).open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with Path(file).open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def on_cores(cores: Collection[int]) -> Iterator[None]:
+    """Run this thread, and threads that it starts, on these cores; without any where it is."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def quietest_core() -> int | None:
@@ -111,18 +145,9 @@ def first_core() -> int | None:
     return min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-@contextlib.contextmanager
-def pinned_to(core: int | None) -> Iterator[None]:
+def pinned_to(core: int | None) -> contextlib.AbstractContextManager[None]:
     """Run this thread on one core; with None, wherever the system likes."""
-    if core is None:
-        yield
-        return
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
+    return on_cores(() if core is None else {core})
 
 
 # The last-level cache: how large it is, and how to empty it of what a kernel left there.

@@ -142,6 +142,45 @@ def test_rows_are_one_tab_stop_that_arrows_walk(timeline):
     assert timeline.page.locator(".lh-chosen").inner_text() != ""
 
 
+def test_a_click_anywhere_in_a_row_selects_its_handle(timeline):
+    page = timeline.page
+    row = timeline.locator(".lh-names [data-handle]").nth(1)
+    name, chosen = row.bounding_box(), page.locator(".lh-chosen")
+    middle = name["y"] + name["height"] / 2
+    for part in ("names", "notes", "tracks"):
+        box = timeline.locator(f".lh-tl-{part}").bounding_box()
+        at = box["x"] + (box["width"] - 3 if part == "notes" else 3)
+        assert page.evaluate("([x, y]) => !document.elementFromPoint(x, y).dataset.handle", [at, middle - 8])
+        page.keyboard.press("Escape")
+        page.wait_for_function("document.querySelector('.lh-chosen').textContent === ''")
+        page.mouse.click(at, middle - 8)
+        page.wait_for_function("document.querySelector('.lh-chosen').textContent !== ''")
+        assert row.evaluate("name => name.classList.contains('lh-selected')"), part
+    assert row.text_content().split(" ")[0].split("@")[0].rstrip("…") in chosen.inner_text()
+
+
+EMPTY_BAND = """() => {
+  const heads = document.querySelector(".lh-heads");
+  const lowest = Math.max(...[...heads.querySelectorAll("text, path")].map((each) => each.getBoundingClientRect().bottom));
+  return heads.getBoundingClientRect().bottom - lowest;
+}"""
+
+
+def test_there_is_no_room_for_brackets_that_are_out_of_sight(timeline, trace):
+    page = timeline.page
+    assert page.evaluate(EMPTY_BAND) < 10
+    timeline.get_by_role("button", name="unfold all steps").click()
+    page.wait_for_function("document.querySelectorAll('.lh-tl-fold[aria-expanded=false]').length === 0")
+    assert page.evaluate(EMPTY_BAND) < 25  # a line at most, of a bracket at the edge
+    high = timeline.locator(".lh-heads").bounding_box()["height"]
+    page.locator(".lh-steps input").fill(str(len(trace.step_records) // 2))
+    page.wait_for_function(f"document.querySelector('.lh-heads').clientHeight > {high}")  # deeper brackets
+    high = timeline.locator(".lh-heads").bounding_box()["height"]
+    page.evaluate("document.querySelector('.lh-tl-scroller').scrollLeft = 0")
+    page.wait_for_function("document.querySelector('.lh-heads .lh-step[data-step=\"0\"]') !== null")
+    assert timeline.locator(".lh-heads").bounding_box()["height"] == high, "rows stay where they are"
+
+
 def test_numbers_at_the_edges_are_whole_or_not_there(timeline, trace):
     """Half of a number is another one: 237 for 2371."""
     page, count = timeline.page, len(trace.step_records)

@@ -130,6 +130,25 @@ def test_a_picture_fits_its_pane_both_ways(opened):
     assert picture["width"] <= box["width"] and picture["height"] <= box["height"]
 
 
+LETTERS = """() => {
+  const svg = document.querySelector("[data-pane=tiles] svg");
+  return (12 * svg.getBoundingClientRect().width) / svg.viewBox.baseVal.width;
+}"""
+
+
+def test_letters_of_a_tile_picture_can_be_read_in_a_low_pane(opened):
+    page = opened(width=1280, height=800)
+    tiles = page.locator("[data-pane=tiles]")
+    for step in (5, 8):
+        page.locator(f".lhw-row[data-step='{step}'] .lhw-op").click()
+        tiles.locator("svg", has_text=f"after step {step}").wait_for()
+        page.wait_for_function(f"() => ({LETTERS})() >= 8.5")
+    assert tiles.locator("svg", has_text="bytes touched").count() == 0
+    page.set_viewport_size({"width": 1280, "height": 1900})
+    tiles.locator("svg", has_text="bytes touched").wait_for()  # there is room for all of it
+    page.wait_for_function(f"() => ({LETTERS})() >= 8.5")
+
+
 def test_borders_are_dragged_and_moved_by_keys_and_the_sizes_are_kept(opened):
     page = opened()
     before = areas(page)["left"]["width"]
@@ -343,7 +362,9 @@ def test_repairs_of_a_step_that_fails_are_in_sight(failing):
     assert failing.locator(".lhw-repair").first.evaluate(IN_SIGHT)
     failing.locator(".lhw-repair").first.click()
     failing.locator(".lhw-outcome", has_text="applies").wait_for()
-    failing.locator(".lhw-facts + [data-section=problems]").wait_for(state="attached")  # facts come first again
+    failing.locator("[data-section=problems]:not([open])").wait_for()
+    for question in failing.locator(".lhw-question > summary").all():
+        assert question.evaluate(IN_SIGHT), "all questions are above the fold, and the facts under them"
 
 
 def test_the_step_that_is_shown_stays_in_sight_in_a_narrower_timeline(failing):
@@ -357,6 +378,7 @@ def test_the_row_of_the_step_and_the_selected_handle_are_whole(opened):
     row = page.locator(".lhw-row.lh-now")
     page.reload()
     row.locator(".lhw-tools").wait_for()
+    page.locator(".lhw-facts li").first.wait_for()  # the guide has grown, and the steps have less room
     page.wait_for_function(f"() => ({IN_SIGHT})(document.querySelector('.lhw-row.lh-now'))", timeout=5000)
     page.locator(".lhw-row[data-step='7'] .lhw-op").click()
     row.locator("[data-handle]").first.click()

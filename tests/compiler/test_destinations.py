@@ -92,3 +92,33 @@ MAPPED = f"""func.func @f(%a: {ROW}, %c: {ROW}) -> {ROW} {{
 def test_ops_whose_destination_has_no_element_or_is_not_last_compile(text):
     payload = lhkit.load_payload(text)
     assert lhkit.verify(lhkit.compile(payload, "cpu.mlir")).ok
+
+
+def turned(count, early=False):
+    """Return the text of ``count`` transposes one after the other, the first one of which is a result, too."""
+    lines = [
+        f"  %t{i + 1} = linalg.transpose ins(%t{i} : tensor<160x160xf32>) outs(%e : tensor<160x160xf32>)"
+        " permutation = [1, 0]"
+        for i in range(count)
+    ]
+    results = [f"%t{count}", "%t1"] if early else [f"%t{count}"]
+    types = ", ".join(["tensor<160x160xf32>"] * len(results))
+    return f"""func.func @f(%t0: tensor<160x160xf32>) -> ({types}) {{
+  %e = tensor.empty() : tensor<160x160xf32>
+{chr(10).join(lines)}
+  return {", ".join(results)} : {types}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("count", "early", "buffers"), [(1, False, 0), (3, False, 1), (5, False, 1), (2, True, 0), (4, True, 1)]
+)
+def test_buffers_that_end_before_a_result_begins_lie_where_it_will_be(count, early, buffers):
+    kernel = lhkit.compile(lhkit.load_payload(turned(count, early)))
+    bufferized = str(kernel.ir("bufferized"))
+    assert bufferized.count("memref.alloc(") == bufferized.count("memref.dealloc ") == buffers
+    a = np.random.default_rng(0).standard_normal((160, 160), dtype=np.float32)
+    results = kernel(a)
+    last = a.T if count % 2 else a
+    for result, wanted in zip(results if early else (results,), (last, a.T), strict=False):
+        np.testing.assert_array_equal(result, wanted)

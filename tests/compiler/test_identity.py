@@ -2,7 +2,9 @@
 
 import pytest
 
-from lhkit.compiler.interpreter.op_identity import Identities, address
+from lhkit.compiler.interpreter import op_identity
+from lhkit.compiler.interpreter.op_identity import Identities
+from lhkit.compiler.interpreter.payload_walk import WORDS, BoundWalk, address, native_walk
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.model.trace_record import PayloadDelta
@@ -18,9 +20,11 @@ func.func @f(%c: i1) {
 NESTED = "module { module @inner { func.func private @g() } module @last {} }"
 
 
-@pytest.fixture
-def seen():
+@pytest.fixture(params=["bindings", "machine code"])
+def seen(request, monkeypatch):
     """Parse a text and look at it once; returns identities, the root, and the ops in order."""
+    assert native_walk() is not None
+    monkeypatch.setattr(op_identity, "MOST_WITHOUT", -1 if request.param == "machine code" else 1e9)
     with new_context():
 
         def start(text):
@@ -41,6 +45,19 @@ def delta_after(identities, root):
     delta, _ = identities.look([root])
     assert identities.look([root]) is None
     return delta
+
+
+def test_both_walks_see_the_same_ops():
+    """More than there is room for at first; roots one after the other."""
+    many = "".join(f"func.func private @f{i}()\n" for i in range(5000))
+    with new_context():
+        roots = [ir.Module.parse(text) for text in (many, NESTED, BRANCHES)]
+        ops = [root.operation for root in roots]
+        one, other = BoundWalk().words(ops), native_walk().words(ops)
+        assert len(one) > 5000 * WORDS
+        assert one[::WORDS] == other[::WORDS] and one[1::WORDS] == other[1::WORDS]
+        hashes = [native_walk().hash_of(op_identity.op_at(at)) for at in one[::WORDS]]
+        assert hashes == other[2::WORDS].tolist()
 
 
 def test_an_attribute(seen):

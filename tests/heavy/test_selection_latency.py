@@ -1,6 +1,7 @@
-"""How long a selection takes in the page of a thousand ops, and the page itself; run by hand: ``make heavy``.
+"""How long a selection takes in the page of a thousand ops and in the workbench of a thousand steps, and the page
+itself; run by hand: ``make heavy``.
 
-Times are taken in the browser around what a click does, until the frame is painted; medians of 30.
+Times are taken in the browser around what a click does: of the script, and until the frame is painted.
 """
 
 import shutil
@@ -8,6 +9,8 @@ import statistics
 import time
 
 import pytest
+from explore_tab import explored
+from jupyter_pages import running_browser
 
 import lhkit
 
@@ -54,3 +57,38 @@ def test_a_selection_in_a_thousand_ops_takes_less_than_a_tenth_of_a_second(page_
     print("selection, median of 30: " + ", ".join(f"{k} {v:.1f} ms" for k, v in medians.items()))
     assert opened < 3
     assert max(medians.values()) < 100
+
+
+# Selects steps in sight in the timeline, all of it unfolded: [script, painted] of each.
+STEPS = """async () => {
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const times = [];
+  for (let i = 0; i < 61; i++) {
+    const heads = [...document.querySelectorAll("[data-pane=timeline] .lh-heads .lh-step[data-step]:not(.lh-at)")];
+    const node = heads[(i * 37) % heads.length];
+    await painted();
+    const started = performance.now();
+    node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    const script = performance.now() - started;
+    await painted();
+    times.push([script, performance.now() - started]);
+    await new Promise((done) => setTimeout(done, 40 * (i % 4)));
+  }
+  return times.slice(1);
+}"""
+
+
+def test_a_step_among_a_thousand_is_selected_within_a_frame():
+    with explored("mlp.mlir", "mlp.mlir") as tab, running_browser() as browser:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(tab.address)
+        page.get_by_role("button", name="unfold all steps").click()
+        page.wait_for_function("document.querySelectorAll('.lh-tl-fold[aria-expanded=false]').length === 0")
+        count = page.evaluate("Number(document.querySelector('.lhw-walking input').max)")
+        times = page.evaluate(STEPS)
+    for what, values in zip(("script", "painted"), zip(*times, strict=True), strict=True):
+        ranked = sorted(values)
+        p95 = ranked[round(0.95 * (len(ranked) - 1))]
+        print(f"\n{count} steps, {what}: median {statistics.median(values):.1f} ms, p95 {p95:.1f} ms")
+    assert count >= 1000
+    assert statistics.median(script for script, _ in times) < 16

@@ -368,3 +368,13 @@ func.func private @f(%a: tensor<2x5x8xf32>, %b: tensor<2x4x6x2xf32>, %c: tensor<
 }"""
     # A private function is kept as the one to be called.
     assert lhkit.verify(lhkit.compile(lhkit.load_payload(text), "schedules/cpu.mlir")).ok
+
+
+def test_blocks_of_rows_start_from_zero_in_registers(schedule):
+    volume = ("conv_3d_ncdhw_fcdhw", (1, 3, 9, 17, 17), (16, 3, 2, 2, 2), (1, 16, 8, 16, 16))
+    text = payload(*volume, strides=(1, 1, 1), dilations=(1, 1, 1))
+    kernel = lhkit.compile(lhkit.load_payload(text), schedule, knobs={"window_elements": 32768})
+    bufferized = str(kernel.ir("bufferized"))
+    # Zeros in memory for all blocks would be copied to each of them.
+    assert "memref.copy" not in bufferized
+    assert lhkit.verify(kernel).ok

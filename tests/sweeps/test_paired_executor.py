@@ -17,7 +17,7 @@ from lhkit.sweeps.space import space_of
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import own_worker
 from lhkit.worker.kernel_requests import PrepareSweep
-from lhkit.worker.timing_conditions import signs_folder, turn_to_time
+from lhkit.worker.timing_conditions import beside_timing, signs_folder, turn_to_time
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
@@ -137,9 +137,56 @@ def test_what_cannot_be_timed_is_not_overlapped(paired):
     assert asyncio.run(executor.moves_times([]))
 
 
-def test_threads_and_single_cores_are_left_alone(monkeypatch):
+def test_what_needs_all_cores_waits_for_work_on_them_and_keeps_it_out(tmp_path):
+    file, said = tmp_path / "turn", []
+    file.touch()
+    with beside_timing(str(file)), beside_timing(str(file)):  # two may work at once
+
+        def time_on_all():
+            begun.set()
+            with turn_to_time(str(file), on_all_cores=True):
+                said.append("timed")
+
+        begun = threading.Event()
+        thread = threading.Thread(target=time_on_all)
+        thread.start()
+        begun.wait()
+        said.append("worked")
+    thread.join()
+    assert said == ["worked", "timed"]
+    with turn_to_time(str(file)), beside_timing(str(file)):  # on one core it is timed beside that
+        pass
+    with turn_to_time(str(file), on_all_cores=True):
+
+        def work():
+            begun.set()
+            with beside_timing(str(file)):
+                said.append("worked again")
+
+        begun = threading.Event()
+        thread = threading.Thread(target=work)
+        thread.start()
+        begun.wait()
+        said.append("timed again")
+    thread.join()
+    assert said[2:] == ["timed again", "worked again"]
+
+
+def test_threads_are_tried_beside_another_process_on_all_cores(tmp_path):
+    store, before = tmp_path / "s.jsonl", os.sched_getaffinity(0)
+    knobs = {"threads": [1, 2], "tile_m": [4, 8], "tile_n": [16], "lanes": [8], "large": [896], "block_m": [96]}
+    knobs |= {"middle_n": [16], "narrow_tile_m": [4]}
+    payload = lhkit.payloads.matmul(64, 64, 64)
+    sweep = lhkit.sweep(payload, "matmul.mlir", knobs=knobs, store=store, confirm=False, overlap=True)
+    found = {(r.values["threads"], r.values["tile_m"]): r.status for r in sweep.records}
+    assert found.keys() == {(1, 4), (1, 8), (2, 4), (2, 8)}
+    assert set(found.values()) <= {"ok", "stopped-early"}
+    assert os.sched_getaffinity(0) == before
+
+
+def test_threads_alone_and_single_cores_are_left_alone(monkeypatch):
     schedule = lhkit.load_schedule("matmul.mlir")
-    spaces = [space_of(schedule, knobs={"threads": values}) for values in ("1", "1,2")]
-    assert [paired_executor.can_overlap(schedule, space) for space in spaces] == [True, False]
+    spaces = [space_of(schedule, knobs={"threads": values}) for values in ("1", "1,2", "2,4")]
+    assert [paired_executor.can_overlap(schedule, space) for space in spaces] == [True, True, False]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0})
     assert not paired_executor.can_overlap(schedule, spaces[0])

@@ -167,10 +167,31 @@ def test_frames_are_the_first_iterations():
     assert len(frames) == 4 and len(set(frames)) == 4
     assert all(words.startswith(f"iteration {n + 1} of 18") for n, (words, _) in enumerate(frames))
     assert all(words in drawing for words, drawing in frames)
-    assert tiles_at(drawn, 2) == (frames[2][0], tiles_svg(drawn, 2)) and tiles_svg(drawn, 2) != tiles_svg(drawn)
+    assert tiles_at(drawn, 2)[:2] == (frames[2][0], tiles_svg(drawn, 2)) and tiles_svg(drawn, 2) != tiles_svg(
+        drawn
+    )
     assert len(tiles_frames(drawn, 99)) == drawn.iterations == 18
     multiples = ET.fromstring(tiles_multiples_svg(drawn, 6))
     assert [g.get("data-frame") for g in multiples.iter(f"{SVG}g") if g.get("data-frame")] == list("012345")
+
+
+def test_a_brief_picture_has_the_tiles_and_their_size_in_less_room():
+    drawn = picture((512, 512, 512), (32, 64, 16))
+    _, whole, brief = tiles_at(drawn, 3)
+    large, little = (ET.fromstring(svg) for svg in (whole, brief))
+    assert float(little.get("width")) < 400 and float(little.get("height")) < 350 < float(large.get("height"))
+    said = "".join(little.itertext())
+    for words in (
+        "linalg.matmul",
+        "tile 32×16 of 512×512",
+        "tile 16×64 of",
+        "tile 32×64 of",
+        "one tile 14 KiB",
+    ):
+        assert words in said
+    one, other = (tile_rects(svg) for svg in (whole, brief))
+    assert len(one) == len(other) == 3
+    assert "all of 8×8" in tiles_at(picture((8, 8, 8), (8, 8, 8)), 0)[2]
 
 
 def test_patterns_are_not_shared_by_what_may_be_hidden():

@@ -67,7 +67,7 @@ def test_a_form_says_which_handles_are_invalidated_without_being_consumed(open_b
 
 
 def test_a_preview_is_the_text_that_is_added(bench):
-    text = bench.ask("preview", op=TILING, after=SUM, fields=TILED)
+    text = bench.ask("preview", op=TILING, after=SUM, fields=TILED)["text"]
     assert text.startswith("%tiled, %loops:2 = transform.structured.tile_using_for %sum tile_sizes [8, 4]")
     bench.do("add_step", op=TILING, after=SUM, fields=TILED, version=bench.workbench.version_id)
     assert text in bench.session.text
@@ -75,6 +75,19 @@ def test_a_preview_is_the_text_that_is_added(bench):
     assert shown.op == TILING
     bench.do("undo")
     assert bench.session.text == FUSED
+
+
+def test_a_preview_says_which_loops_its_sizes_leave_whole(bench):
+    def hint(op=TILING, **fields):
+        return bench.ask("preview", op=op, after=SUM, fields={"target": "%sum", **fields})["hint"]
+
+    loops = "linalg.add has the loops i 64, j 64"
+    assert hint(tile_sizes="32") == f"{loops}; j will not be tiled (a size per loop, 0 leaves it whole)"
+    assert hint(tile_sizes="").startswith(f"{loops}; i, j will not")
+    assert hint(tile_sizes="0, 32").startswith(f"{loops}; i will not")
+    assert hint(tile_sizes="32, 16") == ""
+    assert hint(op="annotate", name="seen") == ""
+    assert hint(target="%root", tile_sizes="8") == "", "no structured op"
 
 
 def test_without_a_place_a_step_goes_to_the_end(bench):
@@ -99,7 +112,7 @@ def test_without_a_place_a_step_goes_to_the_end(bench):
     ],
 )  # fmt: skip
 def test_fields_of_every_kind(bench, op, fields, written):
-    assert written in bench.ask("preview", op=op, after=FUSE, fields=fields)
+    assert written in bench.ask("preview", op=op, after=FUSE, fields=fields)["text"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +143,34 @@ def test_the_form_of_a_step_holds_what_is_written_and_changes_it(bench):
     )
     bench.do("undo")
     assert bench.session.text == FUSED
+
+
+TILED_ONCE = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %mm = transform.structured.match ops{["linalg.add"]} in %root : (!transform.any_op) -> !transform.any_op
+    %t, %l = transform.structured.tile_using_for %mm tile_sizes [16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.annotate %t "tile" : !transform.any_op
+    transform.loop.unroll %l {factor = 2} : !transform.any_op
+    transform.yield
+  }
+}"""
+
+
+def test_results_keep_their_names_where_there_are_more_of_them(open_bench):
+    bench = open_bench(TILED_ONCE)
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "16, 16"})
+    assert bench.notice is None
+    assert "%t, %l:2 = transform.structured.tile_using_for %mm tile_sizes [16, 16]" in bench.session.text
+    assert bench.workbench.trace.outcome.status == "ok"
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "8"})
+    assert "%t, %l = transform.structured.tile_using_for %mm tile_sizes [8]" in bench.session.text
+
+
+def test_a_step_that_does_not_verify_says_why(open_bench):
+    bench = open_bench(TILED_ONCE)
+    bench.do("set_step", step=1, fields={"target": "%mm", "tile_sizes": "0"})
+    assert bench.notice.message.endswith("does not verify: fused.mlir:6:27: use of undeclared SSA value name")
 
 
 @pytest.mark.parametrize("step", [RELU, SUM, KNOB, TILE, FUSE])

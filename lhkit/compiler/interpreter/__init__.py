@@ -8,6 +8,8 @@
   only reads.
 - ``handle_frames``: What is known of a running schedule: which block is in which op, and what each handle is.
 - ``op_identity``: Payload ops that keep their identity while a schedule rewrites them.
+- ``payload_walk``: All ops of a payload as words of memory: addresses, parents and hashes, by machine code
+  if there are many.
 - ``trace_journal``: The journal of a trace: what is known so far, a JSON line each, so that it outlives the
   process.
 - ``probes``: Transform ops of our own: probes call back while a schedule runs, and one gives handles their

@@ -162,7 +162,7 @@ def apply_schedule(
     try:
         interpreter.apply_named_sequence(payload.operation, entry, home)
     except (ValueError, ir.MLIRError) as error:
-        raise application_error(error, payload_source, application) from None
+        raise application_error(error, payload_source, application, (_module, home, entry)) from None
     try:
         payload.operation.verify()
     except ir.MLIRError as error:
@@ -212,8 +212,10 @@ def prepare_module(application: Application, parsed: Any = None) -> Any:
     return module
 
 
-def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
-    """Return the typed error for what the interpreter raised."""
+def application_error(
+    error: Exception, payload_source: Source, application: Application, prepared: Prepared | None = None
+) -> LhkitError:
+    """Return the typed error for what the interpreter raised; ``prepared`` is what was applied, if known."""
     diagnostics = parsing.from_flattened(str(error))
     sources = (payload_source, *application.sources)
     kind = parsing.kind_of_application(diagnostics)
@@ -221,24 +223,37 @@ def application_error(error: Exception, payload_source: Source, application: App
     if kind is None and own is not None:
         kind, sources = own.kind, (*sources, *own.sources)
     if kind is None:
-        kind = _kind_by_suppressing(payload_source, application)
+        kind = _kind_by_suppressing(payload_source, application, prepared)
     message = f"{application.sources[0].name} does not apply to {payload_source.name}"
     if not diagnostics:
         message += "; the step that failed gave no reason"
     return error_for(parsing.failure_in(sources, kind, message, diagnostics, stage="apply"))
 
 
-def _kind_by_suppressing(payload_source: Source, application: Application) -> FailureKind:
+def _kind_by_suppressing(
+    payload_source: Source, application: Application, prepared: Prepared | None
+) -> FailureKind:
     """Return the kind of a failure by applying again with silenceable failures suppressed.
 
     The interpreter itself is asked, because its message does not tell the kinds apart.
     """
     payload = parse_payload(payload_source)
-    _module, home, entry = prepare_application(application)
-    name, type_ = symbol_name(entry), function_type(entry)
-    if list(type_.results):
+    _module, home, entry = prepared or prepare_application(application)
+    if list(function_type(entry).results):
         return "definite"
-    root = type_.inputs[0]
+    try:
+        interpreter.apply_named_sequence(payload.operation, _suppressing(home, entry), home)
+    except (ValueError, ir.MLIRError):
+        return "definite"
+    return "silenceable"
+
+
+def _suppressing(home: Any, entry: Any) -> Any:
+    """Return the sequence beside an entry, merged into its home once, that includes it without its failures."""
+    known = [op for op in schedule_modules.sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY]
+    if known:
+        return known[0]
+    name, root = symbol_name(entry), function_type(entry).inputs[0]
     # Declarations merge only where their marks agree.
     marks = str(entry.attributes["arg_attrs"]) if "arg_attrs" in entry.attributes else ""
     mark = _READ_ONLY if _READ_ONLY in marks else "transform.consumed"
@@ -249,13 +264,8 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
         f"transform.include @{name} failures(suppress) (%root) : ({root}) -> ()\n"
         "transform.yield\n}}"
     )
-    try:
-        interpreter.copy_symbols_and_merge_into(home, probe.operation)
-        suppressing = next(op for op in schedule_modules.sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY)
-        interpreter.apply_named_sequence(payload.operation, suppressing, home)
-    except (ValueError, ir.MLIRError):
-        return "definite"
-    return "silenceable"
+    interpreter.copy_symbols_and_merge_into(home, probe.operation)
+    return next(op for op in schedule_modules.sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY)
 
 
 # Schedules applied by the compiler's own passes, as ``mlir-opt`` applies them: a judge of what is exported.

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lhkit.compiler.interpreter.op_identity import Identities, address, addresses
+from lhkit.compiler.interpreter.op_identity import Identities
+from lhkit.compiler.interpreter.payload_walk import address, addresses
 from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedOp, PlannedValue
 from lhkit.model import trace_record as record
 from lhkit.model.errors import Diagnostic

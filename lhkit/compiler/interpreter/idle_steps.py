@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of
+from lhkit.compiler.interpreter.op_identity import bytecode_of
+from lhkit.compiler.interpreter.payload_walk import address, addresses
 from lhkit.compiler.interpreter.probes import (
     insert_probe,
     kind_of,

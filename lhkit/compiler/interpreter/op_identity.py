@@ -14,14 +14,24 @@ them are therefore compared by identity.
 from __future__ import annotations
 
 import bisect
-import ctypes
 import io
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
+from lhkit.compiler.interpreter.payload_walk import (
+    MOST_WITHOUT,
+    WORDS,
+    BoundWalk,
+    NativeWalk,
+    address,
+    addresses,
+    made_walk,
+    native_walk,
+    op_at,
+)
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
 from lhkit.model.span import Span
@@ -30,30 +40,9 @@ from lhkit.model.trace_record import PayloadDelta
 _MARK = "lhkit:"
 _TAG = re.compile(r'"lhkit:(o\d+)"')
 _TAGGED = re.compile(rf"{_MARK}(o\d+)")
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_capsule_name = ctypes.pythonapi.PyCapsule_GetName
-_capsule_name.restype = ctypes.c_char_p
-_capsule_name.argtypes = [ctypes.py_object]
-_name_of_capsules: list[bytes] = []
 
 # A new payload op: its id, name, parent's id, origins, and its place if it has no origin.
 NewOp = tuple[str, str, str | None, tuple[str, ...], Span | None]
-
-
-def addresses(ops: Sequence[Any]) -> list[int]:
-    """Return the address of each operation."""
-    if not ops:
-        return []
-    if not _name_of_capsules:
-        _name_of_capsules.append(_capsule_name(ops[0]._CAPIPtr))
-    return list(map(_pointer, [op._CAPIPtr for op in ops], repeat(_name_of_capsules[0])))
-
-
-def address(op: Any) -> int:
-    """Return the address of an operation."""
-    return addresses((op,))[0]
 
 
 @dataclass(slots=True)
@@ -61,23 +50,9 @@ class _Known:
     """An op that is in the payload now."""
 
     id: str
-    name: str
     parent: int | None
     hash: int
-
-
-def ops_under(roots: Sequence[Any]) -> list[Any]:
-    """Return the roots and all ops in them, outer before inner, in order."""
-    ops: list[Any] = []
-    keep, go_on = ops.append, ir.WalkResult.ADVANCE
-
-    def visit(op: Any) -> Any:
-        keep(op)
-        return go_on
-
-    for root in roots:
-        root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return ops
+    name: str = ""
 
 
 def bytecode_of(root: Any) -> bytes:
@@ -92,10 +67,11 @@ class Identities:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._walk: BoundWalk | NativeWalk = made_walk() or BoundWalk()
+        self._walked = 0
         self._known: dict[int, _Known] = {}
         self._base: dict[str, Any] = {}
-        self._branching: set[int] = set()
-        self._last: tuple[list[int], list[int | None], list[int]] = ([], [], [])
+        self._words: array[int] = array("Q")  # of the last look
         self._count = 0
 
     @property
@@ -115,63 +91,70 @@ class Identities:
 
     def in_order(self, first: Any) -> list[str]:
         """Return the ids of the ops that the last look saw from an op on, outer before inner."""
-        found = self._last[0]
-        return [self._known[at].id for at in found[found.index(address(first)) :]]
+        found, known = self._words[::WORDS].tolist(), self._known
+        return [known[at].id for at in found[found.index(address(first)) :]]
 
     def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
         """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""
-        ops = ops_under(roots)
-        found = addresses(ops)
-        around = [op.parent for op in ops]
-        there = iter(addresses([p for p in around if p is not None]))
-        parents = [None if p is None else next(there) for p in around]
-        hashes = list(map(hash, ops))
-        if self._branching:
-            for i, at in enumerate(found):
-                if at in self._branching:
-                    hashes[i] = _hash_with_successors(ops[i])
-        if (found, parents, hashes) == self._last:
-            return None
-        self._last = found, parents, hashes
-        return self._update(ops)
+        words = self._walk.words(roots)
+        self._walked += len(words) // WORDS
+        seen = None if words == self._words else self._update(words)
+        if self._walked > MOST_WITHOUT and isinstance(self._walk, BoundWalk) and (native := native_walk()):
+            self._walk, self._words = native, native.words(roots)
+            for at, hash_ in zip(self._words[::WORDS], self._words[2::WORDS], strict=True):
+                self._known[at].hash = hash_
+        return seen
 
-    def _update(self, ops: list[Any]) -> tuple[PayloadDelta, list[NewOp]]:
-        found, parents, hashes = self._last
-        before = self._known
-        self._known = now = dict[int, _Known]()
-        made: list[NewOp] = []
+    def _update(self, words: array[int]) -> tuple[PayloadDelta, list[NewOp]]:
+        first, last = _common_rows(self._words, words)
+        now = self._known
+        old = {at: now[at] for at in self._words[first : len(self._words) - last : WORDS]}
+        rows = range(first, len(words) - last, WORDS)
+        self._words = words
+        made: dict[int, NewOp] = {}
         changed: list[str] = []
         moved: list[str] = []
-        for i, (op, at, parent, hash_) in enumerate(zip(ops, found, parents, hashes, strict=True)):
-            known = before.get(at)
-            if known is None or (known.hash != hash_ and not self._is_same(op, known)):
-                now[at] = known = _Known(f"o{self._count}", op.name, parent, 0)
+        kept: list[_Known] = []
+        for row in rows:
+            at, parent, hash_ = words[row], words[row + 1] or None, words[row + 2]
+            known = old.get(at)
+            if known is None or (known.hash != hash_ and not self._is_same(op_at(at), known)):
+                now[at] = known = _Known(f"o{self._count}", parent, 0)
                 self._count += 1
-                made.append(self._tag(op, known))
-                hashes[i] = known.hash = self._hash(op, at)
+                op = op_at(at)
+                made[at] = self._tag(op, known)
+                words[row + 2] = known.hash = self._walk.hash_of(op)
                 continue
-            now[at] = known
+            kept.append(known)
             if known.hash != hash_:
                 changed.append(known.id)
                 known.hash = hash_
-            if known.parent != parent or (parent in now and now[parent] is not before.get(parent)):
+            if known.parent != parent or parent in made:
                 moved.append(known.id)
                 known.parent = parent
-        erased = [k.id for at, k in before.items() if now.get(at) is not k]
+        gone = old.keys() - {words[row] for row in rows}
+        erased = [known.id for at, known in old.items() if at in gone or at in made]
+        for at in gone:
+            del now[at]
+        if not made.keys().isdisjoint(old):  # other ops at their addresses; what follows may be in them
+            behind = range(len(words) - last, len(words), WORDS)
+            moved += [now[words[row]].id for row in behind if words[row + 1] in made]
         if erased and made:
-            all_changed = self._rewired(ops, before).union(changed)
-            changed = [known.id for known in now.values() if known.id in all_changed]
-        moved += self._reordered(before, now, set(moved))
-        return PayloadDelta(tuple([o[0] for o in made]), tuple(erased), tuple(changed), tuple(moved)), made
+            changed = self._with_rewired(changed, made)
+        moved += _reordered(old.values(), kept, set(moved))
+        return (
+            PayloadDelta(tuple([o[0] for o in made.values()]), tuple(erased), tuple(changed), tuple(moved)),
+            list(made.values()),
+        )
 
-    def _rewired(self, ops: list[Any], before: dict[int, _Known]) -> set[str]:
-        """Return the kept ops that read results of new ops: those may lie at the addresses of erased ones."""
-        now, found = self._known, set[str]()
-        for op, at in zip(ops, self._last[0], strict=True):
-            if now[at] is not before.get(at):
-                users = addresses([use.owner for result in op.results for use in result.uses])
-                found.update(now[u].id for u in users if u in now and now[u] is before.get(u))
-        return found
+    def _with_rewired(self, changed: list[str], made: Mapping[int, NewOp]) -> list[str]:
+        """Add the kept ops that read results of new ops: those may lie at the addresses of erased ones."""
+        users = addresses([use.owner for at in made for r in op_at(at).results for use in r.uses])
+        found = {self._known[at].id for at in users if at in self._known and at not in made}
+        if found <= set(changed):
+            return changed
+        found.update(changed)
+        return [known.id for at in self._words[::WORDS] if (known := self._known[at]).id in found]
 
     def _is_same(self, op: Any, known: _Known) -> bool:
         location = op.location
@@ -180,13 +163,6 @@ class Identities:
             and location.name_str == f"{_MARK}{known.id}"
             and op.name == known.name
         )
-
-    def _hash(self, op: Any, at: int) -> int:
-        if len(op.successors):
-            self._branching.add(at)
-            return _hash_with_successors(op)
-        self._branching.discard(at)  # of an op that was there before
-        return hash(op)
 
     def _tag(self, op: Any, known: _Known) -> NewOp:
         """Give a new op a tag; the one it had says what it derives from."""
@@ -197,28 +173,36 @@ class Identities:
             base = ir.Location.name(location.name_str, childLoc=base)  # what the lowering knows it by
         source = None if origins else self._names.place(location)
         # Diagnostics about an op find its place below the tag.
-        self._base[known.id] = base
+        self._base[known.id], known.name = base, op.name
         op.location = ir.Location.name(f"{_MARK}{known.id}", childLoc=base)
         around = None if known.parent is None else self._known[known.parent].id
         return known.id, known.name, around, origins, source
 
-    @staticmethod
-    def _reordered(before: dict[int, _Known], now: dict[int, _Known], moved: set[str]) -> list[str]:
-        """Return the ops that changed places with siblings, as few as explain the new order."""
-        was = [k.id for at, k in before.items() if now.get(at) is k]
-        kept = [k for at, k in now.items() if before.get(at) is k]
-        if was == [k.id for k in kept]:
-            return []
-        siblings: dict[int | None, list[str]] = {}
-        for known in kept:
-            if known.id not in moved:
-                siblings.setdefault(known.parent, []).append(known.id)
-        rank = {each: i for i, each in enumerate(was)}
-        return [each for ids in siblings.values() for each in _out_of_order(ids, rank)]
+
+def _common_rows(old: array[int], new: array[int]) -> tuple[int, int]:
+    """Return how many words of whole rows two arrays have in common at the beginning and at the end."""
+
+    def length(most: int, differ: Callable[[int], bool]) -> int:
+        return bisect.bisect_left(range(1, most + 1), True, key=lambda rows: differ(rows * WORDS))
+
+    most, ends = min(len(old), len(new)) // WORDS, (len(old), len(new))
+    first = length(most, lambda n: old[:n] != new[:n])
+    last = length(most - first, lambda n: old[ends[0] - n :] != new[ends[1] - n :])
+    return first * WORDS, last * WORDS
 
 
-def _hash_with_successors(op: Any) -> int:
-    return hash((hash(op), *[hash(block) for block in op.successors]))
+def _reordered(was: Iterable[_Known], kept: Sequence[_Known], moved: set[str]) -> list[str]:
+    """Return the ops that changed places with siblings, as few as explain the new order."""
+    present = {known.id for known in kept}
+    before = [known.id for known in was if known.id in present]
+    if before == [known.id for known in kept]:
+        return []
+    siblings: dict[int | None, list[str]] = {}
+    for known in kept:
+        if known.id not in moved:
+            siblings.setdefault(known.parent, []).append(known.id)
+    rank = {each: i for i, each in enumerate(before)}
+    return [each for ids in siblings.values() for each in _out_of_order(ids, rank)]
 
 
 def _origins(location: Any) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from lhkit.compiler.extension.own_op_registry import find_definition
 from lhkit.compiler.interpreter.application import parse_payload, prepare_application
 from lhkit.compiler.interpreter.effects import add_sequence, module_around
 from lhkit.compiler.interpreter.handle_frames import Frame, Handle, Running, clone_roots
-from lhkit.compiler.interpreter.op_identity import address, ops_under
+from lhkit.compiler.interpreter.payload_walk import address, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, PROBE, giving, insert_probe, kind_of, listening
 from lhkit.compiler.interpreter.refused_steps import extents_of
 from lhkit.compiler.ir.bindings import interpreter, ir

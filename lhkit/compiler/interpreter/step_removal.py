@@ -10,7 +10,8 @@ from typing import Any
 from lhkit.compiler.extension.own_op_failures import failures_set_aside
 from lhkit.compiler.interpreter.application import parse_payload, prepare_application
 from lhkit.compiler.interpreter.effects import add_sequence
-from lhkit.compiler.interpreter.op_identity import address, addresses, bytecode_of, ops_under
+from lhkit.compiler.interpreter.op_identity import bytecode_of
+from lhkit.compiler.interpreter.payload_walk import address, addresses, ops_under
 from lhkit.compiler.interpreter.probes import GIVEN, giving, insert_probe, kind_of, listening, load_probe
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
 from lhkit.compiler.ir.context_pool import reused_context

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import gc
 import time
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import forget_failures
+from lhkit.compiler.extension.own_op_registry import generation
 from lhkit.compiler.interpreter import rehearsal
 from lhkit.compiler.interpreter.application import (
     application_error,
@@ -28,16 +30,16 @@ from lhkit.compiler.interpreter.handle_frames import (
     lookup,
 )
 from lhkit.compiler.interpreter.idle_steps import CALLS, erase_idle_steps
-from lhkit.compiler.interpreter.op_identity import address
+from lhkit.compiler.interpreter.payload_walk import address
 from lhkit.compiler.interpreter.preconditions import CONDITIONS, find_fatal_use, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
 from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import interpreter, ir
-from lhkit.compiler.ir.context_pool import reused_context
+from lhkit.compiler.ir.context_pool import is_reusable, reused_context
 from lhkit.compiler.ir.parsing import failure_in, walk
-from lhkit.compiler.ir.schedule_modules import find_entry, home_of, sequence_ops
+from lhkit.compiler.ir.schedule_modules import find_entry, home_of, sequence_ops, set_knobs
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
@@ -226,7 +228,8 @@ class Tracer:
         frame = self._frames[-1]
         op = frame.block.ops[frame.at]
         uses = [(lookup(self._frames, planned), consumes) for planned, consumes in op.operands]
-        scope = {h.id: h for h in in_scope(self._frames)}
+        kills = any(consumes for _, consumes in uses)  # only then other handles matter
+        scope = {h.id: h for h in (in_scope(self._frames) if kills else [h for h, _ in uses])}
         live = {i: h.points_to for i, h in scope.items() if h.state != "invalid" and h.planned.kind != "param"}
         verdict = judge(
             [Use(h.id, consumes) for h, consumes in uses],
@@ -482,6 +485,42 @@ def trace_application(
     return ending
 
 
+@dataclasses.dataclass(slots=True)
+class _PlannedSchedule:
+    """A schedule with its probes, to be applied again with other values of its knobs."""
+
+    context: Any
+    module: Any
+    entry: Any
+    plan: Plan
+    uses: int = 0
+
+
+# The schedule that was traced last: values of its knobs are attributes, and all else of it is as before.
+_last_planned: dict[Hashable, _PlannedSchedule] = {}
+_MOST_USES = 30  # attributes stay in a context until its end
+
+
+def _plan(
+    application: Application, sources: tuple[Source, ...], payload: Any, parsed: Any, *, without_idle: bool
+) -> _PlannedSchedule:
+    names = Names(sources)
+    module = prepare_module(application, parsed)
+    entry = find_entry(module, application.entry)
+    block = entry.regions[0].blocks[0]
+    written = [names.argument(a) for a in block.arguments][1:]
+    count = len(block.operations)
+    values = bind_trailing_arguments(entry, application.bind, application.sources[0])
+    # The ops that bind come first and are not the author's steps.
+    unseen = [o.operation for o in block.operations][: len(block.operations) - count]
+    home = home_of(entry)
+    if without_idle and len(sequence_ops(module)) > 1:  # in a single sequence few steps are idle
+        erase_idle_steps(payload.operation.clone().operation, home, entry)
+    key = None if without_idle else (application.sources, application.entry, application.bind)
+    plan = Plan(home, names, unseen, list(zip(values, written, strict=True)), key)
+    return _PlannedSchedule(module.context, module, entry, plan)
+
+
 def _run(
     payload_source: Source,
     application: Application,
@@ -492,33 +531,34 @@ def _run(
     parsed: Any = None,
 ) -> Ending:
     sources = (payload_source, *application.sources)
-    with parsed.context if parsed else reused_context() as context:
+    how_applied = (application.sources, application.entry, application.bind, application.allowed_passes)
+    key: Hashable = (generation(), without_idle, *how_applied, tuple(application.knobs))
+    planned = _last_planned.pop(key, None)
+    with planned.context if planned else parsed.context if parsed else reused_context() as context:
         load_probe(context)
         payload = parse_payload(payload_source)
-        names = Names(sources)
-        module = prepare_module(application, parsed)
-        entry = find_entry(module, application.entry)
-        block = entry.regions[0].blocks[0]
-        written = [names.argument(a) for a in block.arguments][1:]
-        count = len(block.operations)
-        values = bind_trailing_arguments(entry, application.bind, application.sources[0])
-        # The ops that bind come first and are not the author's steps.
-        unseen = [o.operation for o in block.operations][: len(block.operations) - count]
-        home = home_of(entry)
-        if without_idle and len(sequence_ops(module)) > 1:  # in a single sequence few steps are idle
-            erase_idle_steps(payload.operation.clone().operation, home, entry)
-        key = None if without_idle else (application.sources, application.entry, application.bind)
-        plan = Plan(home, names, unseen, list(zip(values, written, strict=True)), key)
+        if planned is not None:
+            set_knobs(planned.module, application.knobs)
+        else:
+            planned = _plan(application, sources, payload, parsed, without_idle=without_idle)
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            root = payload.operation
             how = {"is_thorough": is_thorough, "is_brief": without_idle}
-            tracer = Tracer(context, root, home, plan, names, journal, sources, **how)
-            return tracer.run(entry, payload_source, application)
+            home = home_of(planned.entry)
+            tracer = Tracer(
+                context, payload.operation, home, planned.plan, Names(sources), journal, sources, **how
+            )
+            ending = tracer.run(planned.entry, payload_source, application)
         finally:
             journal.close()
             if was_enabled:
                 gc.enable()
+        planned.uses += 1
+        # Which steps are idle depends on the knobs, and what a step that failed has left is not known.
+        if not without_idle and ending.failure is None and planned.uses < _MOST_USES and is_reusable(context):
+            _last_planned.clear()
+            _last_planned[key] = planned
+        return ending

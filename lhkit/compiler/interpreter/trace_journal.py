@@ -93,7 +93,7 @@ def _entry(step: TraceStep) -> Any:
 # Looking at the payload while a schedule runs: what changed, whether it verifies, how it reads.
 
 
-_MANY_OPS = 1000
+_MANY_OPS = 100
 
 
 class Watch:

@@ -33,7 +33,7 @@ def reused_context() -> Iterator[Any]:
 
 
 def _keep(context: Any, uses: int) -> None:
-    if uses < _MOST_USES and getattr(context, "lhkit_bytes", 0) < _MOST_BYTES:
+    if uses < _MOST_USES and is_reusable(context):
         _idle.append((context, uses))
 
 
@@ -49,6 +49,11 @@ def note_parsed(context: Any, content: bytes) -> None:
         _idle[:] = [each for each in _idle if each[0] is not context]
     else:
         context.lhkit_bytes = getattr(context, "lhkit_bytes", 0) + len(content)
+
+
+def is_reusable(context: Any) -> bool:
+    """Return whether other payloads may be parsed in a context."""
+    return getattr(context, "lhkit_bytes", 0) < _MOST_BYTES
 
 
 def forget_contexts() -> None:

@@ -12,10 +12,12 @@ from typing import Any
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.functions import called_by, function_ops, function_type, symbol_name
 from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.lowering.destination_reuse import reuse_destinations
 
 KERNEL_NAME = "lhkit_kernel"
-# Of the entry: the numbers of its arguments that results start in with the values of other arguments.
-_STARTED = "started_destinations"
+# Of the entry: how many of its arguments, the last ones, are destinations; and the numbers of those that hold
+# other values before their result: results start in them with the values of arguments, or buffers lie there.
+_COUNT, _STARTED = "destinations", "started_destinations"
 
 
 def make_kernel_entry(module: Any, name: str) -> None:
@@ -83,6 +85,8 @@ def _write_results_to_arguments(function: Any) -> None:
             if terminator.name == "func.return":
                 _replace_return(terminator, arguments)
     inputs = [*type_.inputs, *destinations]
+    if destinations:
+        function.attributes[_COUNT] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(destinations))
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, returned))
     for stale in ("res_attrs", "arg_attrs"):
         if stale in function.attributes:
@@ -215,8 +219,19 @@ def _starts_anew(op: Any, entry: Any) -> bool:
     return True
 
 
+def compute_in_destinations(module: Any) -> None:
+    """Have buffers of a kernel use, in place, the memory of later results; see `reuse_destinations`."""
+    for function in [f for f in function_ops(module) if _COUNT in f.attributes]:
+        count = ir.IntegerAttr(function.attributes[_COUNT]).value
+        del function.attributes[_COUNT]
+        reused = reuse_destinations(function, count)
+        if reused:
+            started = function.attributes[_STARTED] if _STARTED in function.attributes else ()
+            function.attributes[_STARTED] = ir.DenseI64ArrayAttr.get(sorted(reused.union(started)))
+
+
 def started_destinations(module: Any) -> list[int]:
-    """Return which arguments of a function of the LLVM dialect point to where results start from arguments.
+    """Return which arguments of a function of the LLVM dialect are of destinations with other values first.
 
     To be asked of the function of memrefs that it is made of. Of a memref it has two pointers, of which the
     second is used, an offset, and the sizes and strides.

@@ -177,10 +177,16 @@ def watching(watch: PassWatch) -> Iterator[None]:
 
 
 def run_passes(module: Any, *passes: str) -> None:
-    """Run passes of the lowering on a payload, in place; a watch sees each."""
+    """Run passes of the lowering on a payload, in place; a watch sees each.
+
+    What they leave is verified once: after each of them it would take as long as the passes themselves.
+    """
     text = f"builtin.module({','.join(passes)})"
     if (watch := _WATCH.get()) is None:
-        passmanager.PassManager.parse(text).run(module.operation)
+        manager = passmanager.PassManager.parse(text)
+        manager.enable_verifier(False)
+        manager.run(module.operation)
+        module.operation.verify()
     else:
         watch.run_pipeline(module, parse_pipeline(text), is_lowering=True)
 

@@ -22,6 +22,7 @@ from lhkit.compiler.ir.parsing import (
 )
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import (
+    compute_in_destinations,
     keep_destinations_apart,
     make_kernel_entry,
     show_writes_to_destinations,
@@ -236,6 +237,7 @@ def lower_to_buffers(
     _run(module, BUFFERIZE[_IN_DESTINATIONS:], "bufferize", sources)
     rewrite(keep_stack_small, module)
     _run(module, DEALLOCATE, "bufferize", sources)
+    rewrite(compute_in_destinations, module)
     rewrite(expand_strided_copies, module)
 
 

@@ -49,6 +49,7 @@ class HandleTimeline extends TimelineDrawing {
       this.zoomTo(this.width * Math.exp(-(event.deltaY || event.deltaX) / 400), event.clientX);
     }, { passive: false });
     scroller.addEventListener("click", (event) => this.toggled(event), true);
+    scroller.addEventListener("click", (event) => this.pickRow(event));
     scroller.addEventListener("keydown", (event) => this.key(event));
     this.drags(this.tracks, (event, start) => {
       scroller.scrollLeft = start.left - (event.clientX - start.x);
@@ -174,6 +175,7 @@ class HandleTimeline extends TimelineDrawing {
       return isThere || !row.events.length;
     });
     this.levels = this.leveled();
+    this.lines = 0;
     this.drawSoon(true);
   }
 
@@ -303,7 +305,7 @@ class HandleTimeline extends TimelineDrawing {
     if (y < scroller.scrollTop) scroller.scrollTop = y;
     if (y + ROW > scroller.scrollTop + this.sight) scroller.scrollTop = y + ROW - this.sight;
     this.draw();
-    this.names.querySelector(`[data-handle="${CSS.escape(row.id)}"]`)?.focus({ preventScroll: true });
+    this.nameOf(row)?.focus({ preventScroll: true });
   }
 
   toggled(event) {
@@ -311,6 +313,18 @@ class HandleTimeline extends TimelineDrawing {
     if (!node) return;
     event.stopPropagation();
     this.toggle(Number(node.dataset.group));
+  }
+
+  // Letters and marks are small: a click beside them, anywhere in a row, is one on its name.
+  pickRow({ target, clientY }) {
+    if (target.closest("[data-handle], [data-step], [data-group]")) return;
+    const y = clientY - this.names.getBoundingClientRect().top + this.scroller.scrollTop;
+    const row = y >= this.scroller.scrollTop && this.shown.find((_, i) => this.top(i) <= y && y < this.top(i) + ROW);
+    if (row) this.nameOf(row)?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  }
+
+  nameOf(row) {
+    return this.names.querySelector(`[data-handle="${CSS.escape(row.id)}"]`);
   }
 
   toggle(group) {
@@ -329,7 +343,10 @@ class HandleTimeline extends TimelineDrawing {
     cancelAnimationFrame(this.due);
     this.due = null;
     if (!this.data || !this.measure()) return;
-    if (this.isStepNew && this.columns.length && this.nowColumn >= 0) this.scrollTo(this.nowColumn);
+    if (this.isStepNew && this.columns.length && this.nowColumn >= 0) {
+      this.scrollTo(this.nowColumn);
+      this.measure(); // of what is in sight now
+    }
     this.isNew = this.isStepNew = false;
     const { scroller, columns, width } = this;
     const begin = Math.max(Math.floor(scroller.scrollLeft / width), 0);

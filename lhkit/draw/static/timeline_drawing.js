@@ -46,7 +46,11 @@ class TimelineDrawing {
     this.room = Math.max(whole - this.left - this.right, 40);
     const fit = Math.max(Math.min(this.room / columns.length, WIDEST), 1.5);
     this.width = this.onPaper ? Math.min(this.room / columns.length, WIDEST) : this.zoom ?? Math.max(fit, 18);
-    this.lines = Math.min(Math.max(0, ...this.levels.map(({ level }) => level + 1)), Math.max(Math.floor((scroller.clientHeight * 0.45 - HEAD) / LEVEL), 1), 5);
+    // Room for the brackets in sight: it grows when others come into sight, and nothing moves when they leave it.
+    const begin = scroller.scrollLeft / this.width;
+    const inSight = this.levels.filter(({ from, to }) => this.onPaper || (from < begin + this.room / this.width && to >= begin));
+    const most = Math.min(Math.max(Math.floor((scroller.clientHeight * 0.45 - HEAD) / LEVEL), 1), 5);
+    this.lines = Math.min(Math.max(this.lines ?? 0, ...inSight.map(({ level }) => level + 1)), most);
     this.numbers = HEAD + (this.width >= NAMED ? 11 : 0);
     this.heading = this.numbers + LEVEL * this.lines + 4;
     this.sizer.style.width = `${this.left + this.right + Math.max(columns.length * this.width, this.room)}px`;

@@ -151,7 +151,10 @@ def _explain_handle_failure(trace: Trace, step: TraceStep) -> Explanation | None
 
 def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
     """Return the references that a handle lists more than once."""
-    counts = Counter(change.payload if change else ())
+    payload = change.payload if change else ()
+    if len(set(payload)) == len(payload):  # nearly always, and quick
+        return ()
+    counts = Counter(payload)
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 

@@ -22,8 +22,10 @@ from lhkit.model.trace_record import (
     TraceStep,
 )
 from lhkit.traces.record.placed_ops import SameTrace
+from lhkit.traces.record.placed_values import LOOPS
 
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_NAME = re.compile(r"%[\w$.-]+")
 _ALLOW = re.compile(r"//\s*lhkit:\s*allow\s+([\w-]+(?:\s*,\s*[\w-]+)*)")
 _NAMES = re.compile(r"\bops\s*\{\s*\[([^\]]*)\]\s*\}")
 _FILTER = re.compile(r"\b(interface|attributes|filter_result_type|filter_operand_types)\b")
@@ -72,12 +74,17 @@ class ScheduleText:
 
     def mentions(self, name: str) -> int:
         """Return how often the code names a handle (``%x``)."""
-        return len(re.findall(rf"{re.escape(name.partition('#')[0])}(?![\w$.-])", self._code))
+        return _mentions(self._code)[name.partition("#")[0]]
 
     def symbol(self, line: int) -> str | None:
         """Return the symbol that a line declares, as ``@name``."""
         match = re.search(r"@[\w$.-]+", self._lines[line - 1]) if 1 <= line <= len(self._lines) else None
         return match[0] if match else None
+
+
+@functools.lru_cache(maxsize=16)
+def _mentions(code: str) -> Counter[str]:
+    return Counter(_NAME.findall(code))
 
 
 def _allowed_by(line: str) -> set[str]:
@@ -260,6 +267,15 @@ class PayloadHistory:
         return made
 
     @functools.cached_property
+    def _lives(self) -> list[tuple[PayloadOp, int, int]]:
+        """Each op, and the places among the steps that ended of those that made and erased it."""
+        ended, never = self._ended, len(self._ended)
+        return [
+            (o, ended.get(o.born, -1), never if o.died is None else ended.get(o.died, 0))
+            for o in self.trace.op_records
+        ]
+
+    @functools.cached_property
     def given(self) -> Mapping[tuple[int, str], HandleChange]:
         """What each operand of a step was when the step began, by step and handle."""
         found: dict[tuple[int, str], HandleChange] = {}
@@ -284,13 +300,12 @@ class PayloadHistory:
     def alive_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that existed when a step began (the number of steps: at the end)."""
         now = self._ended.get(step, len(self._ended))
-        born = (o for o in self.trace.op_records if self._ended.get(o.born, -1) < now)
-        return [o for o in born if not self._is_dead(o, now)]
+        return [op for op, born, died in self._lives if born < now <= died]
 
     def dead_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that had been erased when a step began."""
         now = self._ended.get(step, len(self._ended))
-        return [o for o in self.trace.op_records if self._is_dead(o, now)]
+        return [op for op, _, died in self._lives if died < now]
 
     def descendants(self, roots: Iterable[str]) -> list[PayloadOp]:
         """Return the ops derived from others, directly or not."""
@@ -310,15 +325,25 @@ class PayloadHistory:
             at = self.trace.op(at).parent
         return at is not None
 
+    def is_in_loop(self, op: PayloadOp) -> bool:
+        """Return True if an op was made in a loop and stays in it: nothing around it is ever moved."""
+        at = op
+        while at.id not in self._moved and at.parent is not None:
+            at = self.trace.op(at.parent)
+            if at.name in LOOPS:
+                return True
+        return False
+
+    @functools.cached_property
+    def _moved(self) -> set[str]:
+        return {op for s in self.trace.step_records for op in s.payload_delta.moved}
+
     def around(self, op: PayloadOp, name: str) -> PayloadOp | None:
         """Return the innermost op of a name around an op."""
         at = op.parent
         while at is not None and self.trace.op(at).name != name:
             at = self.trace.op(at).parent
         return None if at is None else self.trace.op(at)
-
-    def _is_dead(self, op: PayloadOp, now: int) -> bool:
-        return op.died is not None and self._ended.get(op.died, 0) < now
 
 
 def work_of_step(trace: Trace, step: int) -> tuple[PayloadDelta, int | None]:

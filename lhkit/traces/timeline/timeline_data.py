@@ -5,6 +5,7 @@ Nothing is folded here: a reader opens and closes steps, filters and searches in
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -57,11 +58,16 @@ def _step(step: TraceStep, numbers: dict[str, int]) -> list[Any]:
     has_effect = (
         step.payload_delta != PayloadDelta() or bool(step.invalidated) or step.status not in ("ok", "not-run")
     )
-    place = f"{PurePath(step.source.file).name}:{step.source.line}" if step.source else ""
+    place = f"{_name_of(step.source.file)}:{step.source.line}" if step.source else ""
     said = [f"! {w.kind}: {w.message}" for w in step.warnings[:_MOST_SAID]]
     heard = [d for d in step.diagnostics if d.severity in ("error", "note")][:_MOST_SAID]
     said += [d.message.strip().partition("\n")[0] for d in heard]
     return [numbers[step.op], _STATUSES.index(step.status), int(has_effect or bool(step.warnings)), place, said]
+
+
+@functools.lru_cache(maxsize=16)
+def _name_of(file: str) -> str:
+    return PurePath(file).name
 
 
 def _label(moment: Moment) -> str:

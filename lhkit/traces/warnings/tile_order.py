@@ -27,8 +27,7 @@ def find_crossed_tiles(history: PayloadHistory) -> Iterator[tuple[int, str]]:
     tiles: dict[str, tuple[TraceStep, Shape]] = {}
     for step in steps:
         for op in history.ops_given(step, 0):
-            shape = _tile_shape(history, step, op)
-            if shape and op in given.ids:
+            if op in given.ids and (shape := _tile_shape(history, step, op)):
                 tiles.setdefault(op, (step, shape))
     for op, (step, tile) in tiles.items():
         for read in _reads(given, op):

@@ -91,9 +91,10 @@ def _find_unused_handle(history: PayloadHistory) -> Messages:
 
 
 def _only_finds(trace: Trace, step: TraceStep) -> bool:
-    is_plain = not any(o.effect == "consume" for o in step.operands) and step.payload_delta == PayloadDelta()
-    kinds = {trace.handle(r).kind for r in step.results}
-    return step.status == "ok" and is_plain and bool(kinds) and "param" not in kinds
+    if step.status != "ok" or not step.results or step.payload_delta.signed:
+        return False
+    is_plain = not any(o.effect == "consume" for o in step.operands)
+    return is_plain and "param" not in {trace.handle(r).kind for r in step.results}
 
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
@@ -216,9 +217,12 @@ _MOST_WHOLE_BYTES = 2 * _REGISTER_BYTES
 def _find_whole_vectors(history: PayloadHistory) -> Messages:
     trace = history.trace
     for step in vectorizing_steps(trace):
-        if step.op != VECTORIZE or (placed := place_ops(trace, step.index)) is None:
-            continue
         made = set(step.payload_delta.created)
+        writes = [op for op in map(trace.op, made) if op.name == "vector.transfer_write"]
+        if step.op != VECTORIZE or all(history.is_in_loop(op) for op in writes):
+            continue  # its text need not be read
+        if (placed := place_ops(trace, step.index)) is None:
+            continue
         if all(trace.op(o).name == "linalg.fill" for o in history.ops_given(step, 0)):
             continue  # no value of it stays in a register
         for number, id_ in enumerate(placed.ids):
@@ -402,7 +406,9 @@ def without_warnings(trace: Trace, kinds: Collection[str] = ()) -> Trace:
     """Return a trace without warnings of some kinds, and without those that comments in its schedule allow."""
     texts, steps = PayloadHistory(trace).texts, list(trace.step_records)
     for index, step in enumerate(steps):
-        text = texts.get(step.source.file) if step.source and step.warnings else None
+        if not step.warnings:
+            continue
+        text = texts.get(step.source.file) if step.source else None
         allowed = {*kinds, *(text.allowed(step.source.line) if text and step.source else ())}
         if any(w.kind in allowed for w in step.warnings):
             kept = tuple(w for w in step.warnings if w.kind not in allowed)

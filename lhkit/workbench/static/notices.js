@@ -1,5 +1,10 @@
 // Lines between the bar and the panes: what runs, with the button that ends it, and what Python has to say.
 
+// A notice in words: its message as a sentence, and what to do next.
+function wordsOfNotice({ message, advice }) {
+  return advice ? `${message}${/[.!?:…]$/.test(message) ? "" : "."} ${advice}` : message;
+}
+
 class RunLine {
   constructor(bench) {
     this.bench = bench;
@@ -63,7 +68,7 @@ class NoticeLine {
     const close = make("button", { type: "button", class: "lhw-close", "aria-label": "close", onclick: () => this.node.replaceChildren() }, "✕");
     const actions = notice.actions.map(({ label, command }) => make("button", { type: "button", "data-do": JSON.stringify(command) }, label));
     this.node.dataset.kind = notice.kind;
-    this.node.replaceChildren(make("span", {}, `${notice.message} ${notice.advice}`.trim()), ...actions, close);
+    this.node.replaceChildren(make("span", {}, wordsOfNotice(notice)), ...actions, close);
   }
 
   // Say something that Python did not make a notice of.

@@ -18,7 +18,7 @@ class GuidePane extends BenchPane {
     this.sections = {};
     for (const [name, title] of Object.entries(QUESTIONS)) {
       const section = { badge: make("span", { class: "lhw-badge" }), answer: make("div") };
-      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", { onclick: () => setTimeout(() => this.toTop(section.node)) }, title, section.badge), section.answer);
+      section.node = make("details", { class: "lhw-question", "data-section": name, name: bench.idOf("questions") }, make("summary", { onclick: () => (this.body.scrollTop = 0) }, title, section.badge), section.answer);
       this.sections[name] = section;
     }
     const { tried, fusion, slow } = this.sections;
@@ -28,12 +28,8 @@ class GuidePane extends BenchPane {
     fusion.answer.before(this.fusionForm());
     this.look = make("button", { type: "button", class: "lhw-what", onclick: () => bench.do({ do: "look_at_code" }) }, "compile, and look at the hot loops");
     slow.answer.before(make("form", { class: "lhw-asking", onsubmit: (event) => event.preventDefault() }, this.look));
-    this.frame.append(this.facts, ...Object.values(this.sections).map(({ node }) => node));
-  }
-
-  // A question that the reader opens has the pane for its answer; the page around it stays where it is.
-  toTop(node) {
-    if (node.open) this.body.scrollTop += node.getBoundingClientRect().top - this.body.getBoundingClientRect().top;
+    // A row of questions, in sight in a low pane too; under it the answer of the one that is open, and then the facts.
+    this.frame.append(...Object.values(this.sections).map(({ node }) => node), this.facts);
   }
 
   fusionForm() {
@@ -57,12 +53,7 @@ class GuidePane extends BenchPane {
     this.fill("problems", problems.html, problems.said || "✓");
     if (problems.status !== "ok" && (this.status ?? "ok") === "ok") this.sections.problems.node.open = true;
     if (problems.status === "ok" && (this.status ?? "ok") !== "ok") this.sections.problems.node.open = false;
-    // What failed comes before the facts, so that its repairs are in sight.
-    if ((problems.status === "failed") !== (this.status === "failed")) {
-      if (problems.status === "failed") this.frame.prepend(this.sections.problems.node);
-      else this.facts.after(this.sections.problems.node);
-      this.body.scrollTop = 0;
-    }
+    if ((problems.status === "failed") !== (this.status === "failed")) this.body.scrollTop = 0; // its repairs are in sight
     this.status = problems.status;
     if (tried.handle !== this.handle) this.sections.tried.answer.replaceChildren(); // what was unfolded was of another handle
     this.handle = tried.handle;

@@ -38,6 +38,8 @@ class TimelinePane extends BenchPane {
   }
 }
 
+const LEAST_FIT = 0.75; // letters of 12 px have 9 then
+
 class TilesPane extends PicturePane {
   static key = "tiles";
   static title = "Tiles";
@@ -51,11 +53,21 @@ class TilesPane extends PicturePane {
     this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
     this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
     this.node.prepend(this.bar);
+    new ResizeObserver(() => this.found && this.fit()).observe(this.body);
   }
 
   update() {
     clearTimeout(this.resting);
     return this.go(this.chosen);
+  }
+
+  // Show the whole picture, or where its letters would be too small to read one with less in it.
+  async fit() {
+    const { found, body } = this;
+    const html = await unpacked(found.html);
+    const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(html) ?? [];
+    const isSmall = body.clientHeight > 0 && Math.min(body.clientWidth / width, body.clientHeight / height) < LEAST_FIT;
+    if (found === this.found) await this.place(isSmall ? found.brief : html);
   }
 
   // The picture follows the step when the hand rests: each is drawn in Python.
@@ -80,7 +92,8 @@ class TilesPane extends PicturePane {
       this.slider.count = Math.max(found.count, 1);
       this.slider.set(found.iteration, found.label);
       say(this.said, (this.said.title = found.label));
-      await this.place(found.html);
+      this.found = found;
+      await this.fit();
     } catch {
       // Another trace is shown by now, and its picture is on its way.
     }

@@ -27,6 +27,17 @@ class StepsPane extends BenchPane {
     this.body.addEventListener("dragover", (event) => this.dragOver(event));
     this.body.addEventListener("drop", (event) => this.drop(event));
     this.body.addEventListener("dragend", () => this.dragEnd());
+    new ResizeObserver(() => this.keepInSight()).observe(this.body);
+  }
+
+  // The row that is shown stays in sight when the panes around take room.
+  keepInSight() {
+    const { height } = this;
+    this.height = this.body.clientHeight;
+    if (!height || !this.rowNow?.isConnected) return;
+    const [row, body] = [this.rowNow.getBoundingClientRect(), this.body.getBoundingClientRect()];
+    const wasInSight = row.top >= body.top - 1 && row.bottom <= body.top + height + 1;
+    if (wasInSight) this.body.scrollTop += Math.max(0, row.bottom - body.bottom); // and nothing around the pane scrolls
   }
 
   async update() {

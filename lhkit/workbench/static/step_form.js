@@ -132,10 +132,11 @@ class StepForm {
     this.where.textContent = isNew ? value.where : "";
     this.node.setAttribute("aria-label", `${isNew ? "add" : "change"} ${value.title}`);
     this.shown = make("pre", { class: "lhw-preview" });
+    this.hint = make("p", { class: "lh-note lhw-said", role: "status" }); // loops that the sizes leave whole
     this.wrong = make("p", { class: "lhw-wrong", role: "status" });
     const back = make("button", { type: "button", onclick: () => (isNew ? this.search() : this.hide()) }, isNew ? "back" : "cancel");
     const act = make("button", { type: "submit", class: "lhw-primary" }, isNew ? "add" : "change");
-    this.form.replaceChildren(make("p", { class: "lh-note" }, value.sentence), fragmentOf(value.html), this.shown, this.wrong,
+    this.form.replaceChildren(make("p", { class: "lh-note" }, value.sentence), fragmentOf(value.html), this.shown, this.hint, this.wrong,
       make("div", { class: "lhw-form-buttons" }, act, back));
     this.show(false);
     this.form.querySelector("input, select")?.focus();
@@ -150,7 +151,7 @@ class StepForm {
 
   async preview() {
     const { value, error } = await this.latest({ ask: "preview", ...this.asked, fields: this.fields });
-    if (value !== undefined) this.shown.textContent = value;
+    if (value !== undefined) [this.shown.textContent, this.hint.textContent] = [value.text, value.hint];
     if (value !== undefined || error) this.wrong.textContent = error ?? "";
   }
 
@@ -159,7 +160,7 @@ class StepForm {
     const name = this.asked.step === undefined ? "add_step" : "set_step";
     await this.bench.do({ do: name, ...this.asked, fields: this.fields });
     const notice = this.bench.part("notice");
-    if (notice?.kind === "refused") this.wrong.textContent = `${notice.message} ${notice.advice}`.trim();
+    if (notice?.kind === "refused") this.wrong.textContent = wordsOfNotice(notice);
     else {
       this.hide();
       this.pane.focusNow();

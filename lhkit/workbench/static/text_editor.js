@@ -88,6 +88,10 @@ function completer(bench) {
     if (!context.explicit && !/[%@!"\w.]$/.test(before)) return null;
     const { length, options } = await bench.ask({ ask: "complete", before });
     if (context.aborted || !options.length) return null;
+    const word = before.slice(before.length - length);
+    const longer = options.filter(({ label }) => label !== word && label.startsWith(word));
+    const isWritten = !longer.length && options.some(({ label }) => label === word);
+    if (isWritten && !context.explicit) return null; // there is nothing to complete
     return {
       from: context.pos - length,
       validFor: /^[%@!]?[\w$.]*$/,
