@@ -294,7 +294,7 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %lanes, %wanted : !transform.param<i64>
     transform.yield %ops : !transform.any_op
   }
-  transform.named_sequence private @if_lanes_8(%ops: !transform.any_op {transform.readonly},
+  transform.named_sequence @if_lanes_8(%ops: !transform.any_op {transform.readonly},
       %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %same = transform.include @are_lanes_8 failures(propagate) (%ops, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op

@@ -75,6 +75,25 @@ def test_uneven_ends_of_rows_that_are_added_up_have_masks_on_avx512(target, is_m
     assert lhkit.verify(compiled(payload, worker)).ok
 
 
+BATCH = """func.func @f(%a: tensor<3x20x{n}xf32>) -> tensor<3x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x{n}xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3x{n}xf32>) -> tensor<3x{n}xf32>
+  %r = linalg.reduce {{ arith.addf }} ins(%a : tensor<3x20x{n}xf32>) outs(%f : tensor<3x{n}xf32>) dimensions = [1]
+  return %r : tensor<3x{n}xf32>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "target", "step"), [(255, "avx2", 4), (64, "avx2", 1), (90, "avx2", 4), (255, "avx512", 1)]
+)
+def test_short_rows_that_exceed_the_registers_are_added_four_at_a_time(columns, target, step, worker):
+    for payload in (lhkit.load_payload(BATCH.format(n=columns)), reduction("column_sums", 20, columns)):
+        text = scheduled(payload, target, worker)
+        assert len(set(re.findall(r"scf.for \S+ = %c0 to %c20 step (%c\d)", text)) & {f"%c{step}"}) == 1
+        assert lhkit.verify(compiled(payload, worker)).ok
+
+
 ROW = """#id = affine_map<(i, j) -> (i, j)>
 func.func @f(%a: tensor<8x{n}xf32>) -> tensor<8x{n}xf32> {{
   %e = tensor.empty() : tensor<8x{n}xf32>

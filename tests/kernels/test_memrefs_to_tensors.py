@@ -35,8 +35,9 @@ TAKEN = {
   return
 }}""",
     "in place": f"""func.func @f{ARGUMENTS} {{
-  {negated("%a", "%a")}
+  {negated("%a", "%a").replace("arith.negf", "math.exp")}
   {negated("%b", "%c")}
+  {negated("%c", "%c")}
   return
 }}""",
     "temporary": f"""func.func @f{ARGUMENTS} {{
@@ -233,6 +234,19 @@ func.func @f{ARGUMENTS} {{
         "or in a loop",
     ),
 }
+
+
+def test_elements_that_are_written_over_stay_where_they_are():
+    text = f"""func.func @f{ARGUMENTS} {{
+  {negated("%b", "%c")}
+  {negated("%a", "%a")}
+  return
+}}"""
+    payload = lhkit.load_payload(text)
+    with pytest.raises(lhkit.LhkitError, match="works by elements, in the place of what it reads"):
+        lhkit.compile(payload, lhkit.load_schedule(SCHEDULE))
+    kernel = lhkit.compile(payload, "cpu.mlir")
+    assert str(kernel.assembly()) == str(lhkit.compile(payload).assembly()) and lhkit.verify(kernel).ok
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)

@@ -42,8 +42,9 @@ def memrefs_to_tensors(target: Ops, *, rewriter: Rewriter) -> None:
         SilenceableError: Something else than an op of linalg, a copy, a deallocation or a return uses a memref;
             an op reads other elements of a memref than it writes, or what it wrote before; a constant is
             written, an argument returned, a buffer returned to a call, or one argument copied into another and
-            written; a call passes other buffers than different ones of its own function, or is not the only one
-            there that passes memrefs. Nothing was changed then.
+            written; all ops are generics by elements that call no function, and one writes over an argument
+            that it reads; a call passes other buffers than different ones of its own function, or is not the
+            only one there that passes memrefs. Nothing was changed then.
     """
     functions = [op.operation for op in target]
     chosen = [f for f in functions if any(map(_is_memref, _values_in(f)))]
@@ -92,6 +93,7 @@ def _check(function: Any) -> None:
         if (why := _why_not(op)) is not None:
             raise SilenceableError(f"{op.name} {why}", at=op)
     _check_ends(function)
+    _check_places(function)
     if calls_of(function) and any(map(_is_memref, list(blocks[0].operations)[-1].operands)):
         # Two calls that are inlined give equal tensors, which become one buffer, and a caller may write both.
         raise SilenceableError(f"@{symbol_name(function)} returns a buffer to a call", at=function)
@@ -162,6 +164,25 @@ def _check_ends(function: Any) -> None:
     for v in block.arguments:
         if any(first != v and first in written for first in held.get(v, ())):
             raise SilenceableError("an argument takes the place of another one", at=function)
+
+
+def _check_places(function: Any) -> None:
+    """Refuse ops by elements alone where one computes in the place of what an argument is given with.
+
+    Vectors of a tensor that is read and written are computed in a copy, which takes longer than the loops on
+    memrefs, of which LLVM makes vectors too where they call no function.
+    """
+    ops = [each.operation for each in function.regions[0].blocks[0].operations]
+    structured = [op for op in ops if _is_structured(op) and _written(op)]
+    for op in structured:
+        calls = any(each.operation.name.startswith("math.") for each in op.regions[0].blocks[0].operations)
+        if calls or op.name != "linalg.generic" or "reduction" in str(op.attributes["iterator_types"]):
+            return
+    begun: set[Any] = set()
+    for op in structured:
+        if any(list(op.operands).count(v) > 1 and not _defined_by(v) and v not in begun for v in _written(op)):
+            raise SilenceableError("it works by elements, in the place of what it reads", at=op)
+        begun |= set(_written(op))
 
 
 def _yields_an_operand(op: Any) -> bool:
