@@ -16,7 +16,7 @@ from msgspec import structs
 
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.engine import LocalExecutor, Programs, Trial
+from lhkit.sweeps.engine import CompiledVariant, LocalExecutor, Programs, Trial
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.worker.client import own_worker
@@ -77,12 +77,15 @@ class PairedExecutor:
         variants = [v for v in variants if v.values.get(THREADS_KNOB, 1) == 1]
         if not variants:
             return True
+        # Compiled once: times are what is compared.
+        made = await self._lanes[0].compile_variant(self._on(0, variants[0]), None)
+        code = made.code if isinstance(made, CompiledVariant) else b""
         alone: list[int] = []
         beside: list[int] = []
         for times in itertools.chain.from_iterable([(alone, beside)] * _ROUNDS):
             is_timed = asyncio.Event()
             busy = asyncio.ensure_future(self._keep_busy(variants, is_timed)) if times is beside else None
-            trial = await self._time(variants[0], is_timed)
+            trial = await self._time(variants[0], code, is_timed)
             if busy is not None:
                 await busy
             if trial.time_ns is None:
@@ -92,9 +95,9 @@ class PairedExecutor:
             lane.forget()  # the program that was timed is a new one for the sweep
         return statistics.median(beside) > _MOST_SLOWER * statistics.median(alone)
 
-    async def _time(self, variant: Variant, is_timed: asyncio.Event) -> Trial:
+    async def _time(self, variant: Variant, code: bytes, is_timed: asyncio.Event) -> Trial:
         try:
-            return await self._lanes[0].try_variant(self._on(0, variant), None, None)
+            return await self._lanes[0].try_variant(self._on(0, variant), None, None, code)
         finally:
             is_timed.set()
 

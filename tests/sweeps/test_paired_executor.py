@@ -12,6 +12,7 @@ from sweep_parts import ok, points_of
 
 import lhkit
 from lhkit.sweeps import paired_executor
+from lhkit.sweeps.engine import CompiledVariant
 from lhkit.sweeps.paired_executor import PairedExecutor
 from lhkit.sweeps.space import space_of
 from lhkit.sweeps.sweep_task import Subject, Variant
@@ -71,8 +72,13 @@ class Lane:
     def __init__(self, slower=1.0, trial=None):
         self.slower, self.trial, self.is_forgetful = slower, trial, False
 
-    async def try_variant(self, variant, best_ns, known):
-        assert known is None and variant.subject.preparation.turn
+    async def compile_variant(self, variant, known):
+        assert known is None
+        self.compiled = getattr(self, "compiled", 0) + 1
+        return CompiledVariant(b"code", {})
+
+    async def try_variant(self, variant, best_ns, known, code):
+        assert known is None and variant.subject.preparation.turn and code == b"code"
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         return self.trial or ok(0, median=round(1000 * (self.slower if Lane.busy else 1)))
@@ -127,6 +133,7 @@ def test_a_second_process_that_cannot_be_made_ready_is_ended(monkeypatch):
 def test_times_are_compared_with_those_beside_a_busy_process(paired, slower, moves):
     executor, variant = paired(slower=slower)
     assert asyncio.run(executor.moves_times([variant])) is moves
+    assert executor._lanes[0].compiled == 1
     if not moves:  # nothing that was tried on the way counts as known
         assert all(lane.is_forgetful for lane in executor._lanes)
 

@@ -553,6 +553,14 @@ def test_a_shipped_schedule_gives_no_warning(path, worker):
     assert trace.outcome.status == "ok" and said(trace) == []
 
 
+def test_panels_that_a_loop_fills_are_other_ones_in_each_iteration(worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", worker=worker)
+    # 24 columns, as for AVX2, leave 8 of 512.
+    schedule = schedule.with_knobs({"tile_m": 4, "tile_n": 24, "narrow_tile_m": 8, "lanes": 8})
+    payload = lhkit.load_payload(ROOT / "data" / "fc_relu.mlir", worker=worker)
+    assert said(lhkit.trace(payload, schedule, worker=worker)) == []
+
+
 def test_what_is_said_of_strides_is_so(traced, worker):
     planted, _, twin, text = CASES["strided-fusion"]
     payload = lhkit.load_payload(text, worker=worker)

@@ -116,18 +116,30 @@ def _counts(loop: PrintedOp) -> list[int | None]:
 
 
 def _inputs(placed: PlacedOps, number: int) -> set[Value]:
-    """Return the block arguments and values from outside of all loops that an op is computed from."""
+    """Return the block arguments and values from outside of all loops that an op is computed from.
+
+    What a loop computes depends on all that is read in it.
+    """
     loops = set(loops_around(placed, number))
     found, waiting, seen = set[Value](), [number], {number}
     while waiting:
         at = waiting.pop()
-        for value in set(_read_values(placed.ir.ops[at])):
+        for value in {v for inside in _with_body(placed, at) for v in _read_values(placed.ir.ops[inside])}:
             if value[1] < 0 and value[0] != at:
                 found.add(value)
             elif value[0] not in seen and loops.intersection(around(placed, value[0])):
                 seen.add(value[0])
                 waiting.append(value[0])
     return found
+
+
+def _with_body(placed: PlacedOps, number: int) -> Iterator[int]:
+    """Yield an op and all ops in it, which are printed behind it."""
+    yield number
+    for inside in range(number + 1, len(placed.ir.ops)):
+        if placed.ir.ops[inside].parent < number:
+            return
+        yield inside
 
 
 def _read_values(op: PrintedOp) -> Iterator[Value]:
