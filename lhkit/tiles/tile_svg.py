@@ -93,7 +93,9 @@ def _drawn_briefly(picture: TilePicture, frame: TileFrame, *, themed: bool) -> s
     title = list(broken(title_text(picture), wide))
     layout = lay_out(picture, frame, top=LINE * len(title) + 6, detail="brief")
     sets = working_sets_shown(picture, frame)[:1]
-    below = [line for each in sets for line in broken(f"{pass_text(each)} {_fits(each, picture)}", wide)]
+    said = [f"{pass_text(each)} {_fits(each, picture)}" for each in sets]
+    said += [note for note in picture.notes if note.startswith("Shown is")]  # of several copies one
+    below = [line for each in said for line in broken(each, wide)]
     lines = [(line, LINE * n + FONT, {"font_weight": 700}) for n, line in enumerate(title)]
     lines += [(line, layout.height + LINE * n + FONT, {}) for n, line in enumerate(below)]
     words = "".join(_words(line, None, y, fill="ink", **look) for line, y, look in lines)
