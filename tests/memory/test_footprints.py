@@ -84,13 +84,14 @@ def test_predicted_is_counted_for_every_schedule_with_every_payload_that_it_fits
 
 def test_the_numbers_of_a_kernel_and_where_its_buffers_come_from():
     footprint = footprint_of(lhkit.load_payload("fc_relu.mlir"))
-    assert prediction_of(footprint) == (3, 3 * MIB, 2 * MIB, 0)
+    # The product lies where the result will be: it ends before that begins.
+    assert prediction_of(footprint) == (2, 2 * MIB, 2 * MIB, 0)
     counted = footprint.counted
-    assert (counted.allocations, counted.frees, counted.peak_bytes) == (3, 3, 2 * MIB)
+    assert (counted.allocations, counted.frees, counted.peak_bytes) == (2, 2, 2 * MIB)
     text = (DATA / "fc_relu.mlir").read_text().splitlines()
     for site in footprint.predicted.sites:
         assert site.origin.op == "tensor.empty" and f"{site.name} = tensor.empty" in text[site.origin.line - 1]
-    assert "heap buffers                3          3" in footprint_text(footprint)
+    assert "heap buffers                2          2" in footprint_text(footprint)
 
 
 def test_loops_and_copies_are_counted():
