@@ -12,7 +12,7 @@ import contextlib
 import datetime
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,8 @@ TASKS = (
 class GridVariant:
     """One variant: times in ns (the median and the least of its runs, one short run), costs in ns by part.
 
-    ``again_ns`` are the least times of later rounds, of variants that are among the fastest.
+    ``again_ns`` are the least times of later rounds, of variants that are among the fastest. ``plain_ns`` is
+    one short run of code that LLVM's optimizer has not seen, and ``plain_spent_ns`` what it cost.
     """
 
     knobs: Point
@@ -84,6 +85,8 @@ class GridVariant:
     spent_ns: Mapping[str, int]
     again_ns: tuple[int, ...] = ()
     features: tuple[float, ...] = ()
+    plain_ns: int | None = None
+    plain_spent_ns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def true_ns(self) -> int | None:
@@ -156,6 +159,34 @@ def timed_again(task: GridTask, grid: Grid, rounds: int) -> Grid:
         found = list(grid.variants)
         asyncio.run(_time_again(task.name, _on_thread_clock(ready), executor, found, rounds))
     return replace(grid, variants=tuple(found))
+
+
+def timed_plain(task: GridTask, grid: Grid) -> Grid:
+    """Return a grid whose variants are timed as plain code, too: each program once, shortly."""
+    payload, schedule, _ = task.load()
+    with contextlib.closing(own_worker()) as worker:
+        executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+        options, first = SweepOptions(opt_level=0), dict(grid.variants[0].knobs)
+        ready = prepare_task({"": payload}, schedule, first, None, options, worker, "")
+        found = asyncio.run(_try_plain(task.name, _on_thread_clock(ready), executor, grid.variants))
+    return replace(grid, variants=tuple(found))
+
+
+async def _try_plain(
+    name: str, task: Task, executor: LocalExecutor, variants: Sequence[GridVariant]
+) -> list[GridVariant]:
+    started = time.monotonic()
+    found = []
+    for i, variant in enumerate(variants):
+        found.append(variant)
+        if variant.short_ns is not None:
+            # All are far behind a best time of 1 ns: a run or two.
+            trial = await executor.try_variant(task.variant(variant.knobs), 1.0, None)
+            if trial.short_ns is not None:
+                found[i] = replace(variant, plain_ns=trial.short_ns, plain_spent_ns=trial.spent_ns)
+        if i % 50 == 49:
+            say(f"{name}: {i + 1} variants as plain code, {time.monotonic() - started:.0f} s")
+    return found
 
 
 def _on_thread_clock(task: Task) -> Task:

@@ -4,7 +4,10 @@ Searches are replayed on the grids in ``benchmarks/grids``: a search pays what e
 the grid was recorded, in processor time, and the time that its own decisions take now. Its winner is the best
 of the few that a confirmation would time side by side; the cost of that is not counted, it is the same for all.
 ``--record`` records grids anew, ``--describe`` reads their features again, ``--again N`` times the fastest of
-each in N more rounds, ``--real`` runs the search itself.
+each in N more rounds, ``--plain`` times all as plain code, ``--real`` runs the search itself.
+
+A grid that knows the times of plain code is searched with that stage. ``--strategy random`` with a budget of
+all points loses only what the stage and the cut prune.
 """
 
 from __future__ import annotations
@@ -30,16 +33,18 @@ from benchmarks.sweep_grids import (
     record,
     save,
     timed_again,
+    timed_plain,
 )
 from lhkit.cli.terminal import say
+from lhkit.compiler.machine.plain_code_stage import PlainCodeStage
 from lhkit.sweeps.space import Point, Space
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.predicted import Predicted
 from lhkit.worker.kernel_requests import VariantDescription
 
 _SEEDS = 50
-# What applies to a search that says nothing else: the engine's own rule.
-_HOPELESS = 3.0
+# What applies to a search that says nothing else: the engine's own rules for many variants.
+_HOPELESS, _HOPELESS_OF_ALL = 1.5, 3.0
 _CONTENDERS = 5
 # Calls before a variant is given up after a short timing, and what a batch lasts at least.
 _SHORT_CALLS, _BATCH_NS = 3, 2e6
@@ -55,6 +60,7 @@ class Replay:
     described: int
     compiled: int
     timed: int
+    plain: int
     loss: float
     rank_correlation: float | None
 
@@ -74,10 +80,11 @@ class _Machine:
         for variant in grid.variants:
             if variant.program is not None and variant.status != "same":
                 self._programs.setdefault(variant.program, variant)
-        self.seconds = dict.fromkeys(("describe", "compile", "time", "decide"), 0.0)
+        self._stage = PlainCodeStage(cut)
+        self.seconds = dict.fromkeys(("describe", "plain", "compile", "time", "decide"), 0.0)
         self.done: dict[str | int, float | None] = {}
         self.observed: list[tuple[float, GridVariant]] = []
-        self.described = self.timed = 0
+        self.described = self.timed = self.plain = 0
         self._best = math.inf
 
     def describe(self, points: Sequence[Point]) -> list[VariantDescription | None]:
@@ -100,19 +107,44 @@ class _Machine:
         self.seconds["compile"] += spent.get("apply", 0)
         if name in self.done:
             return self.done[name]
-        self.seconds["compile"] += spent.get("compile", 0) + spent.get("verify", 0)
-        cost: float | None = None
-        if variant.median_ns is not None and variant.short_ns is not None:
-            cost = variant.median_ns
-            if variant.short_ns > self._cut * self._best:
-                cost = variant.short_ns
-                self.seconds["time"] += max(_SHORT_CALLS * cost, _BATCH_NS) / 1e9
-            else:
-                self.seconds["time"] += spent["time"]
-                self.timed += 1
-            self._best = min(self._best, cost)
+        cost = self._plain_cost(variant)
+        if cost is None:
+            cost = self._optimized_cost(variant)
+        else:
             self.observed.append((cost, variant))
         self.done[name] = cost
+        return cost
+
+    def _plain_cost(self, variant: GridVariant) -> float | None:
+        """Return what a variant costs that its plain code gives up, None for one that has to be optimized."""
+        is_staged = self._cut < _HOPELESS_OF_ALL and not math.isinf(self._best)
+        if variant.plain_ns is None or not is_staged or not self._stage.pays(self._best):
+            return None
+        # Lowering is done once for both codes; here it is counted twice, grids do not tell it apart.
+        spent_ns = sum(variant.plain_spent_ns[part] for part in ("compile", "verify", "time"))
+        self.seconds["plain"] += spent_ns / 1e9
+        self._stage.take_plain(variant.plain_ns, spent_ns)
+        if self._stage.is_hopeless(variant.plain_ns, self._best):
+            self.plain += 1
+            return variant.plain_ns
+        optimized_ns = variant.min_ns or variant.plain_ns
+        self._stage.take_optimized(variant.plain_ns, optimized_ns, sum(variant.spent_ns.values()))
+        return None
+
+    def _optimized_cost(self, variant: GridVariant) -> float | None:
+        spent = {part: ns / 1e9 for part, ns in variant.spent_ns.items()}
+        self.seconds["compile"] += spent.get("compile", 0) + spent.get("verify", 0)
+        if variant.median_ns is None or variant.short_ns is None:
+            return None
+        cost: float = variant.median_ns
+        if variant.short_ns > self._cut * self._best:
+            cost = variant.short_ns
+            self.seconds["time"] += max(_SHORT_CALLS * cost, _BATCH_NS) / 1e9
+        else:
+            self.seconds["time"] += spent["time"]
+            self.timed += 1
+        self._best = min(self._best, cost)
+        self.observed.append((cost, variant))
         return cost
 
     def loss(self) -> float:
@@ -126,7 +158,8 @@ def replay(grid: Grid, space: Space, strategy: str, seed: int, budget: int | Non
     """Replay a search on a grid."""
     started = time.thread_time()
     search = make_strategy(strategy, space, seed=seed, budget=budget)
-    machine = _Machine(grid, getattr(search, "cut", _HOPELESS))
+    cut = _HOPELESS_OF_ALL if strategy == "grid" else _HOPELESS
+    machine = _Machine(grid, getattr(search, "cut", cut))
     away = 0.0
     while True:
         if isinstance(search, Predicted) and (points := search.to_describe()):
@@ -140,7 +173,7 @@ def replay(grid: Grid, space: Space, strategy: str, seed: int, budget: int | Non
     machine.seconds["decide"] = time.thread_time() - started - away
     prediction = search.prediction() if isinstance(search, Predicted) else None
     correlation = prediction.rank_correlation if prediction is not None else None
-    counts = (machine.described, len(machine.done), machine.timed)
+    counts = (machine.described, len(machine.done), machine.timed, machine.plain)
     return Replay(machine.seconds, *counts, machine.loss(), correlation)
 
 
@@ -158,12 +191,13 @@ def _report(task: GridTask, grid: Grid, strategy: str, budget: int | None, seeds
         str(round(statistics.median(n)))
         for n in zip(*((r.described, r.compiled, r.timed) for r in runs), strict=True)
     )
+    plain = round(statistics.median(r.plain for r in runs))
     correlations = [r.rank_correlation for r in runs if r.rank_correlation is not None]
     rank = f"; rank correlation {statistics.median(correlations):.2f}" if correlations else ""
     say(
         f"{grid.name:13} {strategy:18} {seconds:6.1f} s of {grid.seconds:6.1f}: 1/{grid.seconds / seconds:.1f}"
-        f" ({parts}); described → compiled → timed: {stages}; loss: median {middle:.1%},"
-        f" worst {losses[-1]:.1%}, above 2 %: {lost} of {seeds}{rank}"
+        f" ({parts}); described → compiled → timed: {stages}, {plain} given up as plain code;"
+        f" loss: median {middle:.1%}, worst {losses[-1]:.1%}, above 2 %: {lost} of {seeds}{rank}"
     )
 
 
@@ -191,6 +225,7 @@ def main() -> None:
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--describe", action="store_true")
     parser.add_argument("--again", type=int, default=0)
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--seeds", type=int, default=_SEEDS)
     parser.add_argument("--budget", type=int, default=None)
@@ -207,7 +242,9 @@ def main() -> None:
             grid = described(task, grid)
         if options.again:
             grid = timed_again(task, grid, options.again)
-        if options.describe or options.again:
+        if options.plain:
+            grid = timed_plain(task, grid)
+        if options.describe or options.again or options.plain:
             save(grid, path)
         elif options.real:
             _run_real(task, options.budget)

@@ -47,7 +47,7 @@ from lhkit.repairs.silent_mistakes import (
     suppressed_contexts,
     warnings_left,
 )
-from lhkit.repairs.trial_verdicts import judge_repair, judge_silent
+from lhkit.repairs.trial_verdicts import fails_otherwise, judge_repair, judge_silent
 from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.repairs.wrong_arguments import (
     propose_generic,
@@ -65,6 +65,7 @@ from lhkit.repairs.wrong_kinds import (
 )
 from lhkit.repairs.wrong_sizes import SIZES_BEFORE, propose_sizes_before
 from lhkit.text.script import Script
+from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.markdown_report import provenance_of
 from lhkit.traces.warnings.strided_fusion import has_wrong_numbers
@@ -177,6 +178,8 @@ _FAR = 2
 _MOST_TOGETHER = 3
 # Kinds of repairs after which a step should act on as many payload ops as it was written for.
 _SAME_PAYLOAD = ("use-result", "match-again", "move-before")
+# Where no repair lets a step pass, so many are tried for what else is wrong with it.
+_MOST_UNCOVERING = 4
 
 
 def find_repairs(
@@ -355,7 +358,7 @@ class _Search:
             if whole:
                 return
             partly += self._partial(context, schedule, later, done, limit)
-        yield from partly
+        yield from partly or self._uncovering(schedule, trace, script)
         first = min(partly, key=_rank, default=None)
         if most_together > 1 and first and first.applied and first.applied[1].outcome.failed_step is not None:
             for second in self.run(*first.applied, limit, most_together - 1):
@@ -421,6 +424,21 @@ class _Search:
             done.add(group)
         return tried
 
+    def _uncovering(self, schedule: Schedule, trace: Trace, script: Script) -> Iterator[_Tried]:
+        """Yield the first repair of an invalidated handle after which its step fails for another reason."""
+        failed = trace.outcome.failed_step
+        if trace.outcome.kind != "invalidated-handle" or failed is None:
+            return
+        for context in contexts(trace, script):
+            if context.step.index != failed:
+                continue
+            close = (c for c in candidates_for(context) if c.kind in _SAME_PAYLOAD)
+            for each in itertools.islice(close, _MOST_UNCOVERING):
+                tried = None if self.is_over() else self._try(context, schedule, each, None, uncovers=True)
+                if tried is not None:
+                    yield tried
+                    return
+
     def run_text(
         self, error: ScheduleError, load: Callable[..., Schedule], limit: int, most_together: int
     ) -> Iterator[_Tried]:
@@ -451,7 +469,13 @@ class _Search:
                     yield _joined(text, source, tried, rest)
 
     def _try(
-        self, context: RepairContext, schedule: Schedule, candidate: Candidate, kind: str | None
+        self,
+        context: RepairContext,
+        schedule: Schedule,
+        candidate: Candidate,
+        kind: str | None,
+        *,
+        uncovers: bool = False,
     ) -> _Tried | None:
         try:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
@@ -462,14 +486,20 @@ class _Search:
             return None
         if candidate.group == SIZES_BEFORE and any(k.startswith("tile-size-") for k in warnings_left(trace)):
             return None
-        if kind is None:
-            script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)
+        doubt: int | None
+        script, ops = Script(changed.text, changed.source), corresponding_ops(candidate.edited)
+        if uncovers:
+            doubt = 0 if fails_otherwise(context, trace, script, ops) else None
+        elif kind is None:
             doubt = judge_repair(context, trace, script, ops, same_payload=candidate.kind in _SAME_PAYLOAD)
         else:
             doubt = judge_silent(context.trace, trace)
         if doubt is None:
             return None
         repair = repair_of(candidate, schedule.source, trace, doubt)
+        if uncovers:
+            said = f"Its step then fails for another reason: {explain_failure(trace).sentence}"
+            repair = dataclasses.replace(repair, note=said)
         self.on_found(repair)
         pieces = len(candidate.edited.replacements)
         return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)

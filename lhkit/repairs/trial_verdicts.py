@@ -12,6 +12,7 @@ from lhkit.traces.record.handle_history import PayloadHistory, states_before
 from lhkit.traces.warnings.lost_work import FUSE
 
 _SILENT = ("zero-match", "no-effect")
+_HANDLES = ("invalidated-handle", "repeated-payload")
 _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
 
@@ -37,6 +38,17 @@ def judge_repair(
     more_silent = [_silences(new.get(at, [])) - _silences(old.get(start, [])) for start, at in ops.items()]
     doubt = sum(more for more in more_silent if more > 0)
     return doubt + _other_counts(context, repaired, own[0]) if same_payload else doubt
+
+
+def fails_otherwise(context: RepairContext, repaired: Trace, script: Script, ops: Mapping[int, int]) -> bool:
+    """Return whether the step that was given an invalidated handle now has live ones and fails all the same."""
+    outcome = repaired.outcome
+    if outcome.status != "failed" or outcome.kind in _HANDLES or outcome.failed_step is None:
+        return False
+    step = repaired.step_records[outcome.failed_step]
+    op, before = op_at(script, step), states_before(repaired, step.index)
+    is_same = op is not None and ops.get(context.op.start) == op.start
+    return is_same and all(o.handle in before and before[o.handle].state == "live" for o in step.operands)
 
 
 def _does_worse(

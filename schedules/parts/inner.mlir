@@ -1,7 +1,8 @@
 // Payload: linalg ops on tensors of one loop, which parts/outer_loops.mlir makes of all others, or of two loops of
 //          which one operand is read across.
 // Idea:    rows are cut into tiles of four vectors of f32 (as many elements of other types), maps along rows of 1024
-//          elements and more into tiles of two where a vector has 512 bits, with the end split off.
+//          elements and more into tiles of two where a vector has 512 bits, and of 256 elements and more where it has
+//          256 and the body no functions, with the end split off.
 //          Sums along the row are kept in as many partial ones (parts/partial_sums.mlir); sums of rows are added to a
 //          row that stays in the first-level cache, or in registers where it is short. What reads an operand across
 //          is cut into squares of 16x16, which are transposed in registers and written by whole lines, in blocks of
@@ -66,7 +67,8 @@ module attributes {transform.with_named_sequence} {
     }
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     %seen = transform.foreach_match restrict_root in %ops, %tile @is_scalar -> @mark_short,
-      @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_long_row -> @mark_long_map, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
+      @maps_short_row -> @mark_short, @maps_unknown_row -> @mark_unknown_map, @maps_long_row -> @mark_long_map,
+      @maps_long_row_of_8 -> @mark_long_map_of_8, @maps_row -> @mark_map, @maps_few_rows -> @mark_small_square,
       @maps_rows -> @mark_square, @reduces_few_of_row -> @leave_sum_in_loops, @reduces_short_row -> @mark_short_sum, @reduces_row -> @mark_sum
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %small = transform.structured.match attributes {small_square} in %root : (!transform.any_op) -> !transform.any_op
@@ -78,6 +80,17 @@ module attributes {transform.with_named_sequence} {
     transform.foreach %squares : !transform.any_op {
     ^bb0(%op: !transform.any_op):
       transform.include @cut_block failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    %long_maps_of_8 = transform.structured.match attributes {row_map = "long of 8"} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %long_maps_of_8 : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @keep_if_costly failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    %cheap_maps = transform.structured.match attributes {row_map = "long of 8"} in %root : (!transform.any_op) -> !transform.any_op
+    %two_vectors_of_8 = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.foreach %cheap_maps : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @cut_map failures(suppress) (%op, %two_vectors_of_8) : (!transform.any_op, !transform.param<i64>) -> ()
     }
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
@@ -357,7 +370,7 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // LLVM stores the parts of a vector of four registers out of order, which memory takes 1 % longer for.
+  // LLVM stores the parts of a vector of four registers out of order, which memory takes 1 to 3 % longer for.
   transform.named_sequence private @maps_long_row(%op: !transform.any_op {transform.readonly},
       %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %same = transform.include @maps_row failures(propagate) (%op, %tile)
@@ -371,6 +384,21 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi ge %size, %long : !transform.param<i64>
     %four_of_16 = transform.param.constant 64 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %tile, %four_of_16 : !transform.param<i64>
+    transform.yield %same : !transform.any_op
+  }
+  transform.named_sequence private @maps_long_row_of_8(%op: !transform.any_op {transform.readonly},
+      %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %same = transform.include @maps_row failures(propagate) (%op, %tile)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %size = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%linalg: !transform.any_op):
+      %size_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_in : !transform.param<i64>
+    }
+    %long = transform.param.constant 256 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %size, %long : !transform.param<i64>
+    %four_of_8 = transform.param.constant 32 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %tile, %four_of_8 : !transform.param<i64>
     transform.yield %same : !transform.any_op
   }
   transform.named_sequence private @maps_unknown_row(%op: !transform.any_op {transform.readonly},
@@ -493,6 +521,25 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @mark_long_map(%op: !transform.any_op {transform.readonly}) {
     %mark = transform.param.constant "long" -> !transform.any_param
     transform.annotate %op "row_map" = %mark : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_long_map_of_8(%op: !transform.any_op {transform.readonly}) {
+    %mark = transform.param.constant "long of 8" -> !transform.any_param
+    transform.annotate %op "row_map" = %mark : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  // Functions are chains of dependent steps, of which four vectors overlap (a sigmoid takes 7 % longer in two).
+  transform.named_sequence private @keep_if_costly(%op: !transform.any_op {transform.readonly}) {
+    transform.include @keep_costly failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @keep_costly(%op: !transform.any_op {transform.readonly}) {
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    %costly = transform.structured.match ops{["math.exp", "math.exp2", "math.expm1", "math.log", "math.log1p", "math.log2", "math.tanh",
+      "math.erf", "math.rsqrt", "math.sqrt", "math.sin", "math.cos", "math.powf"]} in %op : (!transform.any_op) -> !transform.any_op
+    %functions = transform.num_associations %costly : (!transform.any_op) -> !transform.param<i64>
+    transform.match.param.cmpi ne %functions, %none : !transform.param<i64>
+    transform.include @mark_map failures(propagate) (%op) : (!transform.any_op) -> ()
     transform.yield
   }
   transform.named_sequence private @mark_unknown_map(%op: !transform.any_op {transform.readonly}) {

@@ -10,7 +10,7 @@ import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.lowering.row_copies import vectorize_row_copies
 
-LOOP = """func.func @rows({arguments}) {{
+LOOP = """func.func @rows({arguments}) attributes {{written_apart = array<i64{apart}>}} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = arith.constant {extent} : index
@@ -26,9 +26,10 @@ COPY = """%v = memref.load %x[%k, %i] : memref<4x100xf32>
     memref.store %v, %new[%k, %i] : memref<4x{extent}xf32>"""
 
 
-def vectors(body, extent=37):
+def vectors(body, extent=37, apart=""):
+    of_extent = body.format(extent=extent)
     with new_context():
-        module = ir.Module.parse(LOOP.format(arguments=SOURCE, extent=extent, body=body.format(extent=extent)))
+        module = ir.Module.parse(LOOP.format(arguments=SOURCE, extent=extent, body=of_extent, apart=apart))
         vectorize_row_copies(module)
         assert module.operation.verify()
         text = str(module)
@@ -54,6 +55,14 @@ def test_rows_are_copied_in_ever_smaller_vectors(extent, widths):
 )
 def test_other_rows_in_vectors(body):
     assert vectors(body) == [16, 4]
+
+
+def test_a_row_of_another_argument_is_copied_where_arguments_have_to_be_apart():
+    to_y = COPY.replace("%new[%k, %i] : memref<4x{extent}xf32>", "%y[%k, %i] : memref<4x100xf32>")
+    assert vectors(to_y) == []
+    assert vectors(to_y, apart=": 1") == [16, 4]
+    within_x = to_y.replace("%y[%k", "%x[%c0")
+    assert vectors(within_x, apart=": 0, 1") == []
 
 
 @pytest.mark.parametrize(

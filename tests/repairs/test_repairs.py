@@ -15,6 +15,7 @@ from planted_failures import (
     MAX,
     PAYLOAD,
     PLANTED,
+    THREE,
     TILE_M,
     TWO,
     match,
@@ -232,3 +233,14 @@ def test_what_crashes_the_compiler_is_no_repair(payload, own_worker):
     schedule = lhkit.load_schedule(text, worker=own_worker)
     assert trace_schedule(payload, schedule, worker=own_worker).outcome.kind == "invalid-payload"
     assert find_repairs(payload, schedule, worker=own_worker) == ()
+
+
+def test_what_else_is_wrong_with_a_step_is_said_where_a_live_handle_does_not_help(payload, worker):
+    """The tile has 4x16 elements, and vectors of 2x2 cannot hold it."""
+    small = f"transform.structured.vectorize %add vector_sizes [2, 2] : {ANY}\n"
+    text = text_of(ADD + tile("%t, %l:2", "%add", "[4, 16]", THREE) + small)
+    (first, *_) = repairs_of(text, payload, worker)
+    assert (first.kind, first.passes_whole) == ("use-result", False)
+    assert "vectorize %t vector_sizes" in first.text
+    assert "fails for another reason" in first.note
+    assert "has vector size 2 for loop 0 of this linalg.add, which runs over 4" in first.note

@@ -11,6 +11,7 @@ from typing import Any
 from lhkit.compiler.interpreter.handle_frames import Handle
 from lhkit.compiler.interpreter.probes import PlannedOp
 from lhkit.compiler.interpreter.refused_steps import (
+    extents_of,
     fatal_request_of,
     integer_of,
     requested_sizes,
@@ -138,13 +139,21 @@ def static_or_sized(op: Any, target: Any) -> str | None:
     if sizes:
         if loops is not None and len(sizes) != loops:
             return f"has {len(sizes)} vector sizes, and the {target.name} has {loops} loops: give one for each"
-        return None
+        return _too_small_vector(sizes, target)
     if any(None in static_shape(t) for t in _shaped(target)):
         unknown = f"this {target.name} has extents that are not known (?)"
         owners = [v.owner for v in target.operands]
         is_padded = any(o.name == "tensor.pad" for o in owners if not isinstance(o, ir.Block))
         other = "pad its other loops too (padding_dimensions)" if is_padded else "tile it"
         return f"takes static shapes; {unknown}: give vector_sizes, or {other}"
+    return None
+
+
+def _too_small_vector(sizes: Sequence[int | None], target: Any) -> str | None:
+    for loop, (size, extent) in enumerate(zip(sizes, extents_of(target) or (), strict=False)):
+        if size is not None and extent is not None and size < extent:
+            what = f"has vector size {size} for loop {loop} of this {target.name}, which runs over {extent}"
+            return f"{what}: one vector has to hold all of it; tile that loop by {size} first"
     return None
 
 

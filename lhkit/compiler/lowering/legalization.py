@@ -241,11 +241,12 @@ _MOVES = ("llvm.shufflevector", "llvm.intr.masked.load", "llvm.intr.masked.store
 
 
 def move_as_integers(module: Any) -> None:
-    """Have vectors of bf16 shuffled, and loaded and stored under a mask, in place, as integers.
+    """Have vectors of bf16 shuffled, copied, and loaded and stored under a mask, in place, as integers.
 
-    As bf16, LLVM shuffles element by element, and ends the process at masks for more than 32 elements.
+    As bf16, LLVM shuffles element by element, takes apart what is copied in several iterations, and ends the
+    process at masks for more than 32 elements.
     """
-    for op in [o for o in walk(module.operation) if o.name in _MOVES]:
+    for op in [o for o in walk(module.operation) if o.name in _MOVES or _is_copied(o)]:
         with ir.InsertionPoint(op), op.location:
             operands = [
                 ir.Operation.create("llvm.bitcast", [_of_i16(o.type)], [o]).result if _is_bf16(o.type) else o
@@ -259,6 +260,14 @@ def move_as_integers(module: Any) -> None:
                 result = ir.Operation.create("llvm.bitcast", [old.type], [new]).result
                 old.replace_all_uses_with(result)
         op.erase()
+
+
+def _is_copied(op: Any) -> bool:
+    """Return whether an op stores a vector of bf16 as it was loaded."""
+    if op.name != "llvm.store" or not _is_bf16(op.operands[0].type):
+        return False
+    owner = op.operands[0].owner
+    return not isinstance(owner, ir.Block) and owner.name == "llvm.load"
 
 
 EXTREMES = frozenset(f"llvm.intr.{name}" for name in ("maximum", "minimum", "maxnum", "minnum"))

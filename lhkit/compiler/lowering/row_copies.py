@@ -12,6 +12,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.extents import constant_index
+from lhkit.compiler.ir.functions import written_apart
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.lowering.legalization import is_bufferization_copy
 
@@ -107,14 +108,25 @@ def _varies(value: Any, loop: Any) -> bool:
 
 
 def _are_apart(source: Any, target: Any, loop: Any) -> bool:
-    """Return whether two buffers share no element: what bufferization copies, and what was allocated here."""
+    """Return whether two buffers share no element.
+
+    What bufferization copies does not, nor what was allocated here, nor arguments that have to be apart.
+    """
     if is_bufferization_copy(loop):
         return True
     roots = [_root(source), _root(target)]
     fresh = [
         not isinstance(r.owner, ir.Block) and r.owner.name in ("memref.alloc", "memref.alloca") for r in roots
     ]
-    return roots[0] != roots[1] and any(fresh)
+    return roots[0] != roots[1] and (any(fresh) or _are_arguments_apart(roots))
+
+
+def _are_arguments_apart(roots: Sequence[Any]) -> bool:
+    blocks = [r.owner for r in roots if isinstance(r.owner, ir.Block)]
+    if len(blocks) < len(roots) or blocks[0] != blocks[1] or blocks[0].owner.operation.name != "func.func":
+        return False
+    apart = written_apart(blocks[0].owner.operation)
+    return any(ir.BlockArgument(r).arg_number in apart for r in roots)
 
 
 def _root(buffer: Any) -> Any:
