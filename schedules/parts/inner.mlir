@@ -1,8 +1,8 @@
 // Payload: linalg ops on tensors of one loop, which parts/outer_loops.mlir makes of all others, or of two loops of
 //          which one operand is read across.
 // Idea:    rows are cut into tiles of four vectors of f32 (as many elements of other types), maps along rows of 1024
-//          elements and more into tiles of two where a vector has 512 bits, and of 256 elements and more where it has
-//          256 and the body no functions, with the end split off.
+//          elements and more into tiles of two where a vector has 512 bits, of 256 elements and more into tiles of one
+//          where it has 256 bits and the body no functions, with the end split off.
 //          Sums along the row are kept in as many partial ones (parts/partial_sums.mlir); sums of rows are added to a
 //          row that stays in the first-level cache, or in registers where it is short. What reads an operand across
 //          is cut into squares of 16x16, which are transposed in registers and written by whole lines, in blocks of
@@ -87,10 +87,9 @@ module attributes {transform.with_named_sequence} {
       transform.include @keep_if_costly failures(suppress) (%op) : (!transform.any_op) -> ()
     }
     %cheap_maps = transform.structured.match attributes {row_map = "long of 8"} in %root : (!transform.any_op) -> !transform.any_op
-    %two_vectors_of_8 = transform.param.constant 16 : i64 -> !transform.param<i64>
     transform.foreach %cheap_maps : !transform.any_op {
     ^bb0(%op: !transform.any_op):
-      transform.include @cut_map failures(suppress) (%op, %two_vectors_of_8) : (!transform.any_op, !transform.param<i64>) -> ()
+      transform.include @cut_map failures(suppress) (%op, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
     }
     %maps = transform.structured.match attributes {row_map} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %maps : !transform.any_op {
@@ -370,7 +369,7 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi eq %loops, %one : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // LLVM stores the parts of a vector of four registers out of order, which memory takes 1 to 3 % longer for.
+  // LLVM stores the parts of a vector of several registers out of order, which memory takes 1 to 4 % longer for.
   transform.named_sequence private @maps_long_row(%op: !transform.any_op {transform.readonly},
       %tile: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %same = transform.include @maps_row failures(propagate) (%op, %tile)
