@@ -29,7 +29,8 @@
 //          torch._int_mm 1.97, 1.34, 1.08, beside quantized linear with packed weights 1.08, .77, .81. i8 in vectors
 //          (AVX512-VNNI): 3.5 times the speed of f32. On an AMD EPYC (Zen 3, AVX2; a busy machine, by CPU time) i8 of
 //          128, 512, 1024 and 500x515x700 has 1.7, 1.8, 1.5 and 1.4 times the speed of f32 in NumPy, and beside the
-//          faster engine of PyTorch's quantized linear with packed weights 2.0, .78 to .92, .77 to .80, .82 to .91.
+//          faster engine of PyTorch's quantized linear with packed weights 2.0, .78 to .92, .73 to .80, .82 to .91; that
+//          one saturates there (of random i8 by a fifth of the largest sum), with 3 instructions where exact sums take 4.
 //          Against unscheduled code: an MLP with GELU 54 times, a transformer block 45, ResNet-18 at a quarter of its
 //          width 15. Reductions: parts/reductions.mlir.
 //          Convolutions beside PyTorch's, geometric means (least): NHWC 1.24 (.9; channels_last), NCHW 1.05 (.8);

@@ -20,6 +20,12 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @order_loops failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.include @add_four_rows failures(propagate) (%root, %lanes) : (!transform.any_op, !transform.param<i64>) -> ()
+    %with_short_rows = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %with_short_rows : !transform.any_op {
+    ^bb0(%op: !transform.any_op):
+      transform.include @flatten_if_short failures(suppress) (%op) : (!transform.any_op) -> ()
+    }
+    transform.include @mark_ops_on_tensors failures(propagate) (%root) : (!transform.any_op) -> ()
     %ops = transform.structured.match attributes {on_tensors} in %root : (!transform.any_op) -> !transform.any_op
     transform.annotate %ops "to_cut" : !transform.any_op
     transform.foreach %ops : !transform.any_op {
@@ -38,6 +44,35 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // A few rows of less than a vector become one row, where every operand that is not a number is read in the same order.
+  transform.named_sequence private @flatten_if_short(%op: !transform.any_op {transform.consumed}) {
+    transform.include @flatten_short_rows failures(propagate) (%op) : (!transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @flatten_short_rows(%op: !transform.any_op {transform.consumed}) {
+    %loops, %rows, %size = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%linalg: !transform.any_op):
+      %loops_in = transform.match.structured.rank %linalg : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.dim %linalg[all] {parallel} : !transform.any_op
+      %rows_in = transform.match.structured.dim %linalg[0] : (!transform.any_op) -> !transform.param<i64>
+      %size_in = transform.match.structured.dim %linalg[-1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops_in, %rows_in, %size_in
+        : !transform.param<i64>, !transform.param<i64>, !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %loops, %two : !transform.param<i64>
+    // A size that is not known is a negative number.
+    transform.match.param.cmpi ge %rows, %two : !transform.param<i64>
+    transform.match.param.cmpi ge %size, %two : !transform.param<i64>
+    %few = transform.param.constant 16 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi le %rows, %few : !transform.param<i64>
+    %vector = transform.param.constant 8 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi lt %size, %vector : !transform.param<i64>
+    %flat = transform.structured.flatten_elementwise %op : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+
   // Stays in the loops that it has, which LLVM vectorizes better than those around single rows.
   transform.named_sequence private @reduces_few_to_cut(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     %few = transform.include @reduces_few failures(propagate) (%op) : (!transform.any_op) -> !transform.any_op
@@ -49,6 +84,7 @@ module attributes {transform.with_named_sequence} {
   // In parts/loop_order.mlir:
   transform.named_sequence private @reduces_few(!transform.any_op {transform.readonly}) -> !transform.any_op
   transform.named_sequence private @order_loops(!transform.any_op {transform.readonly})
+  transform.named_sequence private @mark_ops_on_tensors(!transform.any_op {transform.readonly})
   transform.named_sequence private @try_generalize(!transform.any_op {transform.consumed})
   // In parts/outer_loops.mlir:
   transform.named_sequence private @cut_into_rows(!transform.any_op {transform.readonly})

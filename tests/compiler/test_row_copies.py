@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -107,3 +109,20 @@ def test_padded_values_stay_right(element, columns):
     x = np.arange(3 * (23 if columns == "?" else columns)).reshape(3, -1).astype(DTYPES[element])
     wanted = np.pad(x.astype(np.float64), ((1, 0), (2, 3)), constant_values=float(zero))
     np.testing.assert_array_equal(kernel(x).astype(np.float64), wanted)
+
+
+def test_a_row_of_bf16_is_copied_to_others_in_vectors():
+    text = """func.func @rows(%x: memref<256xbf16>, %y: memref<40x256xbf16>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%x : memref<256xbf16>) outs(%y : memref<40x256xbf16>) {
+  ^bb0(%v: bf16, %old: bf16):
+    linalg.yield %v : bf16
+  }
+  return
+}"""
+    kernel = lhkit.compile(lhkit.load_payload(text), "cpu.mlir", target="avx2")
+    assert not re.findall(r"movz?x? .* word ptr", str(kernel.assembly()))
+    x = np.arange(256).astype(ml_dtypes.bfloat16)
+    y = np.zeros((40, 256), ml_dtypes.bfloat16)
+    kernel(x, y)
+    np.testing.assert_array_equal(y, np.broadcast_to(x, y.shape))

@@ -401,3 +401,50 @@ def test_generated_generics(seed, schedule, worker):
 def test_many_generated_generics(schedule, worker):
     found = [verified(seed, schedule, worker) for seed in range(1000, 1200)]
     assert [wrong for wrong in found if wrong] == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "vector"),
+    [(4, 3, "vector<12xf32>"), (16, 7, "vector<32xf32>"), (17, 7, "vector<7xf32>"), (4, 8, "vector<8xf32>")],
+)
+def test_a_few_short_rows_are_one_row(rows, columns, vector, schedule, worker):
+    shape = f"tensor<{rows}x{columns}xf32>"
+    payload = lhkit.load_payload(
+        f"""func.func @add(%x: {shape}, %y: {shape}) -> {shape} {{
+  %e = tensor.empty() : {shape}
+  %r = linalg.add ins(%x, %y : {shape}, {shape}) outs(%e : {shape}) -> {shape}
+  return %r : {shape}
+}}""",
+        worker=worker,
+    )
+    kernel = lhkit.compile(payload, schedule.with_knobs({"lanes": 8}), worker=worker)
+    assert set(re.findall(r"vector<\w+>", kernel.ir())) >= {vector}
+    x, y = np.random.default_rng(0).random((2, rows, columns), dtype=np.float32)
+    np.testing.assert_array_equal(kernel(x, y), x + y)
+
+
+@pytest.mark.parametrize(
+    ("op", "columns", "vector"),
+    [
+        ("arith.addf %x, %x", 256, "vector<8xf32>"),
+        ("arith.addf %x, %x", 255, "vector<32xf32>"),
+        ("math.exp %x", 256, "vector<32xf32>"),
+    ],
+    ids=["cheap", "short", "function"],
+)
+def test_long_cheap_maps_store_single_vectors_of_eight(op, columns, vector, schedule, worker):
+    shape = f"tensor<{columns}xf32>"
+    payload = lhkit.load_payload(
+        f"""func.func @map(%v: {shape}) -> {shape} {{
+  %e = tensor.empty() : {shape}
+  %r = linalg.map ins(%v : {shape}) outs(%e : {shape}) (%x: f32, %out: f32) {{
+    %y = {op} : f32
+    linalg.yield %y : f32
+  }}
+  return %r : {shape}
+}}""",
+        worker=worker,
+    )
+    kernel = lhkit.compile(payload, schedule.with_knobs({"lanes": 8}), worker=worker)
+    stored = [line for line in kernel.ir().splitlines() if "vector.transfer_write" in line]
+    assert vector in stored[0]
