@@ -36,11 +36,11 @@ from benchmarks.sweep_grids import (
     timed_plain,
 )
 from lhkit.cli.terminal import say
-from lhkit.compiler.machine.plain_code_stage import PlainCodeStage
 from lhkit.sweeps.space import Point, Space
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.predicted import Predicted
 from lhkit.worker.kernel_requests import VariantDescription
+from lhkit.worker.plain_code_stage import PlainCodeStage
 
 _SEEDS = 50
 # What applies to a search that says nothing else: the engine's own rules for many variants.

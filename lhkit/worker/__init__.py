@@ -22,4 +22,6 @@
   the worker.
 - ``kernel_requests``: Requests about kernels, their timing, and the variants of a sweep, each with the type
   of its answer.
+- ``plain_code_stage``: A cheap stage for variants of a sweep: code that LLVM's optimizer has not seen is timed
+  first.
 """

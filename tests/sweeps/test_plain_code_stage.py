@@ -6,13 +6,13 @@ import pytest
 import lhkit
 from lhkit.compiler.machine import variant_trials
 from lhkit.compiler.machine.compiled_kernel import Recipe
-from lhkit.compiler.machine.plain_code_stage import PlainCodeStage
 from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.load.loader import application_of, payload_source
 from lhkit.model.errors import LhkitError
 from lhkit.sweeps import live_sweep
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
 from lhkit.worker.kernel_requests import CallSetup, KernelSpec, PrepareSweep, TimingRules, TryVariant
+from lhkit.worker.plain_code_stage import PlainCodeStage
 from lhkit.worker.shared_arrays import ArrayPlace
 
 PAYLOAD = """func.func @f(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {

@@ -10,8 +10,6 @@
   batch at a time; loops in machine code that repeat calls and reach the limits of the core.
 - ``variant_trials``: Variants of a sweep: each one compiled, verified and timed on arguments that stay in
   place.
-- ``plain_code_stage``: A cheap stage for variants of a sweep: code that LLVM's optimizer has not seen is timed
-  first.
 - ``code_samples``: Where the time of a kernel goes, by instruction: a timer interrupts its calls.
 - ``python_references``: Reference functions by ``FILE.py:FUNCTION``, loaded where they run.
 """

@@ -30,7 +30,6 @@ from lhkit.compiler.machine.compiled_kernel import (
     unscheduled,
 )
 from lhkit.compiler.machine.memref_arguments import PreparedCall
-from lhkit.compiler.machine.plain_code_stage import PLAIN_LEVEL, PlainCodeStage
 from lhkit.model.errors import LhkitError, ScheduleError
 from lhkit.model.knob import THREADS_KNOB, KnobValue
 from lhkit.model.signature import Function
@@ -43,6 +42,7 @@ from lhkit.worker.kernel_requests import (
     VariantCode,
     VariantDescription,
 )
+from lhkit.worker.plain_code_stage import PLAIN_LEVEL, PlainCodeStage
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import (
     beside_timing,
