@@ -94,11 +94,12 @@ def from_torch(
     with warnings.catch_warnings(), _little_collection():
         warnings.simplefilter("ignore")  # that the module remembers what it computed of its weights
         program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
-    for thread in starting:
-        thread.join()  # a fork may leave locks of other threads locked
-    tensors = {**program.state_dict, **program.constants}
-    weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
-    answer = _converted(torch, program, weights, shown, limits or Limits(_SECONDS))
+        tensors = {**program.state_dict, **program.constants}
+        weights = {n: t for n, t in tensors.items() if _is_weight(torch, t)}
+        for thread in starting:
+            thread.join()  # a fork may leave locks of other threads locked
+        light = _without_weights(torch, program, weights)
+        answer = _converted(torch, light, ImportTorch("", shown, tuple(weights)), limits or Limits(_SECONDS))
     used = {n: weights[n] for n in answer.weights}
     payload = load_payload(
         answer.text,
@@ -272,18 +273,22 @@ def _may_fork(torch: Any) -> bool:
     return sys.platform == "linux" and not torch.cuda.is_initialized() and not has_other_bindings(TORCH_HOST)
 
 
-def _converted(torch: Any, program: Any, weights: Mapping[str, Any], shown: str, limits: Limits) -> TorchAnswer:
-    light = _without_weights(torch, program, weights)
+def _converted(torch: Any, program: Any, request: ImportTorch, limits: Limits) -> TorchAnswer:
     if _may_fork(torch):
         with contextlib.suppress(OSError):  # there is no room for another process of this size
-            return _converted_by_fork(torch, light, ImportTorch("", shown, tuple(weights)), limits)
+            return _converted_by_fork(torch, program, request, limits)
     with temporary_place("lhkit-torch-") as place:
         file = place / "module.pt2"
-        _save(torch, light, file, shown)
-        return _importer().ask(ImportTorch(str(file), shown, tuple(weights)), limits=limits)
+        _save(torch, program, file, request.name)
+        return _importer().ask(ImportTorch(str(file), request.name, request.weights), limits=limits)
 
 
 def _converted_by_fork(torch: Any, program: Any, request: ImportTorch, limits: Limits) -> TorchAnswer:
+    from lhkit.worker.torch_decompositions import decomposed
+
+    with _quiet():  # here, where the caches of PyTorch are warm
+        program = decomposed(program)
+
     def handlers(*_: Any) -> Any:
         torch.set_num_threads(1)  # the threads of its pools are not there in the fork
         gc.freeze()  # to look through what it shares would copy it

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import LhkitError, usage_error
 
 HOST_VARIABLE = "LHKIT_MLIR"
 # The newest release of the bindings that the tests ran with; pyproject.toml has the bound that follows.
@@ -65,3 +65,12 @@ def host_version(host: str) -> str:
             return importlib.metadata.version("torch-mlir")
     distributions = importlib.metadata.packages_distributions().get(host, [])
     return importlib.metadata.version(distributions[0]) if distributions else "unknown"
+
+
+def torch_versions_error(error: Exception) -> LhkitError:
+    """Return the error of a PyTorch that the conversion to linalg does not know, from what it raised."""
+    import torch
+
+    what = f"PyTorch {torch.__version__} and torch-mlir {host_version(TORCH_HOST)} do not work together"
+    advice = "Install the versions of constraints.txt: pip install -c constraints.txt 'lhkit[torch]'"
+    return usage_error(f"{what}: {type(error).__name__}: {error}", advice)

@@ -24,4 +24,5 @@
   of its answer.
 - ``plain_code_stage``: A cheap stage for variants of a sweep: code that LLVM's optimizer has not seen is timed
   first.
+- ``torch_decompositions``: Operations of PyTorch that are written with others before they are converted.
 """

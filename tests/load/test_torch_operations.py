@@ -72,7 +72,7 @@ def test_sums_of_nothing():
 
 def test_transposed_convolutions_by_phases_are_those_of_pytorch():
     """On random sizes, strides, dilations, paddings and groups, in f64."""
-    decompositions = importlib.import_module("lhkit.compiler.frontends.torch_decompositions")
+    decompositions = importlib.import_module("lhkit.worker.torch_decompositions")
     by_phases = decompositions.decompositions()[torch.ops.aten.convolution.default]
     draw = random.Random(0)
     compared = 0

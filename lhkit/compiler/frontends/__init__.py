@@ -2,7 +2,6 @@
 
 - ``torch_importer``: A process that converts exported PyTorch modules.
 - ``torch_conversion``: Exported PyTorch programs, with weights by name and layers in comments.
-- ``torch_decompositions``: Operations of PyTorch that are written with others first.
 - ``torch_scans``: Running sums and products as loops.
 - ``stablehlo_conversion``: StableHLO, as JAX writes it.
 """

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 import torch.export
 
-from lhkit.compiler.frontends.torch_decompositions import decompositions
 from lhkit.compiler.frontends.torch_scans import lower_scans
 from lhkit.compiler.ir.bindings import host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
@@ -20,6 +19,7 @@ from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import ImportTorch, TorchAnswer
+from lhkit.worker.torch_decompositions import decomposed, decompositions
 
 _fx: Any = host_module("extras.fx_importer")
 
@@ -34,23 +34,23 @@ _PIPELINES = (
 
 
 def prepare() -> None:
-    """Load what reads programs."""
+    """Load what reads programs and decomposes them."""
+    decompositions()
     for name in ("torch._export.serde.serialize", "torch.export.pt2_archive._package"):
         importlib.import_module(name)
 
 
 def read_program(file: str) -> Any:
-    """Return the exported program in a file."""
-    return torch.export.load(file)
+    """Return the exported program in a file, in operations that can be converted."""
+    return decomposed(torch.export.load(file))
 
 
 def convert(program: Any, request: ImportTorch) -> TorchAnswer:
-    """Return an exported program as linalg on tensors; its tensors named in ``request.weights`` are not read.
+    """Return a decomposed program as linalg on tensors; its tensors named in ``request.weights`` are not read.
 
     Raises:
         PayloadError: An operation cannot be converted; with its place in the module's source.
     """
-    program = program.run_decompositions(decompositions())
     if mutated := sorted(program.graph_signature.buffers_to_mutate.values()):
         what = f"{request.name} writes to its buffers: {', '.join(mutated)}"
         raise error_for(Failure("payload-parse", what, advice="Return what it writes as further results."))

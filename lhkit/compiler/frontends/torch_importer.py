@@ -7,8 +7,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from lhkit.model.bindings_host import HOST_VARIABLE, TORCH_HOST, host_version
-from lhkit.model.errors import usage_error
+from lhkit.model.bindings_host import HOST_VARIABLE, TORCH_HOST, torch_versions_error
 from lhkit.worker.requests import Answer, ImportTorch, Ping, Request
 from lhkit.worker.serving import Ask, Send, serve
 
@@ -24,15 +23,10 @@ class Handlers:
         os.environ[HOST_VARIABLE] = TORCH_HOST
         try:
             self._conversion = importlib.import_module("lhkit.compiler.frontends.torch_conversion")
-            self._conversion.decompositions()
             if program is None:  # now, while the module is exported, not when it comes
                 self._conversion.prepare()
         except Exception as error:  # noqa: BLE001 - of another version: whatever is not there any more
-            import torch
-
-            what = f"PyTorch {torch.__version__} and torch-mlir {host_version(TORCH_HOST)} do not work together"
-            advice = "Install the versions of constraints.txt: pip install -c constraints.txt 'lhkit[torch]'"
-            raise usage_error(f"{what}: {type(error).__name__}: {error}", advice) from None
+            raise torch_versions_error(error) from None
 
     def release(self, kernels: Collection[int]) -> None:
         """Forget kernels: there are none."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from lhkit.compiler.ir.bindings import host_module
+from lhkit.model.bindings_host import TORCH_HOST, torch_versions_error
 
-_table: Any = host_module("extras.fx_decomp_util")
+_TABLE = ("extras", "fx_decomp_util.py")
 
 # The conversion knows these itself, and does it better: PyTorch's way adds factors of 1, and variances in f64.
 _CONVERTED = {
@@ -24,17 +26,44 @@ _CONVERTED = {
 }
 
 
+def decomposed(program: Any) -> Any:
+    """Return an exported program in operations that can be converted.
+
+    Raises:
+        UsageError: The versions of PyTorch and torch-mlir do not fit together.
+    """
+    return program.run_decompositions(decompositions())
+
+
 @functools.cache
 def decompositions() -> dict[Any, Any]:
-    """Return how operations are written with others before they are converted."""
-    known = {
-        op: how for op, how in _table.get_decomposition_table().items() if op._overloadpacket not in _CONVERTED
-    }
+    """Return how operations are written with others before they are converted.
+
+    Raises:
+        UsageError: The versions of PyTorch and torch-mlir do not fit together.
+    """
+    try:
+        table = _table().get_decomposition_table()
+        known = {op: how for op, how in table.items() if op._overloadpacket not in _CONVERTED}
+    except Exception as error:  # noqa: BLE001 - of another version: whatever is not there any more
+        raise torch_versions_error(error) from None
     return {
         **known,
         torch.ops.aten.gelu.default: _gelu_by_tanh,
         torch.ops.aten.convolution.default: _transposed_by_phases,
     }
+
+
+def _table() -> Any:
+    """Return the conversion's module of decompositions, which is Python alone: its package loads MLIR."""
+    package = importlib.util.find_spec(TORCH_HOST)
+    folder = next(iter((package and package.submodule_search_locations) or ()), "")
+    spec = importlib.util.spec_from_file_location("_lhkit_decompositions", Path(folder, *_TABLE))
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError("/".join(_TABLE))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _gelu_by_tanh(x: torch.Tensor, *, approximate: str = "none") -> Any:
