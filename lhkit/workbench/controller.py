@@ -218,7 +218,7 @@ class Workbench(WorkbenchCore):
             # What was proposed is to be read.
             self.look(front=brought_forward(self.screen.front, "steps", "left", "narrow"), by="")
         else:
-            words = "the schedule is no longer empty: the proposal is among the results"
+            words = "the schedule has steps already: the proposal is among the results"
             self.notice = Notice("done", words, "Select it there to take its text.")
         self._after_a_change()
 

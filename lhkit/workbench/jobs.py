@@ -32,6 +32,7 @@ from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_r
 from lhkit.repairs.silent_mistakes import REPAIRED_WARNINGS
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.tiles.tile_effect import effect_in, effect_words
+from lhkit.traces.explain.handle_explanation import explain
 from lhkit.traces.record.handle_history import oldest_of
 from lhkit.workbench.form_fields import StepPlace
 from lhkit.worker.cancellation import was_stopped
@@ -334,6 +335,7 @@ class Tryouts(Background):
     found: tuple[Tried, ...] = ()
     predicted: tuple[str, ...] = ()  # The effect of each, in figures
     now = ""  # The same of the payload without any of them
+    ending = ""  # Why the handle is invalidated at the end, if it is
     is_trying = _is_prepared = False
 
     def start(self, trace: Trace, script: Script, handle: str) -> None:
@@ -348,6 +350,8 @@ class Tryouts(Background):
         inside = definition.is_argument or definition.op.name == SEQUENCE
         self.place = StepPlace("inside" if inside else "after", script.number_of(definition.op))
         self.handle, self.version = name, drawing_id(self._session.text)
+        state = trace.states_after(len(trace.step_records) - 1).get(handle)
+        self.ending = explain(trace, handle).sentence if state is not None and state.state == "invalid" else ""
         self.found, self.predicted, self.now, self.error, self.is_trying = (), (), "", "", True
         payload, schedule, subject = self._session.payload, self._session.schedule, (name, self.version)
 

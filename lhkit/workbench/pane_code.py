@@ -21,6 +21,8 @@ _HINT = (
     "Compile the schedule as it is to see its hot loops, each instruction with its payload line and its step."
 )
 
+_BOUND = "A loop is bound by its busiest unit, as if all its data were in the first-level cache."
+
 
 def _code(workbench: WorkbenchCore) -> dict[str, Any]:
     code = workbench.code
@@ -71,15 +73,21 @@ def _summary(
     items = []
     for each in loops:
         links = Counter(link for i in each.instructions if (link := code.links.get(i.line or 0)) is not None)
-        of = [f" of {trace.op(link.op).name}, payload line {link.line}" for link, _ in links.most_common(1)]
-        said = f"loop at {each.loop.address:#x}{''.join(of)}{times.said_of(each)}: {each.loop.sentence}"
-        items.append(element("li", escaped(said)))
+        of = [_op_words(link, trace) for link, _ in links.most_common(1)]
+        said = escaped(f"{times.said_of(each)}: {each.loop.sentence}")
+        items.append(element("li", f"loop at {each.loop.address:#x}", *of, said))
     spilled = sum(each.loop.spills for each in loops)
     spills = f"{counted(spilled, 'spill')} in these loops." if spilled else "No spills in these loops."
-    facts = element("p", escaped(f"{spills} {hardware_counters()}"), class_="lh-note")
+    facts = element("p", escaped(f"{_BOUND} {spills} {hardware_counters()}"), class_="lh-note")
     measured = [r for r in workbench.runs.results if r.kind == "measure" and r.own_bar]
     speed = element("p", escaped(f"Measured: {measured[-1].said}."), class_="lh-note") if measured else ""
     return element("ul", *items) + speed + facts
+
+
+def _op_words(link: CodeLink, trace: Trace) -> str:
+    """Return which op a loop is of; its line is a link to it."""
+    line = f"payload line {link.line}"
+    return f" of {escaped(trace.op(link.op).name)}, {element('span', line, **_linked(link, line, 'lhw-link'))}"
 
 
 def _linked_html(code: LinkedCode, hottest: Sequence[ListedLoop], times: _Times, trace: Trace) -> str:

@@ -110,6 +110,7 @@ _FUSION_HINT = (
     "Choose two ops, here or in the payload, and ask why the schedule does not fuse them; repairs are tried."
 )
 _PREDICTED = "Predicted, for the op with most work; bytes moved are those where only the last tile is kept."
+_WHERE_LIVE = "What follows was tried directly behind the step that defines it."
 # Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),
@@ -132,6 +133,8 @@ def _tried(workbench: WorkbenchCore) -> dict[str, Any]:
     if is_old:
         head += " — of the schedule as it was then; ask again"
     html = element("p", head, class_="lh-note", role="status")
+    if tryouts.ending:
+        html += element("p", escaped(f"{tryouts.ending} {_WHERE_LIVE}"), class_="lh-note")
     if tryouts.now:
         html += element("p", escaped(f"Now: {tryouts.now}. {_PREDICTED}"), class_="lh-note")
     items = [

@@ -182,10 +182,13 @@ def measured(comparison: Comparison, name: str, subject: Subject) -> Result:
     own = next(bar for bar in bars if not bar.label)
     verdict = comparison.measurement(name).verification
     status: RunStatus = "ok" if verdict is None or verdict.ok else "wrong"
-    said = f"{own.value:.3g} times as fast as {comparison.anchor}"
     places = {rank.name: rank.place for rank in rank_entries(comparison)}
-    if places[name] == places.get(UNSCHEDULED):
-        said += f", no difference seen from {UNSCHEDULED}"
+    equal = [e for e in dict.fromkeys((comparison.anchor, UNSCHEDULED)) if places.get(e) == places[name]]
+    said = f"{own.value:.3g} times as fast as {comparison.anchor}"
+    if comparison.anchor in equal:
+        said = f"{own.low:.3g} to {own.high:.3g} times as fast as {comparison.anchor}"
+    if equal:
+        said += f": no difference seen from {' and '.join(equal)}"
     if verdict is not None:
         said += f"; {_verdict_words(verdict)}"
     return subject.result("measure", status, said, comparison.anchor, bars)

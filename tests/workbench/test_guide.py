@@ -49,8 +49,15 @@ def test_what_was_tried_says_what_it_would_change_in_figures(bench):
     assert all(
         not words for t, words in zip(tryouts.found, tryouts.predicted, strict=True) if t.status != "effect"
     )
+    assert "directly behind" not in shown
     bench.do("try_handle", handle=handle(bench, "%sum_tile"))
     assert bench.part("tried")["said"].startswith("%sum_tile: ")
+
+
+def test_what_is_tried_on_an_invalidated_handle_says_where_and_why_it_ended(bench):
+    bench.do("try_handle", handle=handle(bench, "%relu"))
+    shown = html.unescape(bench.part("tried")["html"])
+    assert "%relu was invalidated" in shown and "directly behind the step that defines it" in shown
 
 
 def test_trials_wait_while_a_question_has_no_answer_yet():

@@ -95,6 +95,16 @@ def test_entries_that_cannot_be_told_apart_are_said_to_be(subject):
     assert "no difference" not in measured(drifting(1.1), "fused.mlir", subject).said
 
 
+def test_a_tie_with_numpy_is_no_factor(subject):
+    rows = range(9)
+    numpy = Measurement("NumPy", tuple((r, 100.0 + r % 3) for r in rows))
+    own = Measurement("fused.mlir", tuple((r, 94.0 + 9 * ((r + 1) % 3)) for r in rows))
+    said = measured(
+        Comparison("p", "0" * 64, (numpy, own), "NumPy", 9, 0, (("cpu", "x"),)), "fused.mlir", subject
+    ).said
+    assert said.endswith("times as fast as NumPy: no difference seen from NumPy") and " to " in said
+
+
 def test_words_and_ranks_have_one_rule_for_ties(subject):
     for rounds in (4, 30):
         rows = range(rounds)

@@ -12,7 +12,6 @@ class CodePane extends BenchPane {
     this.look = make("button", { type: "button", onclick: () => bench.do({ do: "look_at_code" }) }, "compile");
     this.said = make("span", { class: "lh-said", role: "status" });
     this.node.prepend(make("div", { class: "lhw-bar", role: "toolbar", "aria-label": "code" }, this.look, this.said));
-    this.body.addEventListener("click", (event) => this.click(event));
   }
 
   async update() {
@@ -26,24 +25,6 @@ class CodePane extends BenchPane {
   showStep() {
     const { step } = this.bench;
     for (const row of this.frame.querySelectorAll("[data-made]")) row.classList.toggle("lhw-made", Number(row.dataset.made) === step);
-  }
-
-  // An instruction selects its op, and goes where that op is: to the step that made it, unless it is there already.
-  click(event) {
-    const row = event.target.closest("[data-op][data-made]");
-    if (!row || String(window.getSelection())) return;
-    event.stopPropagation();
-    this.select(row);
-  }
-
-  select(row) {
-    this.bench.share({ kind: "op", id: row.dataset.op.split(" ")[0] }, Math.max(this.bench.step, Number(row.dataset.made)));
-  }
-
-  key({ key, target }) {
-    if ((key !== "Enter" && key !== " ") || !target.matches("[data-op][data-made]")) return false;
-    this.select(target);
-    return true;
   }
 }
 

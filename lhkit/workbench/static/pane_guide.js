@@ -62,8 +62,9 @@ class GuidePane extends BenchPane {
     this.filter();
     this.takeOps(fusion);
     this.fill("fusion", fusion.html, "");
-    this.fill("slow", code.summary, code.bound);
+    this.fill("slow", code.summary, code.isRunning ? code.note : code.bound);
     this.look.hidden = code.isCurrent;
+    this.look.disabled = code.isRunning;
     this.reindex();
     for (const { said } of [problems, tried, code]) this.speak(said);
     this.showFacts();

@@ -290,6 +290,9 @@ class Workbench {
   }
 
   select(node) {
+    const { op, made } = node.dataset;
+    // What was made of an op selects it, and goes where that op is: to the step that made it, unless it is there already.
+    if (op && made) return this.share({ kind: "op", id: op.split(" ")[0] }, Math.max(this.step, Number(made)));
     const { selection, step } = meaning(node);
     const known = step !== null && this.steps.some((each) => each.index === step);
     this.share(selection, known ? step : this.step);
