@@ -211,8 +211,8 @@ class _Search:
         progress(f"applying {_FOR_ANY}")
         self.applications = 1
         self.requirements = requirements_of(general)
+        thread.begin()  # it takes as long as the search, from here on
         self.trace = trace_working_steps(payload, general, worker)
-        thread.begin()  # not before: another process that starts would make the trace slower
         self.notes: list[str] = []
         self.marks: set[str] = set()
 
