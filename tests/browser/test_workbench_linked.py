@@ -49,6 +49,19 @@ def test_an_instruction_lights_its_payload_line_and_goes_to_its_step(bench):
     bench.page.keyboard.press("Enter")
     bench.locator(made).wait_for()
     section(bench, "slow").locator("> summary").click()
+    # From the answer to the line in the payload, which comes into sight.
+    pane = bench.locator("[data-pane='payload'] .lhw-body")
+    pane.evaluate(
+        "body => { body.style.cssText = 'flex: none; height: 3em'; body.scrollTop = body.scrollHeight; }"
+    )
+    bench.page.keyboard.press("Escape")
+    section(bench, "slow").locator("[data-made]").first.click()
+    line.first.wait_for()
+    bench.page.wait_for_function(
+        "([line, pane]) => { const [a, b] = [line, pane].map(e => e.getBoundingClientRect());"
+        " return a.top >= b.top && a.bottom <= b.bottom; }",
+        arg=[line.first.element_handle(), pane.element_handle()],
+    )
     said = section(bench, "slow").inner_text()
     assert "scalar code" in said and "spill" in said and "Stalls and cache misses" in said
     bench.page.screenshot(path=SCREENSHOTS / "workbench_code.png")

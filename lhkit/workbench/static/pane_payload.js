@@ -96,6 +96,25 @@ class PayloadPane extends BenchPane {
     this.bench.lightSoon();
   }
 
+  showSelection() {
+    const { selection } = this.bench;
+    const op = selection?.kind === "op" ? String(selection.id) : "";
+    if (op !== this.selected) this.sought = this.selected = op;
+    if (this.sought) requestAnimationFrame(() => this.bringIntoSight());
+  }
+
+  // What was selected elsewhere comes into sight once, when the step is shown that it was selected at.
+  bringIntoSight() {
+    if (!this.sought || this.frame.dataset.frame !== this.nameOf(this.bench.step, this.bench.whole)) return;
+    const line = this.frame.querySelector(`.l[data-op~="${CSS.escape(this.sought)}"]`);
+    if (!line) return;
+    this.sought = "";
+    const fold = line.closest("details");
+    if (fold) fold.open = true;
+    const [row, body] = [line, this.body].map((each) => each.getBoundingClientRect());
+    if (row.top < body.top || row.bottom > body.bottom) this.body.scrollTop += row.top - body.top - body.height / 3; // nothing around the pane scrolls
+  }
+
   // The fragment of a step, from here or from the kernel.
   fetched(step, whole) {
     const name = this.nameOf(step, whole);

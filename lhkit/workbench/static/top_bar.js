@@ -90,7 +90,7 @@ class TopBar {
     const head = this.bench.part("head");
     this.showPart(head.part);
     this.names.textContent = `${head.schedule} on ${head.payload}`;
-    this.outcome.textContent = head.stale || head.outcome;
+    this.outcome.textContent = this.outcome.title = head.stale || head.outcome;
     this.outcome.dataset.status = head.stale ? "stale" : head.status;
     this.bench.el.classList.toggle("lhw-stale", Boolean(head.stale));
     for (const name of ["undo", "redo"]) {
