@@ -16,7 +16,7 @@ class TopBar {
     this.outcome = make("span", { class: "lhw-outcome", role: "status" });
     this.working = make("span", { class: "lhw-working", role: "status", hidden: true });
     this.working.append("working … ", make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop" }) }, "■ stop"));
-    this.node = make("header", { class: "lhw-top" }, this.back, this.names, this.outcome, this.working, this.tools(), this.walk());
+    this.node = make("header", { class: "lhw-top" }, this.back, this.names, this.outcome, this.tools(), this.walk());
   }
 
   tools() {
@@ -71,7 +71,7 @@ class TopBar {
     this.chosen = make("output", { class: "lh-chosen" });
     this.what = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => this.tryHandle() }, "what can I do with this?");
     const known = { class: "lhw-walking", role: "toolbar", "aria-label": "steps" };
-    return make("div", known, this.slider.node, this.said, this.chosen, this.what);
+    return make("div", known, this.slider.node, this.said, this.chosen, this.what, this.working); // in a line that has room
   }
 
   // Another part of a model is shown, or the whole again: the focus goes where the way back is.
@@ -90,7 +90,7 @@ class TopBar {
     const head = this.bench.part("head");
     this.showPart(head.part);
     this.names.textContent = `${head.schedule} on ${head.payload}`;
-    this.outcome.textContent = this.outcome.title = head.stale || head.outcome;
+    this.outcome.textContent = head.stale || head.outcome;
     this.outcome.dataset.status = head.stale ? "stale" : head.status;
     this.bench.el.classList.toggle("lhw-stale", Boolean(head.stale));
     for (const name of ["undo", "redo"]) {
