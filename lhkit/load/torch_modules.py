@@ -287,7 +287,12 @@ def _converted_by_fork(torch: Any, program: Any, request: ImportTorch, limits: L
     from lhkit.worker.torch_decompositions import decomposed
 
     with _quiet():  # here, where the caches of PyTorch are warm
-        program = decomposed(program)
+        try:
+            program = decomposed(program)
+        except LhkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a decomposition raises
+            raise _export_error(torch, error, request.name) from None
 
     def handlers(*_: Any) -> Any:
         torch.set_num_threads(1)  # the threads of its pools are not there in the fork

@@ -198,7 +198,7 @@ def _sampled(clocked: Kernel, kernel: Kernel, inputs: Sequence[Array], seconds: 
 def _error_of_ratio(some: Array, others: Array) -> float:
     """Return the standard error of the median of the ratios of pairs, from their quartiles."""
     low, high = np.quantile(np.log(some / others), [0.25, 0.75])
-    return float(high - low) / 1.35 * 1.25 / len(some) ** 0.5
+    return float((high - low) / 1.35 * 1.25 / np.sqrt(len(some)))
 
 
 def _middle_half(totals: Array) -> Array:

@@ -281,6 +281,16 @@ def test_a_pytorch_that_the_conversion_does_not_know_is_said(monkeypatch):
     assert torch.__version__ in str(caught.value) and "constraints.txt" in str(caught.value)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a process is forked on Linux only")
+def test_what_a_decomposition_raises_is_an_error_of_the_payload(monkeypatch):
+    def refuse(program, table):
+        raise NotImplementedError("no such\ndecomposition")
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
+    with pytest.raises(PayloadError, match="NotImplementedError: no such"):
+        lhkit.from_torch(nn.Linear(4, 4), torch.randn(2, 4), name="layer")
+
+
 def test_a_module_stays_in_its_process():
     _, _, payload = imported("mlp")
     assert "local_reference" not in to_json(dataclasses.replace(payload, blobs=()))
