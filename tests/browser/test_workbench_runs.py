@@ -111,7 +111,7 @@ def test_an_empty_schedule_becomes_a_proposal(bench_page):
     root.evaluate("root => { window.benchBefore = root; }")
     button.click()
     root.locator(".lhw-row", has_text="fuse").first.wait_for(timeout=90_000)
-    button.get_by_text("✦", exact=True).wait_for()  # from now on it is one of many
+    button.get_by_text("✦", exact=True).wait_for()  # shorter, now that there are steps
     root.get_by_role("button", name="undo: proposal").wait_for()
     assert root.get_by_role("tab", name="Steps").get_attribute("aria-selected") == "true"
     assert root.get_by_role("slider", name="knob tile_m").is_visible()

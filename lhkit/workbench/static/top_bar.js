@@ -101,7 +101,7 @@ class TopBar {
     }
     const options = head.checkpoints.map((name) => make("option", { value: name }, name));
     this.marks.replaceChildren(make("option", { value: "" }, "go back to …"), ...options);
-    this.propose.textContent = head.empty ? RUNS.propose[0] : "✦"; // later it is no first thing to do
+    this.propose.textContent = head.empty ? RUNS.propose[0] : "✦"; // a mark alone where the schedule has steps: there is less room
     this.marks.hidden = !head.checkpoints.length;
     if (!this.exports.length) {
       const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
