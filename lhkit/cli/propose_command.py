@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,10 +9,8 @@ import click
 
 from lhkit.cli.positive_number import POSITIVE_NUMBER
 from lhkit.cli.terminal import say, write_text
-from lhkit.model.errors import LhkitError
 from lhkit.model.target import VECTORS
-from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.requests import Ping
+from lhkit.worker.client import shared_worker
 
 if TYPE_CHECKING:
     from lhkit.sweeps.live_sweep import Sweep
@@ -52,7 +48,7 @@ def command(payload: str, output: str, target: str | None, sweep: float | None, 
     are taken.
     """
     # The compiler starts while the rest is imported, which takes as long.
-    threading.Thread(target=_start, args=(shared_worker(),), daemon=True).start()
+    shared_worker().start_early()
     from lhkit.proposals.proposal import propose
 
     run_sweep: Callable[[Sweep], None] | None = None
@@ -71,8 +67,3 @@ def command(payload: str, output: str, target: str | None, sweep: float | None, 
     write_text(output, proposal.text)
     for line in proposal.lines:
         say(f"lhkit: {line}", err=True)
-
-
-def _start(worker: Worker) -> None:
-    with contextlib.suppress(LhkitError):  # the first request says it again
-        worker.ask(Ping())

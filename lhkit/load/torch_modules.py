@@ -12,7 +12,6 @@ import importlib
 import logging
 import re
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from lhkit.model.span import Span
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.folders import temporary_place
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import ImportTorch, Ping, TorchAnswer
+from lhkit.worker.requests import ImportTorch, TorchAnswer
 
 if TYPE_CHECKING:
     import torch
@@ -88,9 +87,7 @@ def from_torch(
     shown = name or f"<{type(module).__name__}>"
     # They start while the module is exported, which takes as long.
     needed = [worker or shared_worker(), *([] if _may_fork(torch) else [_importer()])]
-    starting = [threading.Thread(target=_start, args=(each,), daemon=True) for each in needed]
-    for thread in starting:
-        thread.start()
+    starting = [each.start_early() for each in needed]
     with warnings.catch_warnings(), _little_collection():
         warnings.simplefilter("ignore")  # that the module remembers what it computed of its weights
         program = _exported(torch, module, args, dict(kwargs or {}), dynamic_shapes, shown)
@@ -151,12 +148,6 @@ def _importer() -> Worker:
     importer = Worker(title=_TITLE, program=_IMPORTER)
     atexit.register(importer.close)
     return importer
-
-
-def _start(worker: Worker) -> None:
-    with contextlib.suppress(LhkitError):  # the first request says it again
-        if worker.pid is None:  # one that runs may be busy
-            worker.ask(Ping())
 
 
 def _is_weight(torch: Any, tensor: Any) -> bool:

@@ -133,6 +133,8 @@ class Sweep(Showable):
         started, options = time.perf_counter_ns(), self._options
         worker = options.worker or own_worker()
         local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
+        second = own_worker() if self._may_overlap() else None
+        starting = second and second.start_early()  # while the first one prepares
         preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, stop.is_set))
         try:
             if not await ends_before(stop, preparing):
@@ -142,7 +144,7 @@ class Sweep(Showable):
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
             executor: Executor | None = None if elsewhere is None else elsewhere.executor(task.environment)
-            executor = executor or await self._overlapping(local, task, stop) or local
+            executor = executor or await self._overlapping(local, second, task, stop) or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             kinds = await self._other_kinds(worker, store)
             others = [asyncio.ensure_future(self._run_kind(kind, run, stop)) for kind, run in kinds.items()]
@@ -156,20 +158,29 @@ class Sweep(Showable):
         finally:
             preparing.cancel()
             await local.close()
+            if second is not None and starting is not None:
+                await asyncio.to_thread(starting.join)
+                await asyncio.to_thread(second.close)
 
-    async def _overlapping(
-        self, local: LocalExecutor, task: Task, stop: asyncio.Event
-    ) -> PairedExecutor | None:
-        """Return an executor that compiles while it times, if that is wanted and does not move the times."""
+    def _may_overlap(self) -> bool:
+        """Return whether compiling while something is timed is wanted, and possible."""
         options = self._options
         is_wanted = options.overlap or (options.overlap is None and (self.total or 0) >= LEAST_VARIANTS)
-        if not is_wanted or options.worker is not None or not can_overlap(self.schedule, self.space):
+        is_here = options.worker is None and options.executor == "local"
+        return is_wanted and is_here and can_overlap(self.schedule, self.space)
+
+    async def _overlapping(
+        self, local: LocalExecutor, second: Worker | None, task: Task, stop: asyncio.Event
+    ) -> PairedExecutor | None:
+        """Return an executor that compiles while it times, unless that moves the times."""
+        if second is None:
             return None
+        options = self._options
         started = time.perf_counter_ns()
         prepare = functools.partial(self._task_of, environment=task.environment)
 
         def make() -> PairedExecutor:
-            made = PairedExecutor(local, task, options.limits, prepare)
+            made = PairedExecutor(local, second, task, options.limits, prepare)
             if stop.is_set():  # nothing waits for it any more
                 made.discard()
             return made

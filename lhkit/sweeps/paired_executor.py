@@ -19,16 +19,17 @@ from lhkit.model.schedule import Schedule
 from lhkit.sweeps.engine import CompiledVariant, LocalExecutor, Programs, Trial
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
-from lhkit.worker.client import own_worker
+from lhkit.worker.client import Worker
 from lhkit.worker.kernel_requests import VariantDescription
 from lhkit.worker.limits import Limits
 from lhkit.worker.timing_conditions import signs_folder
 
 # Two processes for fewer variants would begin for nothing.
 LEAST_VARIANTS = 40
-# Times beside a busy core may be so much longer than alone; several of each are compared.
+# Times beside a busy core may be so much longer than alone. Several of each are compared; where they differ,
+# more of them: something else may have been at work.
 _MOST_SLOWER = 1.02
-_ROUNDS = 5
+_ROUNDS, _LOOKS = 5, 3
 _BUSY_WITH = 8
 
 
@@ -51,16 +52,22 @@ class PairedExecutor:
 
     capacity = 2
 
-    def __init__(self, first: LocalExecutor, task: Task, limits: Limits, prepare: Callable[..., Task]) -> None:
-        """Take the executor and the task of the first process; ``prepare`` makes the task of another worker."""
+    def __init__(
+        self,
+        first: LocalExecutor,
+        second: Worker,
+        task: Task,
+        limits: Limits,
+        prepare: Callable[[Worker], Task],
+    ) -> None:
+        """Take the executor and the task of the first process; ``prepare`` makes the task of the second."""
         self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
         self._work = self._turn.with_name(f"{self._turn.name}-work")
         self._turn.touch(mode=0o600)
         self._work.touch(mode=0o600)
-        self._second = own_worker()
-        self._lanes = (first, LocalExecutor(self._second, limits))
+        self._lanes = (first, LocalExecutor(second, limits))
         try:
-            tasks = (task, prepare(self._second))
+            tasks = (task, prepare(second))
         except BaseException:
             self.discard()
             raise
@@ -82,18 +89,23 @@ class PairedExecutor:
         code = made.code if isinstance(made, CompiledVariant) else b""
         alone: list[int] = []
         beside: list[int] = []
-        for times in itertools.chain.from_iterable([(alone, beside)] * _ROUNDS):
-            is_timed = asyncio.Event()
-            busy = asyncio.ensure_future(self._keep_busy(variants, is_timed)) if times is beside else None
-            trial = await self._time(variants[0], code, is_timed)
-            if busy is not None:
-                await busy
-            if trial.time_ns is None:
-                return True
-            times.append(trial.time_ns.median)
+        is_slower = True
+        for _ in range(_LOOKS):
+            for times in itertools.chain.from_iterable([(alone, beside)] * _ROUNDS):
+                is_timed = asyncio.Event()
+                busy = asyncio.ensure_future(self._keep_busy(variants, is_timed)) if times is beside else None
+                trial = await self._time(variants[0], code, is_timed)
+                if busy is not None:
+                    await busy
+                if trial.time_ns is None:
+                    return True
+                times.append(trial.time_ns.median)
+            is_slower = statistics.median(beside) > _MOST_SLOWER * statistics.median(alone)
+            if not is_slower:
+                break
         for lane in self._lanes:
             lane.forget()  # the program that was timed is a new one for the sweep
-        return statistics.median(beside) > _MOST_SLOWER * statistics.median(alone)
+        return is_slower
 
     async def _time(self, variant: Variant, code: bytes, is_timed: asyncio.Event) -> Trial:
         try:
@@ -127,8 +139,7 @@ class PairedExecutor:
             self._free.put_nowait(lane)
 
     def discard(self) -> None:
-        """End the second process, from any thread, before anything was tried."""
-        self._second.close()
+        """Remove the files, from any thread, before anything was tried."""
         self._unlink()
 
     async def close_second(self) -> None:

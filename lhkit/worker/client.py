@@ -17,7 +17,7 @@ from lhkit.model.own_op_definition import OwnOp
 from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
-from lhkit.worker.requests import AnswerType, LoadOps, Request, name_of
+from lhkit.worker.requests import AnswerType, LoadOps, Ping, Request, name_of
 from lhkit.worker.serving import MakeHandlers
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
@@ -105,6 +105,21 @@ class Worker:
             raise error_for(answer.failure)
         requests = [*self.preparation, *before(), request]
         raise DefectError(self._with_reproducer(answer.failure, requests, answer.traceback))
+
+    def start_early(self) -> threading.Thread:
+        """Start the process, if there is none, from the thread that is returned.
+
+        The first request waits for it, and raises what fails. Wait for the thread before closing the worker.
+        """
+
+        def start() -> None:
+            with contextlib.suppress(LhkitError):
+                if self.pid is None:  # one that runs may be busy
+                    self.ask(Ping())
+
+        thread = threading.Thread(target=start, daemon=True)
+        thread.start()
+        return thread
 
     def restart_with(
         self, preparation: Sequence[LoadOps], *, limits: Limits | None = None

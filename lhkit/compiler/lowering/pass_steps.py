@@ -183,12 +183,38 @@ def run_passes(module: Any, *passes: str) -> None:
     """
     text = f"builtin.module({','.join(passes)})"
     if (watch := _WATCH.get()) is None:
-        manager = passmanager.PassManager.parse(text)
-        manager.enable_verifier(False)
-        manager.run(module.operation)
+        _manager_of(text).run(module.operation)
         module.operation.verify()
     else:
         watch.run_pipeline(module, parse_pipeline(text), is_lowering=True)
+
+
+_MANAGERS: ContextVar[dict[str, Any] | None] = ContextVar("managers", default=None)
+
+
+@contextlib.contextmanager
+def keeping_managers(managers: dict[str, Any]) -> Iterator[None]:
+    """Keep the pass managers of lowerings in the body, all in one context, by the text of their pipelines.
+
+    A manager initializes its passes when it first runs; to collect all patterns for canonicalization takes a
+    millisecond each time. Whoever owns the dictionary drops it with the context.
+    """
+    token = _MANAGERS.set(managers)
+    try:
+        yield
+    finally:
+        _MANAGERS.reset(token)
+
+
+def _manager_of(pipeline: str) -> Any:
+    kept = _MANAGERS.get()
+    if kept is not None and pipeline in kept:
+        return kept[pipeline]
+    manager = passmanager.PassManager.parse(pipeline)
+    manager.enable_verifier(False)
+    if kept is not None:
+        kept[pipeline] = manager
+    return manager
 
 
 def rewrite(function: Callable[..., object], module: Any, *arguments: Any, **options: Any) -> None:

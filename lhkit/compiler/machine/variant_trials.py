@@ -19,6 +19,7 @@ from lhkit.compiler.interpreter.application import apply_schedule, prepare_appli
 from lhkit.compiler.ir.bindings import new_context
 from lhkit.compiler.ir.schedule_features import schedule_features
 from lhkit.compiler.ir.schedule_modules import set_knobs
+from lhkit.compiler.lowering.pass_steps import keeping_managers
 from lhkit.compiler.lowering.target_attributes import check_threads
 from lhkit.compiler.machine import timing_runs
 from lhkit.compiler.machine.compiled_kernel import (
@@ -262,12 +263,13 @@ class VariantBench:
         """
         if self._left == 0:
             self._context = new_context()
+            self._managers: dict[str, Any] = {}
             with self._context:
                 self._prepared = prepare_application(replace(self._application, knobs={}))
             self._left = _MOST_VARIANTS
         left, self._left = self._left - 1, 0
         try:
-            with self._context:
+            with self._context, keeping_managers(self._managers):
                 yield
         except ScheduleError:
             self._left = left
