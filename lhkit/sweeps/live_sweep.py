@@ -134,7 +134,7 @@ class Sweep(Showable):
         worker = options.worker or own_worker()
         local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
         second = own_worker() if self._may_overlap() else None
-        starting = second and second.start_early()  # while the first one prepares
+        starting = second.start_early() if second is not None else None  # while the first one prepares
         preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, stop.is_set))
         try:
             if not await ends_before(stop, preparing):

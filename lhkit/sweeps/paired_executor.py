@@ -26,9 +26,10 @@ from lhkit.worker.timing_conditions import signs_folder
 
 # Two processes for fewer variants would begin for nothing.
 LEAST_VARIANTS = 40
-# Times beside a busy core may be so much longer than alone. Several of each are compared; where they differ,
-# more of them: something else may have been at work.
-_MOST_SLOWER = 1.02
+# Times beside a busy core may be longer than alone by as much as these differ among themselves, within these
+# bounds: the sweep ranks with that scatter anyway, and its winner is confirmed with nothing beside it. Several
+# of each are compared; where they differ, more of them: something else may have been at work.
+_LEAST_ALLOWED, _MOST_ALLOWED = 0.02, 0.05
 _ROUNDS, _LOOKS = 5, 3
 _BUSY_WITH = 8
 
@@ -100,7 +101,7 @@ class PairedExecutor:
                 if trial.time_ns is None:
                     return True
                 times.append(trial.time_ns.median)
-            is_slower = statistics.median(beside) > _MOST_SLOWER * statistics.median(alone)
+            is_slower = _is_moved(alone, beside)
             if not is_slower:
                 break
         for lane in self._lanes:
@@ -156,6 +157,14 @@ class PairedExecutor:
     def _unlink(self) -> None:
         self._turn.unlink(missing_ok=True)
         self._work.unlink(missing_ok=True)
+
+
+def _is_moved(alone: Sequence[int], beside: Sequence[int]) -> bool:
+    """Return whether times beside a busy core are longer by more than those alone differ among themselves."""
+    middle = statistics.median(alone)
+    scatter = statistics.median(abs(ns - middle) for ns in alone) / middle
+    allowed = min(max(scatter, _LEAST_ALLOWED), _MOST_ALLOWED)
+    return statistics.median(beside) > (1 + allowed) * middle
 
 
 def _in_turn(subject: Subject, turn: str, lane: int) -> Subject:

@@ -136,6 +136,20 @@ def test_times_are_compared_with_those_beside_a_busy_process(paired, slower, mov
         assert all(lane.is_forgetful for lane in executor._lanes)
 
 
+@pytest.mark.parametrize(
+    ("alone", "slower", "moves"),
+    [
+        ([100, 100, 101, 100, 101], 1.015, False),
+        ([100, 100, 101, 100, 101], 1.03, True),
+        ([96, 100, 104, 96, 104], 1.03, False),  # they differ by as much themselves
+        ([80, 100, 120, 80, 120], 1.04, False),
+        ([80, 100, 120, 80, 120], 1.06, True),  # but this is too much anywhere
+    ],
+)
+def test_times_may_move_by_as_much_as_they_differ_alone(alone, slower, moves):
+    assert paired_executor._is_moved(alone, [slower * each for each in alone]) is moves
+
+
 @pytest.mark.parametrize(("disturbed", "moves"), [(2, False), (5, False), (15, True)])
 def test_a_difference_is_looked_at_again(paired, disturbed, moves):
     executor, variant = paired(disturbed=disturbed)
