@@ -1,9 +1,12 @@
 """What a sweep spares: optimized code of what is far behind without it, and work on what cannot be tried."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import lhkit
+from lhkit.compiler.lowering import pass_steps
 from lhkit.compiler.machine import variant_trials
 from lhkit.compiler.machine.compiled_kernel import Recipe
 from lhkit.compiler.machine.variant_trials import VariantBench
@@ -110,6 +113,26 @@ def test_wrong_results_of_plain_code_are_said_without_more(bench, timed):
     levels = timed(100, 100)
     bench._checks[0]._wide[0, 0] += 1
     assert (tried(bench, 1, 100).status, levels) == ("wrong-result", [0])
+
+
+def test_pass_managers_live_as_long_as_the_context(bench, monkeypatch):
+    made = []
+    real = pass_steps.passmanager.PassManager.parse
+
+    def parse(text):
+        made.append(text)
+        return real(text)
+
+    manager = SimpleNamespace(PassManager=SimpleNamespace(parse=parse))
+    monkeypatch.setattr(pass_steps, "passmanager", manager)
+    assert tried(bench, 1, None).status == "ok"
+    first = len(made)
+    assert first > 3
+    assert tried(bench, 2, None).status == "ok"
+    assert len(made) == first
+    bench._left = 0  # the next variant has a new context
+    assert tried(bench, 4, None).status == "ok"
+    assert made == made[:first] * 2
 
 
 def stage_of(plain, optimized, cost_ns=10, optimized_ns=50):
