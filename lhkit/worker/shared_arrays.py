@@ -15,9 +15,10 @@ import mmap
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
 
 import msgspec
 
@@ -35,6 +36,10 @@ Places = dict[int, tuple[str, int]]
 # Files of blobs: written once, piece by piece, then mapped and never changed; the worker maps the same file.
 _blobs: Places = {}
 _blob_numbers = itertools.count(1)
+# To make and map a file takes longer than to write a bias: blobs of so many bytes share one.
+_SMALL_BYTES, _SHARED_BYTES = 1 << 14, 1 << 20
+_small_blobs: dict[int, _SmallBlobs] = {}  # The file of this process, by its number
+_sharing = threading.Lock()
 
 
 @functools.cache
@@ -42,42 +47,93 @@ def _blob_folder(_process: int) -> Path:
     return temporary_folder(BlobFile, "lhkit-blobs-")[0]
 
 
-class BlobFile:
-    """A blob that is being written; a ``with`` block that fails deletes it."""
+class _SmallBlobs:
+    """A file that small blobs share; it is deleted with the last of them, once there is another one."""
 
     def __init__(self) -> None:
-        self._path = _blob_folder(os.getpid()) / str(next(_blob_numbers))
-        self._file = self._path.open("w+b")
+        path = _new_blob_path()
+        with path.open("w+b") as file:
+            file.truncate(_SHARED_BYTES)
+            self._memory = _mapped(path, file)
+        self._path, self._at = path, 0
+
+    def has_room(self, nbytes: int) -> bool:
+        return self._at + nbytes <= len(self._memory)
+
+    def add(self, data: bytes | bytearray) -> memoryview:
+        """Return the bytes where they are in the file; OSError if there is no room on the disk."""
+        with self._path.open("r+b", buffering=0) as file:
+            file.seek(self._at)
+            file.write(data)
+        begin = self._at
+        self._at += -(-len(data) // _ALIGNMENT) * _ALIGNMENT
+        return memoryview(self._memory)[begin : begin + len(data)]
+
+
+def _shared(data: bytes | bytearray) -> memoryview:
+    """Return a small blob in a file that it shares with others of this process."""
+    with _sharing:
+        process = os.getpid()
+        if process not in _small_blobs or not _small_blobs[process].has_room(len(data)):
+            _small_blobs.clear()  # a forked process has a file of its own
+            _small_blobs[process] = _SmallBlobs()
+        return _small_blobs[process].add(data)
+
+
+class BlobFile:
+    """A blob that is being written; a ``with`` block that fails deletes it. Small ones share a file."""
+
+    def __init__(self) -> None:
+        self._first = bytearray()
+        self._path: Path | None = None
+        self._file: BinaryIO | None = None
         self._hash = hashlib.sha256()
         self._nbytes = 0
 
     def write(self, piece: bytes | memoryview) -> None:
         """Append bytes; OSError if there is no room."""
-        self._file.write(piece)
         self._hash.update(piece)
         self._nbytes += len(piece)
+        if self._file is None and self._nbytes <= _SMALL_BYTES:
+            self._first += piece
+            return
+        if self._file is None:
+            self._path = _new_blob_path()
+            self._file = self._path.open("w+b")
+            self._file.write(self._first)
+        self._file.write(piece)
 
     def finish(self) -> tuple[memoryview, str]:
         """Return the bytes, read-only and mapped, and their hexadecimal hash; OSError if there is no room."""
-        import numpy as np
-
+        if self._file is None or self._path is None:
+            return _shared(self._first), self._hash.hexdigest()
         with self._file:
-            if not self._nbytes:
-                self._file.write(b"\0")  # nothing cannot be mapped
             self._file.flush()
-            memory = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        address = int(np.frombuffer(memory, np.uint8).ctypes.data)
-        _blobs[address] = (str(self._path), len(memory))
-        finalize_here(memory, _forget, _blobs, address)
+            memory = _mapped(self._path, self._file)
         return memoryview(memory)[: self._nbytes], self._hash.hexdigest()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
+        if kind is not None and self._file is not None and self._path is not None:
             self._file.close()
             self._path.unlink(missing_ok=True)
+
+
+def _new_blob_path() -> Path:
+    return _blob_folder(os.getpid()) / str(next(_blob_numbers))
+
+
+def _mapped(path: Path, file: BinaryIO) -> mmap.mmap:
+    """Return a file as memory; it is deleted with the last reference."""
+    import numpy as np
+
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    address = int(np.frombuffer(memory, np.uint8).ctypes.data)
+    _blobs[address] = (str(path), len(memory))
+    finalize_here(memory, _forget, _blobs, address)
+    return memory
 
 
 def _find(places: Places, array: NDArray[Any]) -> tuple[str, int] | None:

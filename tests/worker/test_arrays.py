@@ -1,14 +1,17 @@
 """Arrays across the wall: inline, lent files, and files that arrays live in."""
 
 import gc
+import hashlib
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lhkit.worker import shared_arrays
 from lhkit.worker.shared_arrays import (
     INLINE_BYTES,
+    BlobFile,
     MappedFiles,
     Packing,
     SharedFiles,
@@ -128,3 +131,64 @@ def test_a_file_that_a_forked_process_may_read_is_not_used_again(files):
     after, _ = Packing(files).reserve((100, 100), np.dtype("float32"))
     assert after.file != before.file
     assert not Path(before.file).exists()
+
+
+def blob_of(data):
+    with BlobFile() as file:
+        file.write(data)
+        return file.finish()[0]
+
+
+def place_of(files, data):
+    return files.find(np.frombuffer(data, np.uint8))
+
+
+def test_small_blobs_share_files_that_go_with_the_last_of_them(files, monkeypatch):
+    monkeypatch.setattr(shared_arrays, "_SHARED_BYTES", 200)
+    shared_arrays._small_blobs.clear()
+    blobs = [blob_of(bytes([i]) * (10 + i)) for i in range(7)]
+    assert [bytes(b) for b in blobs] == [bytes([i]) * (10 + i) for i in range(7)]
+    places = [place_of(files, b) for b in blobs]
+    assert [p.offset for p in places] == [0, 64, 128, 0, 64, 128, 0]
+    assert len({p.file for p in places}) == 3 and all(p.is_read_only for p in places)
+    assert all(np.frombuffer(b, np.uint8).ctypes.data % 64 == 0 for b in blobs)
+    first = Path(places[0].file)
+    del blobs[1:3]
+    gc.collect()
+    assert first.exists()
+    del blobs[0]
+    gc.collect()
+    assert not first.exists()
+    assert [bytes(b) for b in blobs] == [bytes([i]) * (10 + i) for i in range(3, 7)]
+
+
+def test_a_large_blob_has_a_file_of_its_own(files):
+    pieces = [b"a" * 9000, b"b" * 9000, b"c"]
+    with BlobFile() as file:
+        for piece in pieces:
+            file.write(piece)
+        large, digest = file.finish()
+    assert bytes(large) == b"".join(pieces) and digest == hashlib.sha256(large).hexdigest()
+    place = place_of(files, large)
+    assert place.offset == 0 and place.file != place_of(files, blob_of(b"small")).file
+    path = Path(place.file)
+    del large
+    gc.collect()
+    assert not path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_does_not_write_into_the_blobs_of_its_parent():
+    before = blob_of(b"parent")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(reading, 1)
+        blob_of(b"child!")
+        os._exit(0)
+    after = blob_of(b"after!")
+    os.write(writing, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(reading)
+    os.close(writing)
+    assert (bytes(before), bytes(after)) == (b"parent", b"after!")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 import torch.export
 
 from lhkit.compiler.frontends.torch_scans import lower_scans
-from lhkit.compiler.ir.bindings import host_module, ir, passmanager
+from lhkit.compiler.ir.bindings import HOST, host_module, ir, passmanager
 from lhkit.compiler.ir.parsing import from_structured, span_of, walk
 from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for
@@ -22,6 +24,9 @@ from lhkit.worker.requests import ImportTorch, TorchAnswer
 from lhkit.worker.torch_decompositions import decomposed, decompositions
 
 _fx: Any = host_module("extras.fx_importer")
+# The dialect's own module would make classes of its ops, which takes a tenth of a second; here ops are made and
+# read by their names.
+sys.modules.setdefault(f"{HOST}.dialects.torch", ModuleType(f"{HOST}.dialects.torch"))
 
 _FUNCTION = "main"
 _STUB_BYTES = 4
@@ -60,7 +65,7 @@ def convert(program: Any, request: ImportTorch) -> TorchAnswer:
             raise _error(request.name, Diagnostic("error", what, _place_of(node)))
     context = ir.Context()
     context.enable_multithreading(False)
-    host_module("dialects.torch").register_dialect(context)
+    host_module("_mlir_libs._torchMlir").register_dialect(context)
     importer = _fx.FxImporter(context=context, hooks=_Weights(program, request.weights))
     tracker = importer._py_attr_tracker
     importer._cc = _Layers(context, py_attr_tracker=tracker)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ir.parsing import producer_of, walk
 
 # PyTorch adds up the elements of a float type in a wider one.
 _WIDER = {"f32": "f64", "f16": "f32", "bf16": "f32"}

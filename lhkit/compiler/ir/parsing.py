@@ -161,6 +161,11 @@ def walk(operation: Any) -> Iterator[Any]:
                 yield from walk(op.operation)
 
 
+def producer_of(value: Any) -> Any:
+    """Return the op that computes a value, None for an argument of a block."""
+    return value.owner.operation if isinstance(value.owner, ir.Operation | ir.OpView) else None
+
+
 def op_names(operation: Any) -> frozenset[str]:
     """Return the names of all operations nested in one, in half the time of walking them."""
     names: set[str] = set()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
+from lhkit.compiler.ir.parsing import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")

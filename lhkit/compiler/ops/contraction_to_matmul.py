@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.add_up_in_f32 import map_elements, narrow_factors
-from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _arith: Any = host_module("dialects.arith")

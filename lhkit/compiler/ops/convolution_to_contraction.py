@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.contraction_to_matmul import Cast, casts_of_factors
 from lhkit.compiler.ops.copied_windows import copy_windows
-from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.compiler.ops.tensor_parts import (
     Size,
     dim_expr,

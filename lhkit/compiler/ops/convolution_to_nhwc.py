@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.convolution_to_contraction import Convolution
-from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.compiler.ops.tensor_parts import loop_over, part_of, put_part, reads, value_at
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.functions import functions_in
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ir.parsing import producer_of, walk
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _linalg: Any = host_module("dialects.linalg")

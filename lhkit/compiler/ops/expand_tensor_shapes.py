@@ -6,7 +6,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.functions import calls_of, function_type, other_references, symbol_name
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.tensor_parts import index_value
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.capabilities import elementwise_op
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import producer_of, walk
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")
@@ -335,11 +335,6 @@ def _loops(affine_map: Any) -> list[int]:
     if not all(isinstance(r, ir.AffineDimExpr) for r in results):
         return []
     return [ir.AffineDimExpr(r).position for r in results]
-
-
-def producer_of(value: Any) -> Any:
-    """Return the op that computes a value, None for an argument of a block."""
-    return value.owner.operation if isinstance(value.owner, ir.Operation | ir.OpView) else None
 
 
 def _may_fold(transpose: Any, *, single_use: bool, goes_away: bool) -> bool:

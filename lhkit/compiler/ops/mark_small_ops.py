@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ops.linalg_rewrites import producer_of
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 

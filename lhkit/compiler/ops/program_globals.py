@@ -13,9 +13,8 @@ from typing import Any
 from lhkit.compiler.interpreter.effects import module_around
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.functions import functions_in, symbol_name
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import producer_of, walk
 from lhkit.compiler.ir.resource_constants import element_array
-from lhkit.compiler.ops.linalg_rewrites import producer_of
 from lhkit.model.errors import LhkitError
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 from lhkit.worker.requests import Source

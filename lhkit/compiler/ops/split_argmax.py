@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
+from lhkit.compiler.ir.parsing import producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.compiler.ops.tensor_parts import (
     DYNAMIC,
     dim_expr,

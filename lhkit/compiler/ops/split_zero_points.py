@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.contraction_to_matmul import Cast
-from lhkit.compiler.ops.linalg_rewrites import named_op, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op
 from lhkit.compiler.ops.tensor_parts import dim_expr, extent_of, generic, reads, sizes_of
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import producer_of
 from lhkit.compiler.ops.convolution_to_contraction import MOST_PLACES
-from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of, producer_of
+from lhkit.compiler.ops.linalg_rewrites import named_op, permutation_of
 from lhkit.compiler.ops.tensor_parts import (
     dim_expr,
     extent_of,

@@ -9,10 +9,9 @@ from typing import Any
 from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.ir.bindings import host_module, ir, new_context, passmanager
 from lhkit.compiler.ir.functions import called_by, function_ops, function_type, functions_of, symbol_name
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import producer_of, walk
 from lhkit.compiler.ir.resource_constants import resource_of, resource_uses
 from lhkit.compiler.ops.debug_ops import read_clock
-from lhkit.compiler.ops.linalg_rewrites import producer_of
 from lhkit.model.errors import LhkitError
 from lhkit.worker.requests import AppliedPayload, AssembleParts, ScheduledPart
 
