@@ -62,7 +62,7 @@ class _SmallBlobs:
 
     def add(self, data: bytes | bytearray) -> memoryview:
         """Return the bytes where they are in the file; OSError if there is no room on the disk."""
-        with self._path.open("r+b", buffering=0) as file:
+        with self._path.open("r+b") as file:
             file.seek(self._at)
             file.write(data)
         begin = self._at
