@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import itertools
+import logging
 import math
 import pickle
 import random
@@ -116,6 +117,7 @@ async def _serve(address: str, first: int, count: int) -> None:
     from distributed import Worker
 
     _simulate()
+    logging.getLogger("distributed").setLevel(logging.WARNING)  # a line for each variant
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(dask.config.set(_UNWATCHED))
         workers = [
