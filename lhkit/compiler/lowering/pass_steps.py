@@ -197,7 +197,7 @@ def keeping_managers(managers: dict[str, Any]) -> Iterator[None]:
     """Keep the pass managers of lowerings in the body, all in one context, by the text of their pipelines.
 
     A manager initializes its passes when it first runs; to collect all patterns for canonicalization takes a
-    millisecond each time. Whoever owns the dictionary drops it with the context.
+    millisecond each time. The owner of the dictionary drops it with the context.
     """
     token = _MANAGERS.set(managers)
     try:
