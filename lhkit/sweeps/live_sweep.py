@@ -180,13 +180,19 @@ class Sweep(Showable):
         prepare = functools.partial(self._task_of, environment=task.environment)
 
         def make() -> PairedExecutor:
-            made = PairedExecutor(local, second, task, options.limits, prepare)
-            if stop.is_set():  # nothing waits for it any more
-                made.discard()
+            try:
+                made = PairedExecutor(local, second, task, options.limits, prepare)
+                if stop.is_set():  # nothing waits for it any more
+                    made.discard()
+            finally:
+                if stop.is_set():  # what was asked after its end began another process
+                    second.close()
             return made
 
         making = asyncio.ensure_future(asyncio.to_thread(make))
         if not await ends_before(stop, making):
+            # What it raises once its worker is closed is nothing to be said.
+            making.add_done_callback(lambda made: made.cancelled() or made.exception())
             return None
         paired = making.result()
         is_kept = bool(options.overlap)
