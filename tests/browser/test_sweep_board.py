@@ -39,12 +39,11 @@ RUN_ALL = """async () => {
   await panel.sessionContext.session.kernel.info;
   await app.commands.execute("notebook:run-all-cells");
 }"""
-# The time from the press of the button to the words that say it is over, in ms, as the page sees it.
+# Press the button, and wait for the words that say it is over.
 STOP = """() => new Promise((resolve) => {
   const said = document.querySelector(".lh-board .lh-said");
-  const pressed = performance.now();
   new MutationObserver(() => {
-    if (said.textContent.endsWith(": stopped")) resolve(performance.now() - pressed);
+    if (said.textContent.endsWith(": stopped")) resolve();
   }).observe(said, {childList: true, characterData: true, subtree: true});
   document.querySelector(".lh-board .lh-stop").click();
 })"""
@@ -91,11 +90,9 @@ def test_a_sweep_shows_itself_leaves_the_kernel_free_and_stops(server, watched, 
     assert board.locator(".lh-so-far").inner_text().startswith("best so far: tile_m = ")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "sweep_board.png")
-    taken_ms = page.evaluate(STOP)
+    page.evaluate(STOP)
     assert board.locator(".lh-stop").is_hidden()
     records = [
         record_from_json(r) for r in map(json.loads, (server.folder / "sweep.jsonl").read_text().splitlines())
     ]
     assert 0 < len(records) < 1024
-    print(f"\nfrom the press of Stop to its end on the screen: {taken_ms:.0f} ms")
-    assert taken_ms < 500

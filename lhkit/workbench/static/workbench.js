@@ -131,10 +131,13 @@ class Workbench {
     };
     on(el, "click", (event) => this.click(event));
     on(el, "keydown", (event) => this.key(event));
-    on(window, "pagehide", () => {
-      this.tellSelection();
-      this.channel.flush();
-    });
+    // A page that goes to another waits for what is done before it unloads, and for nothing after that.
+    for (const leaving of ["beforeunload", "pagehide"]) {
+      on(window, leaving, () => {
+        this.tellSelection();
+        this.channel.flush();
+      });
+    }
     const take = (message) => message.parts && takePatches(model, message);
     model.on("msg:custom", take);
     this.removers.push(() => model.off("msg:custom", take));
