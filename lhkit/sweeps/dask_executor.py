@@ -1,7 +1,8 @@
 """Dask executor: tries variants on the machines of one kind of a Dask cluster, one at a time per set of cores.
 
-A machine whose cores are free takes the next single variant, so that none waits behind a slow one. Where some
-machines are reserved for timing, the others of their kind compile for them.
+A machine whose cores are free takes the next variant. Where the strategy does not wait for answers, it takes as
+many as take about a second, and gives back those that it has not begun by then: none waits behind a slow one.
+Where some machines are reserved for timing, the others of their kind compile for them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,22 @@ import dataclasses
 import itertools
 import time
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from lhkit.sweeps.dask_cluster import DaskCluster, LostError
-from lhkit.sweeps.dask_host import Answer, Asked, Setup, compile_here, pack_programs, try_here, write_places
+from lhkit.sweeps.dask_host import (
+    BATCH_SECONDS,
+    Answer,
+    Asked,
+    Setup,
+    compile_here,
+    pack_programs,
+    try_here,
+    write_places,
+)
 from lhkit.sweeps.engine import CompiledVariant, Programs, Trial
 from lhkit.sweeps.machine_pool import Machine, MachinePool
 from lhkit.sweeps.sweep_task import Subject, Variant, sha256_of
@@ -28,6 +39,11 @@ from lhkit.worker.requests import LoadOps
 _MOST_LOSSES = 3
 # With each variant a machine is told of so many programs that others tried since: the rest follows.
 _MOST_NEWS = 256
+_MOST_AT_A_TIME = 16
+# The share that the latest call has in what a variant is expected to take.
+_LATEST = 0.1
+
+_Answered: TypeAlias = "asyncio.Future[Trial | CompiledVariant | None]"
 
 
 class DaskSweep:
@@ -54,10 +70,10 @@ class DaskSweep:
         self.is_like_here = self.kinds[0] == sha256_of(here)
         self._open: set[str] = set()
 
-    def executor(self, environment: str) -> DaskExecutor:
-        """Return what tries variants on the machines of a kind."""
+    def executor(self, environment: str, *, is_batched: bool = False) -> DaskExecutor:
+        """Return what tries variants on the machines of a kind, in batches of about a second if so asked."""
         self._open.add(environment)
-        return DaskExecutor(self, environment)
+        return DaskExecutor(self, environment, is_batched=is_batched)
 
     async def close(self, environment: str) -> None:
         """End what runs for a kind; with the last one lhkit's workers, and the cluster if it is its own."""
@@ -75,23 +91,27 @@ class DaskSweep:
 class DaskExecutor:
     """Tries variants on the machines of a kind."""
 
-    def __init__(self, sweep: DaskSweep, environment: str) -> None:
+    def __init__(self, sweep: DaskSweep, environment: str, *, is_batched: bool = False) -> None:
         self._sweep, self.environment = sweep, environment
         self._bringing = asyncio.Lock()
+        self._compiling = _Line(self, sweep.pool.acquire_to_compile, compile_here)
+        self._trying = _Line(self, sweep.pool.acquire, try_here, is_batched=is_batched)
 
     @property
     def capacity(self) -> int:
-        """The number of variants that it tries at a time."""
-        return self._sweep.pool.capacity(self.environment)
+        """The number of variants that it tries at a time, or that machines hold."""
+        pool = self._sweep.pool
+        return pool.capacity(self.environment) * (1 if pool.compiling(self.environment) else self._trying.most)
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant, compiled on another machine where some do that; see `Executor.try_variant`."""
-        pool, started = self._sweep.pool, time.perf_counter_ns()
-        compiled = await self._on_machines(pool.acquire_to_compile, variant, known, compile_here)
+        started, compiled = time.perf_counter_ns(), None
+        if self._sweep.pool.compiling(self.environment):
+            compiled = await self._compiling.answer(variant, best_ns, known)
         if isinstance(compiled, Trial):
             return compiled
         code = b"" if compiled is None else compiled.code
-        trial = await self._on_machines(pool.acquire, variant, known, try_here, best_ns, code)
+        trial = await self._trying.answer(variant, best_ns, known, code)
         if not isinstance(trial, Trial):
             raise TypeError("a variant was compiled where it was to be tried")
         if compiled is None:
@@ -101,59 +121,24 @@ class DaskExecutor:
         took = sum(compiled.spent_ns.values())
         return dataclasses.replace(trial, spent_ns=spent, compile_ns=trial.compile_ns and took)
 
-    async def _on_machines(
-        self,
-        acquire: Callable[[str], Awaitable[Machine | None]],
-        variant: Variant,
-        known: Programs,
-        function: Callable[..., Any],
-        *arguments: object,
-    ) -> Trial | CompiledVariant | None:
-        """Call a function on a machine, on the next one if it is lost; None if there is no machine for it."""
-        pool, losses = self._sweep.pool, 0
-        while losses < _MOST_LOSSES:
-            if (machine := await acquire(self.environment)) is None:
-                return None
-            try:
-                answer = await self._ask(machine, variant, known, function, *arguments)
-            except LostError as error:
-                pool.lose(machine)
-                losses += not error.is_cluster
-                continue
-            finally:
-                await pool.release(machine)
-            if answer.failure is not None:
-                pool.refuse(machine, answer.failure)
-            elif answer.compiled is not None:
-                return answer.compiled
-            elif answer.trial is None:
-                pool.lose(machine)
-            elif answer.trial.status == "same" and answer.trial.ir_sha256 not in (known or ()):
-                known = None  # it was tried there, but its record has not reached the sweep
-            else:
-                machine.tried += 1
-                return _compared(variant, answer, answer.trial)
-        return Trial("crashed", f"Dask lost every worker that tried it: {losses}")
-
-    async def _ask(
-        self,
-        machine: Machine,
-        variant: Variant,
-        known: Programs,
-        function: Callable[..., Any],
-        *arguments: object,
-    ) -> Answer:
-        cluster, setup, scope = self._sweep.cluster, self._sweep.setup, variant.subject.scope
-        if scope not in machine.holds and not await self._bring(variant.subject, machine):
-            return Answer()
+    async def ask(
+        self, machine: Machine, batch: Sequence[_Waiting], function: Callable[..., Any]
+    ) -> list[Answer]:
+        """Call a function on a machine with variants of one payload, which is brought there before."""
+        cluster, setup, subject = self._sweep.cluster, self._sweep.setup, batch[0].variant.subject
+        scope, known = subject.scope, batch[0].known
+        if scope not in machine.holds and not await self._bring(subject, machine):
+            return [Answer()]
         news, told = None, machine.told[scope]
         if known is not None:
             programs = list(itertools.islice(known, told, told + _MOST_NEWS))
             news, told = pack_programs(programs), told + len(programs)
-        asked = Asked(setup.sweep, scope, dict(variant.values), news)
-        answer: Answer = await cluster.call(machine.address, function, asked, *arguments)
+        codes = tuple(each.code for each in batch) if any(each.code for each in batch) else ()
+        values = tuple(dict(each.variant.values) for each in batch)
+        asked = Asked(setup.sweep, scope, values, news, batch[-1].best_ns, codes)
+        answers: list[Answer] = await cluster.call(machine.address, function, asked)
         machine.told[scope] = told
-        return answer
+        return answers
 
     async def _bring(self, subject: Subject, machine: Machine) -> bool:
         """Have a payload on all machines at once, as a scheduler copies for one call after the other."""
@@ -168,17 +153,175 @@ class DaskExecutor:
                     without[address].holds.add(subject.scope)
         return subject.scope in machine.holds
 
+    @property
+    def pool(self) -> MachinePool:
+        """The machines of the cluster."""
+        return self._sweep.pool
+
     async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
         """Describe nothing: the schedule is applied where variants are tried; see `Executor.describe`."""
         return [None] * len(variants)
 
     async def close(self) -> None:
         """End what is running; see `DaskSweep.close`."""
+        await self._compiling.close()
+        await self._trying.close()
         await self._sweep.close(self.environment)
 
 
-def _compared(variant: Variant, answer: Answer, trial: Trial) -> Trial:
-    """Return a trial; a wrong result is compared here, where the reference is."""
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    """A variant that waits for a machine, or for its answer."""
+
+    variant: Variant
+    best_ns: float | None
+    known: Programs
+    code: bytes
+    answered: _Answered
+    losses: int = 0
+
+    def joins(self, other: _Waiting) -> bool:
+        """Return whether it may be in one batch with another: what may have ended a machine goes alone."""
+        alike = self.variant.subject is other.variant.subject and (self.known is None) == (other.known is None)
+        return alike and not self.losses and not other.losses
+
+
+class _Line:
+    """Variants that wait for machines that do one thing with them: they are tried, or compiled."""
+
+    def __init__(
+        self,
+        executor: DaskExecutor,
+        acquire: Callable[[str], Awaitable[Machine | None]],
+        function: Callable[..., Any],
+        *,
+        is_batched: bool = False,
+    ) -> None:
+        self._executor, self._acquire, self._function = executor, acquire, function
+        self._is_batched = is_batched
+        self._waiting: deque[_Waiting] = deque()
+        self._asking: set[asyncio.Task[None]] = set()
+        self._serving: asyncio.Task[None] | None = None
+        self._each_ns: float | None = None  # what a variant took on its machine of late
+
+    @property
+    def most(self) -> int:
+        """The number of variants that a machine takes at a time."""
+        if not self._is_batched or self._each_ns is None:
+            return 1
+        return min(max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1), _MOST_AT_A_TIME)
+
+    async def answer(
+        self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
+    ) -> Trial | CompiledVariant | None:
+        """Wait for the answer of a machine, of the next one if it is lost; None: there is none for this."""
+        waiting = _Waiting(variant, best_ns, known, code, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.ensure_future(self._serve())
+        return await waiting.answered
+
+    async def _serve(self) -> None:
+        """Give machines something to do while something waits."""
+        try:
+            while self._waiting:
+                if (machine := await self._acquire(self._executor.environment)) is None:
+                    while self._waiting:
+                        _answer(self._waiting.popleft().answered, None)
+                elif batch := self._next():
+                    asking = asyncio.ensure_future(self._ask(machine, batch))
+                    self._asking.add(asking)
+                    asking.add_done_callback(self._asking.discard)
+                else:
+                    await self._executor.pool.release(machine)
+        except Exception as error:  # noqa: BLE001 - those that wait get it
+            while self._waiting:
+                _fail(self._waiting.popleft().answered, error)
+
+    def _next(self) -> list[_Waiting]:
+        """Return what a machine takes: a batch, or less where other machines are free for the rest."""
+        free = self._executor.pool.count_free(self._executor.environment) + 1 if self._is_batched else 1
+        most, batch = min(self.most, -(-len(self._waiting) // free)), list[_Waiting]()
+        while self._waiting and len(batch) < most and (not batch or self._waiting[0].joins(batch[0])):
+            if not (waiting := self._waiting.popleft()).answered.done():
+                batch.append(waiting)
+        return batch
+
+    async def _ask(self, machine: Machine, batch: list[_Waiting]) -> None:
+        executor = self._executor
+        try:
+            try:
+                self._take(machine, batch, await executor.ask(machine, batch, self._function))
+            except LostError as error:
+                executor.pool.lose(machine)
+                self._again(batch, losses=not error.is_cluster)
+            finally:
+                await executor.pool.release(machine)
+        except Exception as error:  # noqa: BLE001 - those that wait get it
+            for waiting in batch:
+                _fail(waiting.answered, error)
+
+    def _take(self, machine: Machine, batch: Sequence[_Waiting], answers: Sequence[Answer]) -> None:
+        """Hand answers out; what has none waits again."""
+        pool, again = self._executor.pool, list[_Waiting]()
+        spent = sum(sum(answer.trial.spent_ns.values()) for answer in answers if answer.trial is not None)
+        if spent:
+            latest = spent / len(answers)
+            self._each_ns = latest + (1 - _LATEST) * ((self._each_ns or latest) - latest)
+        for waiting, answer in zip(batch, answers, strict=False):
+            known, trial = waiting.known, answer.trial
+            if answer.failure is not None:
+                again.append(waiting)
+                pool.refuse(machine, answer.failure)
+            elif answer.compiled is not None:
+                _answer(waiting.answered, answer.compiled)
+            elif trial is None:
+                again.append(waiting)
+                pool.lose(machine)
+            elif trial.status == "same" and trial.ir_sha256 not in (known or ()):
+                waiting.known = None  # it was tried there, but its record has not reached the sweep
+                again.append(waiting)
+            else:
+                machine.tried += 1
+                others = spent - sum(trial.spent_ns.values())
+                _answer(waiting.answered, _compared(waiting.variant, answer, trial, others))
+        self._again([*again, *batch[len(answers) :]])
+
+    def _again(self, batch: Sequence[_Waiting], *, losses: bool = False) -> None:
+        for waiting in reversed(batch):
+            waiting.losses += losses
+            if waiting.losses < _MOST_LOSSES:
+                self._waiting.appendleft(waiting)
+            else:
+                _answer(
+                    waiting.answered,
+                    Trial("crashed", f"Dask lost every worker that tried it: {waiting.losses}"),
+                )
+        if self._waiting and (self._serving is None or self._serving.done()):
+            self._serving = asyncio.ensure_future(self._serve())
+
+    async def close(self) -> None:
+        """End what is asked, and what waits."""
+        running = [*self._asking, *([] if self._serving is None else [self._serving])]
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _answer(answered: _Answered, answer: Trial | CompiledVariant | None) -> None:
+    if not answered.done():  # else nothing waits for it any more
+        answered.set_result(answer)
+
+
+def _fail(answered: _Answered, error: Exception) -> None:
+    if not answered.done():
+        answered.set_exception(error)
+
+
+def _compared(variant: Variant, answer: Answer, trial: Trial, others_ns: int) -> Trial:
+    """Return a trial with its wait for others of its batch; a wrong result is compared with the reference."""
+    if others_ns:
+        trial = dataclasses.replace(trial, spent_ns=Counter(trial.spent_ns) + Counter(wait=others_ns))
     if trial.status != "wrong-result":
         return trial
     write_places(variant.subject, answer.results)

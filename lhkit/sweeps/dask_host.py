@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import itertools
 import math
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -101,6 +103,8 @@ def _with_files(request: PrepareSweep, renamed: Callable[[str], str]) -> Prepare
 
 # A sweep beside this one tries its variants in turn with ours.
 _WAIT_SECONDS = 600.0
+# A call to a machine takes its scheduler and the sweep some ms each, so it carries variants for about so long.
+BATCH_SECONDS = 1.0
 _MOST_HOLDER_BYTES = 200
 _AGAIN = "Stop that process or wait for its sweep, then start this sweep again: what is done is in the store."
 _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
@@ -142,15 +146,23 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A variant of a sweep's payload, and programs that need not be tried again beside those of earlier calls.
+    """Variants of a sweep's payload, and programs that need not be tried again beside those of earlier calls.
 
-    With None for ``news`` it is tried whatever is known.
+    Attributes:
+        sweep: Which sweep.
+        scope: Which payload.
+        variants: The knobs' values of each, in the order to try them in.
+        news: Packed hashes of programs; None: every variant is tried whatever is known.
+        best_ns: Median time of the best variant so far, or None.
+        codes: What other machines compiled of each variant, empty where there is nothing; or none at all.
     """
 
     sweep: str
     scope: str
-    values: Mapping[str, KnobValue]
+    variants: Sequence[Mapping[str, KnobValue]]
     news: bytes | None
+    best_ns: float | None = None
+    codes: Sequence[bytes] = ()
 
 
 class _HostState:
@@ -165,6 +177,7 @@ class _HostState:
         # Of each payload the programs that this process was told of, in that order.
         self._known: dict[str, dict[str, None]] = {}
         self._shapes: Sequence[Sequence[int]] = ()
+        self.is_left = False
         try:
             self.facts = setup.describe(worker)
         except BaseException:
@@ -176,28 +189,48 @@ class _HostState:
             self.subjects[packed.scope] = unpack_subject(packed, self._folder, self._note_shapes)
             self._known[packed.scope] = {}
 
-    def try_variant(self, asked: Asked, best_ns: float | None, code: bytes) -> Answer:
-        variant, programs = self._told(asked)
+    def try_variants(self, asked: Asked) -> list[Answer]:
+        """Try variants for about a second: those that were not begun by then have no answer."""
+        subject, programs = self._told(asked)
+        until, best_ns = time.monotonic() + BATCH_SECONDS, asked.best_ns
+        found: list[Answer] = []
+        for values, code in zip(asked.variants, asked.codes or itertools.repeat(b""), strict=False):
+            if found and (self.is_left or time.monotonic() >= until):
+                break
+            answer = self._try(_variant_of(subject, values), best_ns, programs, code)
+            found.append(answer)
+            if answer.trial is not None and answer.trial.time_ns is not None:
+                best_ns = min(best_ns or math.inf, answer.trial.time_ns.median)
+        return found
+
+    def _try(self, variant: Variant, best_ns: float | None, programs: Programs, code: bytes) -> Answer:
         trial = asyncio.run(self.executor.try_variant(variant, best_ns, programs, code))
         if trial.ir_sha256 is not None:
-            self._known[asked.scope][trial.ir_sha256] = None
+            self._known[variant.subject.scope][trial.ir_sha256] = None
         if trial.status != "wrong-result":
             return Answer(trial)
         return Answer(trial, shapes=self._shapes, results=read_places(variant.subject))
 
-    def compile_variant(self, asked: Asked) -> Answer:
-        found = asyncio.run(self.executor.compile_variant(*self._told(asked)))
-        return Answer(found) if isinstance(found, Trial) else Answer(compiled=found)
+    def compile_variants(self, asked: Asked) -> list[Answer]:
+        """Compile variants for other machines."""
+        subject, programs = self._told(asked)
+        variants = [_variant_of(subject, values) for values in asked.variants]
+        compiled = [asyncio.run(self.executor.compile_variant(v, programs)) for v in variants]
+        return [Answer(c) if isinstance(c, Trial) else Answer(compiled=c) for c in compiled]
 
-    def _told(self, asked: Asked) -> tuple[Variant, Programs]:
-        subject, known = self.subjects[asked.scope], self._known[asked.scope]
+    def _told(self, asked: Asked) -> tuple[Subject, Programs]:
+        known = self._known[asked.scope]
         if asked.news is not None:
             known.update(dict.fromkeys(unpack_programs(asked.news)))
-        return Variant((), subject, asked.values, (), ""), None if asked.news is None else known.keys()
+        return self.subjects[asked.scope], None if asked.news is None else known.keys()
 
     def _note_shapes(self, shapes: Sequence[Sequence[int]]) -> str:
         self._shapes = shapes
         return ""
+
+
+def _variant_of(subject: Subject, values: Mapping[str, KnobValue]) -> Variant:
+    return Variant((), subject, values, (), "")
 
 
 _HASH_BYTES = 32
@@ -217,30 +250,29 @@ _HOSTS: dict[str, _HostState] = {}
 _LOCK = threading.Lock()
 
 
-async def try_here(asked: Asked, best_ns: float | None, code: bytes) -> Answer:
-    """Try a variant, with ``code`` one that another machine compiled."""
-    return await asyncio.to_thread(_when_ready, asked, _one_at_a_time, _HostState.try_variant, best_ns, code)
+async def try_here(asked: Asked) -> list[Answer]:
+    """Try variants, one after the other; those that have no answer were not begun."""
+    return await asyncio.to_thread(_when_ready, asked, _one_at_a_time, _HostState.try_variants)
 
 
-async def compile_here(asked: Asked) -> Answer:
-    """Compile a variant for another machine; some may do so at a time."""
-    return await asyncio.to_thread(_when_ready, asked, contextlib.nullcontext, _HostState.compile_variant)
+async def compile_here(asked: Asked) -> list[Answer]:
+    """Compile variants for another machine; some may do so at a time."""
+    return await asyncio.to_thread(_when_ready, asked, contextlib.nullcontext, _HostState.compile_variants)
 
 
 def _when_ready(
     asked: Asked,
     turn: Callable[[], contextlib.AbstractContextManager[None]],
-    act: Callable[..., Answer],
-    *arguments: object,
-) -> Answer:
+    act: Callable[[_HostState, Asked], list[Answer]],
+) -> list[Answer]:
     try:
         with turn():
             state = _HOSTS.get(asked.sweep)
             if state is None or asked.scope not in state.subjects:
-                return Answer()  # another process has the address by now
-            return act(state, asked, *arguments)
+                return [Answer()]  # another process has the address by now
+            return act(state, asked)
     except LhkitError as error:  # its failure travels, exceptions with other arguments do not
-        return Answer(failure=error.failure)
+        return [Answer(failure=error.failure)]
 
 
 async def probe_host(setup: Setup, dask_worker: Any = None) -> Host | Failure:
@@ -275,6 +307,7 @@ async def take_samples(count: int) -> list[float]:
 async def leave(sweep: str) -> None:
     """End what this process does for a sweep."""
     if (state := _HOSTS.pop(sweep, None)) is not None:
+        state.is_left = True
         await state.executor.close()
 
 

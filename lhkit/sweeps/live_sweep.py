@@ -36,7 +36,7 @@ from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_st
 from lhkit.sweeps.space import PAYLOAD_AXIS, Narrowing, Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.predicted import Predicted, Prediction
-from lhkit.sweeps.strategies.strategy import Strategy
+from lhkit.sweeps.strategies.strategy import Strategy, learns
 from lhkit.sweeps.sweep_files import default_store
 from lhkit.sweeps.sweep_summary import KindOutcome, SweepResult
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_facts, prepare_task, sha256_of
@@ -143,7 +143,9 @@ class Sweep(Showable):
             elsewhere = self._elsewhere
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-            executor: Executor | None = None if elsewhere is None else elsewhere.executor(task.environment)
+            executor: Executor | None = None
+            if elsewhere is not None:
+                executor = elsewhere.executor(task.environment, is_batched=not learns(self._strategy))
             executor = executor or await self._overlapping(local, second, task, stop) or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             kinds = await self._other_kinds(worker, store)
@@ -251,8 +253,9 @@ class Sweep(Showable):
         for kind in elsewhere.kinds[1:]:
             task = await asyncio.to_thread(self._task_of, worker, kind)
             self._by_kind[kind] = SweepProgress()
-            what = (task, make(), store, elsewhere.executor(kind), self._by_kind[kind])
-            runs[kind] = SweepRun(*what, self.total)
+            strategy = make()
+            executor = elsewhere.executor(kind, is_batched=not learns(strategy))
+            runs[kind] = SweepRun(task, strategy, store, executor, self._by_kind[kind], self.total)
         return runs
 
     async def _run_kind(self, kind: str, run: SweepRun, stop: asyncio.Event) -> None:

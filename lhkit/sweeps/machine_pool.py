@@ -41,6 +41,15 @@ class Machine:
     holds: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The machines of a kind: those that time, those that compile for them, and the former's sets of cores."""
+
+    timing: Sequence[Machine]
+    compiling: Sequence[Machine]
+    cores: frozenset[str]
+
+
 class MachinePool:
     """All machines of a cluster; see `acquire`."""
 
@@ -53,6 +62,7 @@ class MachinePool:
         """
         self._cluster, self._setup, self._here = cluster, setup, here
         self.machines: dict[str, Machine] = {}
+        self._by_kind: dict[str, _Kind] = {}  # as long as no machine comes or goes
         self.refused: dict[str, str] = {}
         self.losses = 0
         self._sets: dict[str, str] = {}  # Of each boot of a kernel: the name of its set of cores
@@ -83,31 +93,39 @@ class MachinePool:
         counted = Counter(m.environment for m in self.machines.values())
         return sorted(counted, key=lambda kind: (kind != here, -counted[kind], kind))
 
-    def of_kind(self, environment: str) -> list[Machine]:
+    def of_kind(self, environment: str) -> Sequence[Machine]:
         """Return the machines that time variants of a kind: those reserved for it, else all."""
-        own = [m for m in self.machines.values() if m.environment == environment]
-        return [m for m in own if m.host.is_reserved] or own
+        return self._kind(environment).timing
 
-    def compiling(self, environment: str) -> list[Machine]:
+    def compiling(self, environment: str) -> Sequence[Machine]:
         """Return the machines that compile for the others of a kind: those that share no cores with them.
 
         There are some where others are reserved for timing, and these load what was compiled elsewhere.
         """
-        timing = self.of_kind(environment)
-        if not all(m.host.is_reserved and m.host.can_load for m in timing):
-            return []
-        cores = {m.cores for m in timing}
-        own = (m for m in self.machines.values() if m.environment == environment)
-        return [m for m in own if m.cores not in cores]
+        return self._kind(environment).compiling
+
+    def count_free(self, environment: str) -> int:
+        """Return how many of the sets of cores are free that variants of a kind are timed on."""
+        return len(self._kind(environment).cores - self._busy)
 
     def capacity(self, environment: str) -> int:
         """Return how many variants can be tried at once: one is timed on each set of cores.
 
         Where others compile for them, each compiles one, and another one waits for each set of cores.
         """
-        sets = max(len({m.cores for m in self.of_kind(environment)}), 1)
-        compiling = len(self.compiling(environment))
-        return 2 * sets + compiling if compiling else sets
+        kind = self._kind(environment)
+        sets = max(len(kind.cores), 1)
+        return 2 * sets + len(kind.compiling) if kind.compiling else sets
+
+    def _kind(self, environment: str) -> _Kind:
+        if (found := self._by_kind.get(environment)) is None:
+            own = [m for m in self.machines.values() if m.environment == environment]
+            timing = [m for m in own if m.host.is_reserved] or own
+            cores = frozenset(m.cores for m in timing)
+            is_split = all(m.host.is_reserved and m.host.can_load for m in timing)
+            compiling = [m for m in own if m.cores not in cores] if is_split else []
+            found = self._by_kind[environment] = _Kind(timing, compiling, cores)
+        return found
 
     async def acquire_to_compile(self, environment: str) -> Machine | None:
         """Wait for a machine that compiles for others, and take it; None if there is none."""
@@ -146,14 +164,17 @@ class MachinePool:
         """Give a machine back."""
         async with self._changed:
             self._busy -= {machine.cores, machine.address}
-            if self.machines.pop(machine.address, None) is machine:  # the others of its cores come first
-                self.machines[machine.address] = machine
+            kind = self._kind(machine.environment)
+            if len(kind.cores) < len(kind.timing) and self.machines.pop(machine.address, None) is machine:
+                self.machines[machine.address] = machine  # the others of its cores come first
+                self._by_kind.clear()
             self._changed.notify_all()
 
     def lose(self, machine: Machine) -> None:
         """Take note that a machine is gone; if it is not, the next look takes it in again."""
         if self.machines.get(machine.address) is machine:
             del self.machines[machine.address]
+            self._by_kind.clear()
             self.losses += 1
             self._note_empty()
 
@@ -164,6 +185,7 @@ class MachinePool:
             LhkitError: There is no other of its kind.
         """
         self.machines.pop(machine.address, None)
+        self._by_kind.clear()
         self.refused[machine.address] = failure.message
         if not self.of_kind(machine.environment):
             raise error_for(failure)
@@ -254,6 +276,7 @@ class MachinePool:
         for machine in (*self.machines.values(), *found):
             machine.cores = self._sets[machine.cores]
         self.machines |= {m.address: m for m in found}
+        self._by_kind.clear()
         self._note_empty()
 
     def _probe_of(self, machines: Sequence[Machine]) -> Any:

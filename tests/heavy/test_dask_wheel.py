@@ -102,7 +102,7 @@ def test_workers_of_a_wheel_share_a_sweep_through_what_happens_to_them(folders, 
                 if worker == named["a"] and calls.count(worker) == 3:
                     await asyncio.sleep(0.05)  # a variant takes longer than that
                     assert not asked.done()
-                    lost.append(arguments[0].values)
+                    lost.append(arguments[0].variants)
                     running["a"].kill()
                     stack.enter_context(process(this, tmp_path / "late", *begin, "late"))
             return await asked

@@ -222,7 +222,7 @@ def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
 
     async def call(worker, function, *arguments):
         told.append(unpack_programs(arguments[0].news))
-        return Answer(Trial("ok", ir_sha256="f" * 64))
+        return [Answer(Trial("ok", ir_sha256="f" * 64))]
 
     monkeypatch.setattr(swept.cluster, "bring", bring)
     monkeypatch.setattr(swept.cluster, "call", call)

@@ -185,7 +185,7 @@ def test_what_is_timed_on_a_reserved_machine_is_compiled_on_the_other(own, tmp_p
     monkeypatch.setattr(dask_cluster, "probe_host", one_for_timing)
     monkeypatch.setattr(machine_pool, "is_slower", lambda alone, beside: False)
     asked = []
-    for name in ("try_variant", "compile_variant"):
+    for name in ("try_variants", "compile_variants"):
         whole = getattr(dask_host._HostState, name)
         monkeypatch.setattr(dask_host._HostState, name, noting(asked, name, whole))
     local = sweep(own, tmp_path, "local")
@@ -200,16 +200,35 @@ def test_what_is_timed_on_a_reserved_machine_is_compiled_on_the_other(own, tmp_p
         (r.key, r.status, r.message or "") for r in local.records if r.status not in ONE_PROGRAM
     }
     assert {r.key for r in found.records} == {r.key for r in local.records}
-    tried = [code for name, code in asked if name == "try_variant"]
+    tried = [code for name, what in asked if name == "try_variants" for code in what.codes or [b""]]
     # One that is the same program as one whose record is not here yet is compiled again.
-    compiled = {tuple(sorted(what.values.items())) for name, what in asked if name == "compile_variant"}
+    compiled = {tuple(sorted(what.variants[0].items())) for name, what in asked if name == "compile_variants"}
     assert len(compiled) == len(POINTS) and tried and all(tried)
 
 
+def test_an_order_that_does_not_learn_is_tried_in_batches_with_the_same_records(own, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        dask_host._HostState, "try_variants", noting(asked, "", dask_host._HostState.try_variants)
+    )
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    what = {"knobs": {"way": ["ok", "other", "wrong", "fails"], "idle": [1, 2]}, "strategy": "grid"}
+    how = {"worker": own, "limits": LIMITS, "confirm": False}
+    local = lhkit.sweep(payload, schedule, **what, **how, store=tmp_path / "local.jsonl")
+    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**alone) as cluster:
+        executor = f"dask:{cluster.scheduler_address}"
+        found = lhkit.sweep(payload, schedule, **what, **how, store=tmp_path / "dask.jsonl", executor=executor)
+    assert max(len(each.variants) for _, each in asked) > 1 and len(found.records) == 8
+    # Of variants that are one program, another one may have been the first.
+    said = [sorted((r.key, r.status) for r in s.records if r.status not in ONE_PROGRAM) for s in (found, local)]
+    assert said[0] == said[1] and {r.key for r in found.records} == {r.key for r in local.records}
+
+
 def noting(asked, name, whole):
-    def act(state, *arguments):
-        asked.append((name, arguments[-1]))
-        return whole(state, *arguments)
+    def act(state, what):
+        asked.append((name, what))
+        return whole(state, what)
 
     return act
 
@@ -258,7 +277,7 @@ def describe(_worker):
 
 
 def test_a_process_that_is_not_ready_says_so():
-    assert asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")) == Answer()
+    assert asyncio.run(try_here(Asked("s", "scope", [{}], None))) == [Answer()]
 
 
 def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
@@ -273,7 +292,7 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
     with dask_host._one_at_a_time():
-        failure = asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")).failure
+        failure = asyncio.run(try_here(Asked("s", "scope", [{}], None)))[0].failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
 
@@ -281,5 +300,5 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
-    failure = asyncio.run(try_here(Asked("s", "scope", {}, None), None, b"")).failure
+    failure = asyncio.run(try_here(Asked("s", "scope", [{}], None)))[0].failure
     assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()

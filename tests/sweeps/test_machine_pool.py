@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from lhkit.model.errors import CrashError, Failure
+from lhkit.sweeps import machine_pool
+from lhkit.sweeps.dask_cluster import LostError
 from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.sweeps.dask_host import Answer, Host, keep_busy, take_samples
 from lhkit.sweeps.engine import Trial
@@ -52,7 +54,7 @@ class FakeCluster:
 
     async def call(self, worker, _function, *_arguments):
         self.tried.append(worker)
-        return Answer(Trial("ok", ir_sha256="f" * 64))
+        return [Answer(Trial("ok", ir_sha256="f" * 64))]
 
 
 def pool_of(**hosts):
@@ -166,11 +168,12 @@ def test_this_machines_kind_comes_first_then_the_most_frequent():
     assert pool_of(**hosts)[0].kinds() == [sha256_of(other)]
 
 
-async def tried_at_once(pool, cluster, count):
+async def tried_at_once(pool, cluster, count, *, is_batched=False, values=(1, 2)):
     """Try so many variants at a time."""
-    executor = DaskExecutor(SimpleNamespace(pool=pool, cluster=cluster, setup=SimpleNamespace(sweep="")), KIND)
+    sweep = SimpleNamespace(pool=pool, cluster=cluster, setup=SimpleNamespace(sweep=""))
+    executor = DaskExecutor(sweep, KIND, is_batched=is_batched)
     task = make_task()
-    points = [(("a", 1 + i % 2),) for i in range(count)]
+    points = [(("a", values[i % len(values)]),) for i in range(count)]
     found = await asyncio.gather(*(executor.try_variant(task.variant(p), None, None) for p in points))
     await pool.close()
     return [trial.status for trial in found]
@@ -187,3 +190,53 @@ def test_a_machine_that_cannot_take_a_payload_holds_no_other_up():
     cluster.forgetful = {"b"}
     assert asyncio.run(tried_at_once(pool, cluster, 6)) == ["ok"] * 6
     assert set(cluster.tried) == {"a", "c"} and pool.losses == 1
+
+
+class BatchedCluster(FakeCluster):
+    """Machines that begin at most so many variants of a call; ``deadly`` are values that end a machine."""
+
+    begun, deadly, takes_ns = 16, (), 1000
+
+    async def call(self, worker, _function, asked):
+        await asyncio.sleep(0)
+        values = [dict(each)["a"] for each in asked.variants]
+        self.tried.append(values)
+        if any(value in self.deadly for value in values):
+            raise LostError("it ended")
+        trial = Trial("ok", ir_sha256="f" * 64, spent_ns={"time": self.takes_ns})
+        return [Answer(trial) for _ in values[: self.begun]]
+
+
+def batched(**options):
+    cluster = BatchedCluster(**{name: (Host(FACTS, name), name) for name in "ab"})
+    vars(cluster).update(options)
+    return MachinePool(cluster, None, FACTS), cluster
+
+
+def test_a_machine_takes_as_many_variants_as_take_a_second_and_leaves_some_to_the_others():
+    pool, cluster = batched()
+    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    sizes = [len(values) for values in cluster.tried]
+    assert sizes[:2] == [1, 1] and max(sizes) == 16 and sum(sizes) == 40
+    pool, cluster = batched(takes_ns=250_000_000)
+    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    assert max(map(len, cluster.tried)) == 4
+    pool, cluster = batched()
+    assert asyncio.run(tried_at_once(pool, cluster, 40)) == ["ok"] * 40 and len(cluster.tried) == 40
+
+
+def test_variants_that_a_machine_did_not_begin_are_tried_again_each_once():
+    pool, cluster = batched(begun=3)
+    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    assert sum(len(values[:3]) for values in cluster.tried) == 40 and max(map(len, cluster.tried)) > 3
+
+
+def test_what_was_in_a_batch_that_ended_a_machine_goes_alone(monkeypatch):
+    monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.01)
+    pool, cluster = batched(deadly=(7,))
+    found = asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True, values=range(40)))
+    assert found == ["ok"] * 7 + ["crashed"] + ["ok"] * 32
+    deadly = [values for values in cluster.tried if 7 in values]
+    assert len(deadly[0]) > 1 and deadly[1:] == [[7]] * 2
+    alone = {values[0] for values in cluster.tried[cluster.tried.index(deadly[0]) + 1 :] if len(values) == 1}
+    assert alone >= set(deadly[0])

@@ -19,6 +19,7 @@ from lhkit.model.errors import UsageError
 from lhkit.sweeps import space as plan
 from lhkit.sweeps.space import Axis
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps.strategies.strategy import learns
 
 TILES = (1, 2, 4, 8, 16, 32, 64, 128)
 PLAIN = tuple(name for name in STRATEGIES if name not in ("predicted", "tpe"))
@@ -31,6 +32,13 @@ def run(strategy, cost, most=10**6):
         found.append(point)
         strategy.tell(point, cost(dict(point)))
     return found
+
+
+def test_orders_that_do_not_depend_on_costs_are_known():
+    space = make_space([Axis("m", TILES, 2)])
+    known = {name: learns(STRATEGIES[name](space)) for name in PLAIN}
+    assert known == {"coordinate-descent": True, "grid": False, "latin-hypercube": False, "random": False}
+    assert learns(object())  # a user's own may do anything
 
 
 def bowl(values):
@@ -106,6 +114,7 @@ from lhkit.sweeps.space import Axis
 from lhkit.sweeps.constraints import as_constraint
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps.strategies.strategy import learns
 
 axes = (Axis("m", (1, 2, 4, 8, 16, 32)), Axis("n", (1, 2, 4, 8)), Axis("order", ("mnk", "nmk", "kmn")))
 known = [a.name for a in axes]

@@ -37,6 +37,11 @@ class DescribedStrategy(Strategy, Protocol):
         """Take note of descriptions; None where there is none."""
 
 
+def learns(strategy: Strategy) -> bool:
+    """Return whether what a strategy asks for next may depend on what it was told of the points before."""
+    return not isinstance(strategy, Proposer) or type(strategy).learn is not Proposer.learn
+
+
 class Proposer(ABC):
     """A strategy that proposes valid points only, and none that it proposed or was told of before.
 
