@@ -14,6 +14,7 @@
 - ``target_choice``: The environment of measurements, and the choice of the target: the host CPU, a named one,
   or a schedule's.
 - ``user_code``: Files with user code: transform ops in Python, and microkernels.
+- ``deferred_module``: A module that others import and hardly use is loaded when something of it is used.
 - ``shipped_files``: Location of the shipped payloads, schedules and notebooks.
 - ``catalogue_cache``: On-disk cache of the catalogue of transform ops, keyed by toolchain.
 - ``verified_edits``: Edits of schedules, verified by comparing the syntax tree with the parsed IR.

@@ -22,6 +22,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from lhkit.load.deferred_module import deferred
 from lhkit.load.loader import load_payload
 from lhkit.model.bindings_host import TORCH_HOST, has_other_bindings
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for, public, usage_error
@@ -127,7 +128,8 @@ def _little_collection() -> Iterator[None]:
     was_enabled, is_frozen = gc.isenabled(), gc.get_freeze_count() > 0
     gc.disable()
     try:
-        with contextlib.suppress(ImportError):
+        # Of networkx, 300 modules, it needs nothing but the name of a class in an annotation.
+        with contextlib.suppress(ImportError), deferred("networkx"):
             importlib.import_module("torch.export._trace")
     finally:
         if was_enabled:
