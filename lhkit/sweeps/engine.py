@@ -36,6 +36,7 @@ from lhkit.worker.kernel_requests import (
     VariantDescription,
 )
 from lhkit.worker.limits import Limits
+from lhkit.worker.process_groups import PauseGuard
 from lhkit.worker.requests import Request
 from lhkit.worker.worker_process import was_killed
 
@@ -107,6 +108,8 @@ class LocalExecutor:
         # Of each name: the programs that the process has been told of or has tried.
         self._told: dict[str, set[str]] = {}
         self._is_busy = self._is_closed = False
+        # Called in its thread with each stage of a variant, and with an empty one at its end.
+        self.at_stage: Callable[[str], None] = lambda _stage: None
 
     async def try_variant(
         self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
@@ -146,9 +149,13 @@ class LocalExecutor:
                 found.update(zip((v.key for v in group), answer.variants, strict=False))
         return [found.get(v.key) for v in variants]
 
-    def forget(self) -> None:
-        """Have the process prepare its payloads anew: it knows no program then."""
-        self._names.clear()
+    def pause(self, guard: PauseGuard) -> None:
+        """Stop its process until `resume`."""
+        self._worker.pause(guard)
+
+    def resume(self, guard: PauseGuard) -> None:
+        """Have its process go on."""
+        self._worker.resume(guard)
 
     async def close(self) -> None:
         """End the request that is running, and the worker if it is its own."""
@@ -197,6 +204,7 @@ class LocalExecutor:
         try:
             return self._ask_now(variant, known, request)
         finally:
+            self.at_stage("")
             self._is_busy = False
             if self._is_closed and self._close_worker:  # closed while the process was starting
                 self._worker.close()
@@ -207,6 +215,11 @@ class LocalExecutor:
         subject = variant.subject
         notes: list[Progress] = []
         is_again = False
+
+        def take(note: Progress) -> None:
+            notes.append(note)
+            self.at_stage(note.stage)
+
         if subject.refuse is not None:
             try:
                 subject.refuse(variant.values, self._worker, self._limits)
@@ -217,7 +230,7 @@ class LocalExecutor:
             before = functools.partial(_preparations, subject, name, known)
             asked = request(name, self._new_programs(name, known))
             try:
-                answer = self._worker.ask(asked, limits=self._limits, before=before, on_progress=notes.append)
+                answer = self._worker.ask(asked, limits=self._limits, before=before, on_progress=take)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-import itertools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -48,8 +47,6 @@ from lhkit.worker.reproducer import typed_error
 
 # Records after which a running sweep asks its cost model again.
 _BELIEVED_EVERY = 10
-# Points among which there is one to time while the other process is busy.
-_TRIED_FIRST = 64
 
 
 @dataclass(eq=False, repr=False)
@@ -165,16 +162,16 @@ class Sweep(Showable):
                 await asyncio.to_thread(second.close)
 
     def _may_overlap(self) -> bool:
-        """Return whether compiling while something is timed is wanted, and possible."""
+        """Return whether a second process that compiles is wanted, and possible."""
         options = self._options
         is_wanted = options.overlap or (options.overlap is None and (self.total or 0) >= LEAST_VARIANTS)
         is_here = options.worker is None and options.executor == "local"
-        return is_wanted and is_here and can_overlap(self.schedule, self.space)
+        return is_wanted and is_here and can_overlap()
 
     async def _overlapping(
         self, local: LocalExecutor, second: Worker | None, task: Task, stop: asyncio.Event
     ) -> PairedExecutor | None:
-        """Return an executor that compiles while it times, unless that moves the times."""
+        """Return an executor that compiles in two processes, once the second one is ready."""
         if second is None:
             return None
         options = self._options
@@ -196,19 +193,8 @@ class Sweep(Showable):
             # What it raises once its worker is closed is nothing to be said.
             making.add_done_callback(lambda made: made.cancelled() or made.exception())
             return None
-        paired = making.result()
-        is_kept = bool(options.overlap)
-        if not is_kept:
-            points = itertools.islice(self.space.points(), _TRIED_FIRST)
-            variants = [v for v in map(task.variant, points) if v.refusal is None]
-            checking = asyncio.ensure_future(paired.moves_times(variants))
-            is_kept = await ends_before(stop, checking) and not checking.result()
-            checking.cancel()
         self._progress.spent_ns["prepare"] += time.perf_counter_ns() - started
-        if is_kept:
-            return paired
-        await paired.close_second()
-        return None
+        return making.result()
 
     async def _confirm_all(self, stop: asyncio.Event) -> None:
         """Confirm the winner of each payload; they share the time that there is."""

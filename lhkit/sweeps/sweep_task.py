@@ -211,8 +211,8 @@ class SweepOptions:
         microkernels: The implementation of each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
-        overlap: Whether one variant is compiled while another is timed, in a second process on another core;
-            None: for many variants on this machine, where a short test finds that it does not move the times.
+        overlap: Whether variants are compiled in two processes, each on a core of its own. While one of them
+            times, the other one is paused. None: for many variants on this machine, if it has two cores.
         cut: A variant is given up if a short timing of it takes this many times the time of the best one. Below
             2 its code is timed before LLVM's optimizer has seen it, too, and given up if that is so far behind
             as optimizing has not been seen to make good. None: 1.5 where the strategy is ``predicted``, or

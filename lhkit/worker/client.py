@@ -16,6 +16,7 @@ from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
 from lhkit.model.own_op_definition import OwnOp
 from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
+from lhkit.worker.process_groups import PauseGuard
 from lhkit.worker.reproducer import write_reproducer
 from lhkit.worker.requests import AnswerType, LoadOps, Ping, Request, name_of
 from lhkit.worker.serving import MakeHandlers
@@ -184,6 +185,16 @@ class Worker:
         if process is not None:
             process.is_cancelled = True
             process.kill()
+
+    def pause(self, guard: PauseGuard) -> None:
+        """Stop the process, if there is one, until `resume`; the time of its request does not pass."""
+        if (process := self._process) is not None:
+            process.pause(guard)
+
+    def resume(self, guard: PauseGuard) -> None:
+        """Have the process go on."""
+        if (process := self._process) is not None:
+            process.resume(guard)
 
     def close(self) -> None:
         """End the process and delete the shared files."""

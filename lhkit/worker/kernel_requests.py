@@ -235,8 +235,9 @@ class PrepareSweep(Request[Answer], frozen=True, tag="prepare_sweep"):
     rules: TimingRules
     sweep: str = ""  # The name of this preparation
     known: tuple[str, ...] = ()  # Hashes of programs that need not be tried again
-    turn: str = ""  # A file that the process locks while it verifies and times, if others time beside it
-    lane: int = 0  # Which of these processes it is: each has a core of its own
+    # A file that the process locks while it verifies and times, if another process takes turns with it
+    turn: str = ""
+    lane: int = 0  # Which of the two it is: each has a core of its own
 
 
 class VariantAnswer(Answer, frozen=True):

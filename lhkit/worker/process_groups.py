@@ -11,6 +11,7 @@ import contextlib
 import os
 import select
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterable
@@ -73,6 +74,47 @@ def _is_running(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
+
+
+class PauseGuard:
+    """Pauses other processes of this user, and sees to it that they go on when this one has died.
+
+    A process that is stopped cannot watch its parent; a shell that waits for this end of a pipe continues it.
+    """
+
+    _SCRIPT = 'while read -r pid; do pids="$pids $pid"; done; [ -n "$pids" ] && kill -CONT $pids'
+
+    def __init__(self) -> None:
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", self._SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._known: set[int] = set()
+
+    def pause(self, pid: int) -> None:
+        """Stop a process where it is."""
+        if pid not in self._known and self._shell.stdin is not None:
+            self._known.add(pid)
+            self._shell.stdin.write(f"{pid}\n".encode())
+            self._shell.stdin.flush()
+        _signal(pid, signal.SIGSTOP)
+
+    def resume(self, pid: int) -> None:
+        """Have a process go on, if it was stopped."""
+        _signal(pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """End the shell; what is still stopped goes on."""
+        with contextlib.suppress(OSError):
+            self._shell.communicate()
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 class ParentWatch:

@@ -41,8 +41,9 @@ class Handlers(Protocol):
         """Return the answer to a request, or raise an `LhkitError`."""
 
 
-# The client stops a request that takes too long; this is for a worker whose client is gone.
-_ORPHAN_GRACE_SECONDS = 5.0
+# The client stops a request that takes too long; this is for a worker whose client is gone. It may have been
+# paused for as long as another one was at work.
+_ORPHAN_LIMITS, _ORPHAN_GRACE_SECONDS = 2, 5.0
 _BACKSTOP_BYTES = 4 << 30
 # What the system takes as a time and as a size.
 _LONGEST_SECONDS = 1e9
@@ -140,7 +141,9 @@ def _limited(seconds: float, memory_bytes: int) -> Iterator[None]:
     """
     _limit_memory(min(2 * int(memory_bytes) + _BACKSTOP_BYTES, _LARGEST_BYTES))
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, min(seconds + _ORPHAN_GRACE_SECONDS, _LONGEST_SECONDS))
+        signal.setitimer(
+            signal.ITIMER_REAL, min(_ORPHAN_LIMITS * seconds + _ORPHAN_GRACE_SECONDS, _LONGEST_SECONDS)
+        )
     try:
         yield
     finally:

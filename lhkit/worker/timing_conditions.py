@@ -85,32 +85,27 @@ def _is_alive(pid: int, began_s: int) -> bool:
 
 
 @contextlib.contextmanager
-def turn_to_time(file: str, *, on_all_cores: bool = False) -> Iterator[None]:
-    """Hold the lock of a file that processes share which time beside one another; without a file do nothing.
+def turn_to_time(file: str) -> Iterator[None]:
+    """Hold the lock of a file that two processes share which time in turn; without a file do nothing."""
+    with locked(file):
+        yield
 
-    What runs ``on_all_cores`` waits until no other process has work there; see `beside_timing`.
+
+def pause_file(file: str, lane: int) -> str:
+    """Return the file that is locked until nothing runs beside the timing of a lane; see `locked`.
+
+    The client holds it, pauses the other process when it is told that this one times, and lets go of it.
     """
-    with _locked(file), _locked(_of_work(file) if on_all_cores else ""):
-        yield
+    return f"{file}-{lane}" if file else ""
 
 
 @contextlib.contextmanager
-def beside_timing(file: str) -> Iterator[None]:
-    """Work on a core of one's own, such as compiling, while nothing that needs all cores is timed."""
-    with _locked(_of_work(file), shared=True):
-        yield
-
-
-def _of_work(file: str) -> str:
-    return f"{file}-work" if file else ""
-
-
-@contextlib.contextmanager
-def _locked(file: str, *, shared: bool = False) -> Iterator[None]:
+def locked(file: str, *, shared: bool = False) -> Iterator[None]:
+    """Wait for the lock of a file, and hold it; without a file do nothing."""
     if not file:
         yield
         return
-    import fcntl  # not on Windows, where nothing times beside another
+    import fcntl  # not on Windows, where there are no two processes that time in turn
 
     with Path(file).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)

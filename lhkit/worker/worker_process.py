@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import select
@@ -23,7 +24,7 @@ from lhkit.worker.c_compiler import compile_c
 from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.forked_process import ForkedProcess
 from lhkit.worker.limits import Limits, process_environment
-from lhkit.worker.process_groups import end_group
+from lhkit.worker.process_groups import PauseGuard, end_group
 from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.serving import MakeHandlers
@@ -200,6 +201,7 @@ class WorkerProcess:
         self.last_good_ir: str | None = None  # The payload at that stage
         self.is_cancelled = False  # Whether its request was cancelled, which ended the process
         self.is_asked = False  # Whether it has a request that it has not answered
+        self._paused_s, self._paused_at = 0.0, float("nan")
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
         working = self._scratch / "working"
@@ -244,6 +246,24 @@ class WorkerProcess:
     def is_running(self) -> bool:
         """Return whether it lives."""
         return self._popen.poll() is None
+
+    def pause(self, guard: PauseGuard) -> None:
+        """Stop it until `resume`; meanwhile the time of its request does not pass."""
+        if self.is_running():
+            self._paused_at = time.monotonic()
+            guard.pause(self.pid)
+
+    def resume(self, guard: PauseGuard) -> None:
+        """Have it go on."""
+        if self.is_running():
+            guard.resume(self.pid)
+        self._paused_s, self._paused_at = self.paused_seconds, float("nan")
+
+    @property
+    def paused_seconds(self) -> float:
+        """For how long it was stopped."""
+        is_paused = not math.isnan(self._paused_at)
+        return self._paused_s + (time.monotonic() - self._paused_at if is_paused else 0.0)
 
     def ask(
         self,
@@ -290,7 +310,7 @@ class WorkerProcess:
         self, limits: Limits, on_progress: Callable[[framing.Progress], None] | None = None
     ) -> framing.Hello | framing.Answered | framing.Failed:
         looked = time.monotonic()
-        deadline = looked + limits.seconds
+        deadline = looked + limits.seconds - self.paused_seconds
         has_ended = False
         while True:
             try:
@@ -335,7 +355,7 @@ class WorkerProcess:
     def _enforce(self, limits: Limits, deadline: float) -> None:
         if limits.is_stopped:
             self._stop_for("cancelled", "was no longer wanted")
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline + self.paused_seconds:
             self._stop_for("timeout", f"took longer than its limit of {limits.seconds:g} s")
         if (used := self._memory_bytes()) > limits.memory_bytes:
             limit = limits.memory_bytes / (1 << 20)

@@ -46,10 +46,11 @@ from lhkit.worker.kernel_requests import (
 from lhkit.worker.plain_code_stage import PLAIN_LEVEL, PlainCodeStage
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import (
-    beside_timing,
     cache_levels,
     first_core,
+    locked,
     on_cores,
+    pause_file,
     pinned_to,
     quietest_core,
     timing_sign,
@@ -128,7 +129,7 @@ class VariantBench:
         self._plain = PlainCodeStage(request.rules.hopeless)
         self._can_be_plain = request.rules.plain_first and recipe.opt_level > PLAIN_LEVEL
         self._can_be_plain &= not (recipe.microkernels or recipe.data)  # these are linked once
-        self._turn = request.turn
+        self._turn, self._pause = request.turn, pause_file(request.turn, request.lane)
         # Beside another process each works on a core of its own; without one wherever the system likes.
         self._own_cores: Collection[int] = ()
         if self._turn:
@@ -178,14 +179,15 @@ class VariantBench:
         core = self._core if kernel.threads == 1 else first_core()
         waiting = time.perf_counter_ns()
         with (
-            turn_to_time(self._turn, on_all_cores=kernel.threads > 1),
+            turn_to_time(self._turn),
             timing_sign(),
             pinned_to(core),
             timing_runs.without_garbage_collector(),
         ):
-            trial.spent_ns["wait"] += time.perf_counter_ns() - waiting if self._turn else 0
             trial.stage("call", trial.sha256)
-            return run(kernel, trial)
+            with locked(self._pause, shared=True):  # as soon as the other process is paused
+                trial.spent_ns["wait"] += time.perf_counter_ns() - waiting if self._turn else 0
+                return run(kernel, trial)
 
     def compile_variant(self, request: CompileVariant, stage: Stage) -> VariantCode:
         """Compile a variant for the process that times it; its program stays unknown until it was tried."""
@@ -218,7 +220,7 @@ class VariantBench:
             PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
         """
         recipe = self._recipe_of(request.knobs)
-        with beside_timing(self._turn), self._renewed_context():
+        with self._renewed_context():
             started = self._clock()
             module, function, trial.sha256 = self._apply(recipe)
             applied = self._clock()
@@ -235,8 +237,7 @@ class VariantBench:
         def optimize() -> CompiledKernel:
             began = self._clock()
             trial.stage("compile", trial.sha256)
-            with beside_timing(self._turn):
-                code, linked = link(module, recipe, ())
+            code, linked = link(module, recipe, ())
             trial.spent_ns["compile"] += self._clock() - began
             return replace(cast("CompiledKernel", kernel), recipe=recipe, code=code, linked=linked)
 
@@ -246,7 +247,7 @@ class VariantBench:
         """Return the description of a variant, None if the schedule does not apply."""
         try:
             recipe = self._recipe_of(knobs)
-            with on_cores(self._own_cores), beside_timing(self._turn), self._renewed_context():
+            with on_cores(self._own_cores), self._renewed_context():
                 module, function, sha256 = self._apply(recipe)
                 caches = {level.name: level.size_bytes for level in cache_levels()}
                 return VariantDescription(
