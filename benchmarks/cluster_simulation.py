@@ -33,7 +33,7 @@ from lhkit.load.loader import as_schedule
 from lhkit.sweeps import dask_host
 from lhkit.sweeps.dask_cluster import DaskCluster
 from lhkit.sweeps.dask_executor import DaskSweep
-from lhkit.sweeps.dask_host import Answer, Asked, Host, Setup, try_here
+from lhkit.sweeps.dask_host import Answer, Answers, Asked, Host, Setup, try_here
 from lhkit.sweeps.engine import SweepEvent, SweepProgress, SweepRun, Trial
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.space import Point
@@ -74,7 +74,7 @@ def _simulate() -> None:
     """Have the functions that a sweep calls on a machine answer as recorded."""
     variants = recorded()
 
-    async def try_there(asked: Asked) -> list[Answer]:
+    async def try_there(asked: Asked) -> Answers:
         found: list[Answer] = []
         until = time.monotonic() + dask_host.BATCH_SECONDS
         for number in (int(values["number"]) for values in asked.variants):
@@ -85,7 +85,7 @@ def _simulate() -> None:
             time_ns = SweepTime(median_ns, median_ns, 1, 5)
             spent = {"time": int(1e9 * seconds)}
             found.append(Answer(Trial("ok", time_ns=time_ns, ir_sha256=sha256_of(number), spent_ns=spent)))
-        return found
+        return Answers(found)
 
     async def probe(setup: Setup, dask_worker: Any = None) -> Host:
         return Host(_FACTS, f"boot {dask_worker.name}")
@@ -251,7 +251,7 @@ def simulate(machines: int, variants: int) -> Simulated:
             if event.record is not None and event.best is event.record:
                 at_best.append(time.perf_counter())
 
-        executor, progress = swept.executor(swept.kinds[0], is_batched=True), SweepProgress()
+        executor, progress = swept.executor(swept.kinds[0], batched=variants), SweepProgress()
         run = SweepRun(replace(task), _Numbers(variants), store, executor, progress, variants, note)
         before, own = _cpu(scheduler), _cpu(psutil.Process())
         began = time.perf_counter()

@@ -21,6 +21,7 @@ from lhkit.sweeps.dask_cluster import DaskCluster, LostError
 from lhkit.sweeps.dask_host import (
     BATCH_SECONDS,
     Answer,
+    Answers,
     Asked,
     Setup,
     compile_here,
@@ -70,10 +71,10 @@ class DaskSweep:
         self.is_like_here = self.kinds[0] == sha256_of(here)
         self._open: set[str] = set()
 
-    def executor(self, environment: str, *, is_batched: bool = False) -> DaskExecutor:
-        """Return what tries variants on the machines of a kind, in batches of about a second if so asked."""
+    def executor(self, environment: str, *, batched: int = 0) -> DaskExecutor:
+        """Return what tries variants on machines of a kind, so many of them in batches of about a second."""
         self._open.add(environment)
-        return DaskExecutor(self, environment, is_batched=is_batched)
+        return DaskExecutor(self, environment, batched=batched)
 
     async def close(self, environment: str) -> None:
         """End what runs for a kind; with the last one lhkit's workers, and the cluster if it is its own."""
@@ -91,11 +92,11 @@ class DaskSweep:
 class DaskExecutor:
     """Tries variants on the machines of a kind."""
 
-    def __init__(self, sweep: DaskSweep, environment: str, *, is_batched: bool = False) -> None:
+    def __init__(self, sweep: DaskSweep, environment: str, *, batched: int = 0) -> None:
         self._sweep, self.environment = sweep, environment
         self._bringing = asyncio.Lock()
         self._compiling = _Line(self, sweep.pool.acquire_to_compile, compile_here)
-        self._trying = _Line(self, sweep.pool.acquire, try_here, is_batched=is_batched)
+        self._trying = _Line(self, sweep.pool.acquire, try_here, batched=batched)
 
     @property
     def capacity(self) -> int:
@@ -123,7 +124,7 @@ class DaskExecutor:
 
     async def ask(
         self, machine: Machine, batch: Sequence[_Waiting], function: Callable[..., Any]
-    ) -> list[Answer]:
+    ) -> Sequence[Answer]:
         """Call a function on a machine with variants of one payload, which is brought there before."""
         cluster, setup, subject = self._sweep.cluster, self._sweep.setup, batch[0].variant.subject
         scope, known = subject.scope, batch[0].known
@@ -136,9 +137,9 @@ class DaskExecutor:
         codes = tuple(each.code for each in batch) if any(each.code for each in batch) else ()
         values = tuple(dict(each.variant.values) for each in batch)
         asked = Asked(setup.sweep, scope, values, news, batch[-1].best_ns, codes)
-        answers: list[Answer] = await cluster.call(machine.address, function, asked)
+        answers: Answers = await cluster.call(machine.address, function, asked)
         machine.told[scope] = told
-        return answers
+        return answers.each
 
     async def _bring(self, subject: Subject, machine: Machine) -> bool:
         """Have a payload on all machines at once, as a scheduler copies for one call after the other."""
@@ -195,10 +196,10 @@ class _Line:
         acquire: Callable[[str], Awaitable[Machine | None]],
         function: Callable[..., Any],
         *,
-        is_batched: bool = False,
+        batched: int = 0,
     ) -> None:
         self._executor, self._acquire, self._function = executor, acquire, function
-        self._is_batched = is_batched
+        self._batched = batched
         self._waiting: deque[_Waiting] = deque()
         self._asking: set[asyncio.Task[None]] = set()
         self._serving: asyncio.Task[None] | None = None
@@ -207,14 +208,17 @@ class _Line:
     @property
     def most(self) -> int:
         """The number of variants that a machine takes at a time."""
-        if not self._is_batched or self._each_ns is None:
+        if self._batched <= 0 or self._each_ns is None:
             return 1
-        return min(max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1), _MOST_AT_A_TIME)
+        machines = self._executor.pool.capacity(self._executor.environment)
+        share = -(-self._batched // (2 * machines))  # smaller ones near the end: all end at about the same time
+        return min(max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1), _MOST_AT_A_TIME, share)
 
     async def answer(
         self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
     ) -> Trial | CompiledVariant | None:
         """Wait for the answer of a machine, of the next one if it is lost; None: there is none for this."""
+        self._batched -= 1
         waiting = _Waiting(variant, best_ns, known, code, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._serving is None or self._serving.done():
@@ -240,7 +244,7 @@ class _Line:
 
     def _next(self) -> list[_Waiting]:
         """Return what a machine takes: a batch, or less where other machines are free for the rest."""
-        free = self._executor.pool.count_free(self._executor.environment) + 1 if self._is_batched else 1
+        free = self._executor.pool.count_free(self._executor.environment) + 1 if self._batched > 0 else 1
         most, batch = min(self.most, -(-len(self._waiting) // free)), list[_Waiting]()
         while self._waiting and len(batch) < most and (not batch or self._waiting[0].joins(batch[0])):
             if not (waiting := self._waiting.popleft()).answered.done():

@@ -145,6 +145,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers to one call. Dask would serialize the items of a list one by one."""
+
+    each: Sequence[Answer]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Variants of a sweep's payload, and programs that need not be tried again beside those of earlier calls.
 
@@ -250,12 +257,12 @@ _HOSTS: dict[str, _HostState] = {}
 _LOCK = threading.Lock()
 
 
-async def try_here(asked: Asked) -> list[Answer]:
+async def try_here(asked: Asked) -> Answers:
     """Try variants, one after the other; those that have no answer were not begun."""
     return await asyncio.to_thread(_when_ready, asked, _one_at_a_time, _HostState.try_variants)
 
 
-async def compile_here(asked: Asked) -> list[Answer]:
+async def compile_here(asked: Asked) -> Answers:
     """Compile variants for another machine; some may do so at a time."""
     return await asyncio.to_thread(_when_ready, asked, contextlib.nullcontext, _HostState.compile_variants)
 
@@ -264,15 +271,15 @@ def _when_ready(
     asked: Asked,
     turn: Callable[[], contextlib.AbstractContextManager[None]],
     act: Callable[[_HostState, Asked], list[Answer]],
-) -> list[Answer]:
+) -> Answers:
     try:
         with turn():
             state = _HOSTS.get(asked.sweep)
             if state is None or asked.scope not in state.subjects:
-                return [Answer()]  # another process has the address by now
-            return act(state, asked)
+                return Answers([Answer()])  # another process has the address by now
+            return Answers(act(state, asked))
     except LhkitError as error:  # its failure travels, exceptions with other arguments do not
-        return [Answer(failure=error.failure)]
+        return Answers([Answer(failure=error.failure)])
 
 
 async def probe_host(setup: Setup, dask_worker: Any = None) -> Host | Failure:

@@ -320,6 +320,14 @@ class SweepRun:
     programs: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     best: dict[str, SweepRecord] = field(default_factory=dict)
     trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = field(default_factory=dict)
+    # Trials that have ended since the last look: `asyncio.wait` would look at a thousand that have not.
+    ended: list[asyncio.Task[Trial]] = field(default_factory=list)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    described: DescribedStrategy | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out once whether the strategy looks at variants before they are lowered."""
+        self.described = self.strategy if isinstance(self.strategy, DescribedStrategy) else None
 
     async def run(self, stop: asyncio.Event, *, seconds: float | None = None, resume: bool = True) -> None:
         """Try points until there are no more, the time is up, or it is stopped.
@@ -342,17 +350,20 @@ class SweepRun:
 
     async def _try_all(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
         stopping = asyncio.ensure_future(stop.wait())
+        stopping.add_done_callback(lambda _: self.woken.set())
         try:
             while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
                 await self._fill(stop)
                 if not self.trying:
                     return "stopped" if stop.is_set() else "finished"
-                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-                waiting = {*self.trying, stopping}
-                done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                self._collect(done)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
+                        await self.woken.wait()
+                self._collect()
             if self.trying:
-                self._collect((await asyncio.wait(self.trying, timeout=_GRACE_SECONDS))[0])
+                await asyncio.wait(self.trying, timeout=_GRACE_SECONDS)
+                await asyncio.sleep(0)  # those that had ended before are noted by then
+                self._collect()
             return "stopped" if stop.is_set() else "out of time"
         finally:
             stopping.cancel()
@@ -390,24 +401,31 @@ class SweepRun:
 
     async def _describe(self) -> None:
         """Tell the strategy, if it asks for it, what variants are before they are lowered."""
-        if not isinstance(self.strategy, DescribedStrategy) or not (points := self.strategy.to_describe()):
+        if self.described is None or not (points := self.described.to_describe()):
             return
         started = time.perf_counter_ns()
         found = await self.executor.describe([self.task.variant(point) for point in points])
         self.progress.spent_ns["describe"] += time.perf_counter_ns() - started
         self.progress.described += len(points)
-        self.strategy.take_descriptions(points, found)
+        self.described.take_descriptions(points, found)
 
     def _try(self, variant: Variant) -> None:
         scope = variant.subject.scope
         best = self.best.get(scope)
         best_ns = None if best is None or best.time_ns is None else float(best.time_ns.median)
         known = self.programs[scope].keys() if self.task.deduplicate else None
-        trial = self.executor.try_variant(variant, best_ns, known)
-        self.trying[asyncio.ensure_future(trial)] = (variant, _now())
+        trial = asyncio.ensure_future(self.executor.try_variant(variant, best_ns, known))
+        self.trying[trial] = (variant, _now())
+        trial.add_done_callback(self._note_end)
 
-    def _collect(self, done: Collection[object]) -> None:
-        for trial in [t for t in self.trying if t in done]:
+    def _note_end(self, trial: asyncio.Task[Trial]) -> None:
+        self.ended.append(trial)
+        self.woken.set()
+
+    def _collect(self) -> None:
+        self.woken.clear()
+        ended, self.ended = self.ended, []
+        for trial in ended:
             variant, started = self.trying.pop(trial)
             self._keep(variant, trial.result(), started)
 

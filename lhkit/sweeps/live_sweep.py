@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import functools
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,7 +143,7 @@ class Sweep(Showable):
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
             executor: Executor | None = None
             if elsewhere is not None:
-                executor = elsewhere.executor(task.environment, is_batched=not learns(self._strategy))
+                executor = elsewhere.executor(task.environment, batched=self._batched(self._strategy))
             executor = executor or await self._overlapping(local, second, task, stop) or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             kinds = await self._other_kinds(worker, store)
@@ -160,6 +161,10 @@ class Sweep(Showable):
             if second is not None and starting is not None:
                 await asyncio.to_thread(starting.join)
                 await asyncio.to_thread(second.close)
+
+    def _batched(self, strategy: Strategy) -> int:
+        """Return how many variants machines may take ahead of the answers to others."""
+        return 0 if learns(strategy) else self.total or sys.maxsize
 
     def _may_overlap(self) -> bool:
         """Return whether a second process that compiles is wanted, and possible."""
@@ -240,7 +245,7 @@ class Sweep(Showable):
             task = await asyncio.to_thread(self._task_of, worker, kind)
             self._by_kind[kind] = SweepProgress()
             strategy = make()
-            executor = elsewhere.executor(kind, is_batched=not learns(strategy))
+            executor = elsewhere.executor(kind, batched=self._batched(strategy))
             runs[kind] = SweepRun(task, strategy, store, executor, self._by_kind[kind], self.total)
         return runs
 

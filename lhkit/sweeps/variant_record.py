@@ -94,7 +94,7 @@ def record_to_json(record: SweepRecord) -> dict[str, Any]:
 
 def record_to_line(record: SweepRecord) -> str:
     """Return a record as a line of a store, without the line break."""
-    return json.dumps(record_to_json(record), allow_nan=False)
+    return _ENCODER.encode(record_to_json(record))
 
 
 def record_from_json(data: Any) -> SweepRecord:
@@ -132,5 +132,6 @@ def best_of(records: Iterable[SweepRecord]) -> SweepRecord | None:
     return next((record for _, record in timed_records(records)), None)
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
 _FIELDS = tuple(SweepRecord.__dataclass_fields__)
 _NAMES, _TIME_NAMES = frozenset(_FIELDS), frozenset(SweepTime.__dataclass_fields__)

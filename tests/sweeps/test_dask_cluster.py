@@ -13,7 +13,7 @@ from lhkit.model.errors import CrashError, UsageError
 from lhkit.sweeps import dask_cluster, machine_pool
 from lhkit.sweeps.dask_cluster import DaskCluster, LostError, version_table
 from lhkit.sweeps.dask_executor import DaskSweep
-from lhkit.sweeps.dask_host import Answer, try_here, unpack_programs
+from lhkit.sweeps.dask_host import Answer, Answers, try_here, unpack_programs
 from lhkit.sweeps.engine import Trial
 from lhkit.sweeps.sweep_task import sha256_of
 from lhkit.worker.limits import Limits
@@ -222,7 +222,7 @@ def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
 
     async def call(worker, function, *arguments):
         told.append(unpack_programs(arguments[0].news))
-        return [Answer(Trial("ok", ir_sha256="f" * 64))]
+        return Answers([Answer(Trial("ok", ir_sha256="f" * 64))])
 
     monkeypatch.setattr(swept.cluster, "bring", bring)
     monkeypatch.setattr(swept.cluster, "call", call)

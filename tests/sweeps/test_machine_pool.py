@@ -10,7 +10,7 @@ from lhkit.model.errors import CrashError, Failure
 from lhkit.sweeps import machine_pool
 from lhkit.sweeps.dask_cluster import LostError
 from lhkit.sweeps.dask_executor import DaskExecutor
-from lhkit.sweeps.dask_host import Answer, Host, keep_busy, take_samples
+from lhkit.sweeps.dask_host import Answer, Answers, Host, keep_busy, take_samples
 from lhkit.sweeps.engine import Trial
 from lhkit.sweeps.machine_pool import MachinePool
 from lhkit.sweeps.sweep_task import sha256_of
@@ -54,7 +54,7 @@ class FakeCluster:
 
     async def call(self, worker, _function, *_arguments):
         self.tried.append(worker)
-        return [Answer(Trial("ok", ir_sha256="f" * 64))]
+        return Answers([Answer(Trial("ok", ir_sha256="f" * 64))])
 
 
 def pool_of(**hosts):
@@ -168,10 +168,10 @@ def test_this_machines_kind_comes_first_then_the_most_frequent():
     assert pool_of(**hosts)[0].kinds() == [sha256_of(other)]
 
 
-async def tried_at_once(pool, cluster, count, *, is_batched=False, values=(1, 2)):
+async def tried_at_once(pool, cluster, count, *, batched=0, values=(1, 2)):
     """Try so many variants at a time."""
     sweep = SimpleNamespace(pool=pool, cluster=cluster, setup=SimpleNamespace(sweep=""))
-    executor = DaskExecutor(sweep, KIND, is_batched=is_batched)
+    executor = DaskExecutor(sweep, KIND, batched=batched)
     task = make_task()
     points = [(("a", values[i % len(values)]),) for i in range(count)]
     found = await asyncio.gather(*(executor.try_variant(task.variant(p), None, None) for p in points))
@@ -204,37 +204,43 @@ class BatchedCluster(FakeCluster):
         if any(value in self.deadly for value in values):
             raise LostError("it ended")
         trial = Trial("ok", ir_sha256="f" * 64, spent_ns={"time": self.takes_ns})
-        return [Answer(trial) for _ in values[: self.begun]]
+        return Answers([Answer(trial) for _ in values[: self.begun]])
 
 
-def batched(**options):
+def pool_in_batches(**options):
     cluster = BatchedCluster(**{name: (Host(FACTS, name), name) for name in "ab"})
     vars(cluster).update(options)
     return MachinePool(cluster, None, FACTS), cluster
 
 
 def test_a_machine_takes_as_many_variants_as_take_a_second_and_leaves_some_to_the_others():
-    pool, cluster = batched()
-    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    pool, cluster = pool_in_batches()
+    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6)) == ["ok"] * 40
     sizes = [len(values) for values in cluster.tried]
     assert sizes[:2] == [1, 1] and max(sizes) == 16 and sum(sizes) == 40
-    pool, cluster = batched(takes_ns=250_000_000)
-    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    pool, cluster = pool_in_batches(takes_ns=250_000_000)
+    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6)) == ["ok"] * 40
     assert max(map(len, cluster.tried)) == 4
-    pool, cluster = batched()
+    pool, cluster = pool_in_batches()
     assert asyncio.run(tried_at_once(pool, cluster, 40)) == ["ok"] * 40 and len(cluster.tried) == 40
 
 
+def test_batches_are_smaller_near_the_end():
+    pool, cluster = pool_in_batches()
+    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=60)) == ["ok"] * 40
+    assert max(map(len, cluster.tried)) == 5  # 20 are left for two machines
+
+
 def test_variants_that_a_machine_did_not_begin_are_tried_again_each_once():
-    pool, cluster = batched(begun=3)
-    assert asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True)) == ["ok"] * 40
+    pool, cluster = pool_in_batches(begun=3)
+    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6)) == ["ok"] * 40
     assert sum(len(values[:3]) for values in cluster.tried) == 40 and max(map(len, cluster.tried)) > 3
 
 
 def test_what_was_in_a_batch_that_ended_a_machine_goes_alone(monkeypatch):
     monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.01)
-    pool, cluster = batched(deadly=(7,))
-    found = asyncio.run(tried_at_once(pool, cluster, 40, is_batched=True, values=range(40)))
+    pool, cluster = pool_in_batches(deadly=(7,))
+    found = asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6, values=range(40)))
     assert found == ["ok"] * 7 + ["crashed"] + ["ok"] * 32
     deadly = [values for values in cluster.tried if 7 in values]
     assert len(deadly[0]) > 1 and deadly[1:] == [[7]] * 2
