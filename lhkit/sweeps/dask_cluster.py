@@ -7,12 +7,12 @@ import contextlib
 import logging
 import uuid
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from concurrent.futures import CancelledError
 from typing import Any
 
 from lhkit.model.errors import Failure, error_for, usage_error
-from lhkit.sweeps.dask_host import Host, PackedSubject, Setup, keep_subject, leave, pack_subject, probe_host
+from lhkit.sweeps.dask_host import Host, PackedSubject, Setup, leave, pack_subject, probe_host
 from lhkit.sweeps.sweep_task import Subject
 from lhkit.worker.folders import temporary_folder
 
@@ -141,7 +141,7 @@ class DaskCluster:
                 raise
             raise LostError(error, is_cluster=True) from None  # Dask's own, when it gives up
 
-    async def bring(self, setup: Setup, subject: Subject, workers: Collection[str]) -> set[str]:
+    async def bring(self, subject: Subject, workers: Collection[str]) -> set[str]:
         """Have a payload on workers, which pass it on among them; return those that have it.
 
         Raises:
@@ -154,13 +154,31 @@ class DaskCluster:
             future = client.submit(_identity, pack_subject(subject), key=key)
             self._packed[subject.scope] = future
         try:
-            await self._in_loop(client.replicate([future], workers=list(workers), asynchronous=True))
+            async with self._without_memory_manager():
+                await self._in_loop(client.replicate([future], workers=list(workers), asynchronous=True))
         except LostError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a scheduler says of a worker that left just now
             self._log.debug("a payload did not reach all workers: %s", error)
-        found = await self.call_all(workers, keep_subject, setup.sweep, future.key)
-        return {worker for worker, has in found.items() if has is True}
+        known = await self._in_loop(client.scheduler.who_has(keys=[future.key]))
+        return set(workers) & set(known.get(future.key) or ())
+
+    def key_of(self, subject: Subject) -> str:
+        """Return what Dask calls a payload that was brought to workers."""
+        return str(self._packed[subject.scope].key)
+
+    @contextlib.asynccontextmanager
+    async def _without_memory_manager(self) -> AsyncIterator[None]:
+        """Keep Dask's active memory manager from deleting copies while they are passed on."""
+        ask = self.client.scheduler.amm_handler
+        is_running = await self._in_loop(ask(method="running"))
+        if is_running:
+            await self._in_loop(ask(method="stop"))
+        try:
+            yield
+        finally:
+            if is_running:
+                await self._in_loop(ask(method="start"))
 
     def leave(self, sweep: str) -> None:
         """End what the workers do for a sweep."""

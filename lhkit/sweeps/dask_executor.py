@@ -1,7 +1,7 @@
 """Dask executor: tries variants on the machines of one kind of a Dask cluster, one at a time per set of cores.
 
 A machine whose cores are free takes the next variant. Where the strategy does not wait for answers, it takes as
-many as take about a second, and gives back those that it has not begun by then: none waits behind a slow one.
+many as take about 1.5 s, and gives back those that it has not begun by then: none waits behind a slow one.
 Where some machines are reserved for timing, the others of their kind compile for them.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import itertools
 import time
 import uuid
@@ -40,6 +41,8 @@ from lhkit.worker.requests import LoadOps
 _MOST_LOSSES = 3
 # With each variant a machine is told of so many programs that others tried since: the rest follows.
 _MOST_NEWS = 256
+# As long as it is not known how many take a second; a machine gives back what it has not begun by then.
+_FIRST = 4
 _MOST_AT_A_TIME = 16
 # The share that the latest call has in what a variant is expected to take.
 _LATEST = 0.1
@@ -62,6 +65,10 @@ class DaskSweep:
         """Connect, and look at the machines; ``here`` are the facts that ``describe`` returns of this one."""
         self.setup = Setup(uuid.uuid4().hex, preparation, describe, limits)
         self.cluster = DaskCluster(address)
+        # Some hundred variants a second leave much behind: only that is looked through for garbage.
+        self._has_frozen = gc.get_freeze_count() == 0
+        if self._has_frozen:
+            gc.freeze()
         try:
             self.pool = MachinePool(self.cluster, self.setup, here)
         except BaseException:
@@ -72,7 +79,7 @@ class DaskSweep:
         self._open: set[str] = set()
 
     def executor(self, environment: str, *, batched: int = 0) -> DaskExecutor:
-        """Return what tries variants on machines of a kind, so many of them in batches of about a second."""
+        """Return what tries variants on machines of a kind, so many of them in batches of about 1.5 s."""
         self._open.add(environment)
         return DaskExecutor(self, environment, batched=batched)
 
@@ -85,6 +92,9 @@ class DaskSweep:
 
     def end(self) -> None:
         """End all of it, and wait for that."""
+        if self._has_frozen:
+            self._has_frozen = False
+            gc.unfreeze()
         self.cluster.leave(self.setup.sweep)
         self.cluster.close()
 
@@ -136,7 +146,7 @@ class DaskExecutor:
             news, told = pack_programs(programs), told + len(programs)
         codes = tuple(each.code for each in batch) if any(each.code for each in batch) else ()
         values = tuple(dict(each.variant.values) for each in batch)
-        asked = Asked(setup.sweep, scope, values, news, batch[-1].best_ns, codes)
+        asked = Asked(setup.sweep, scope, cluster.key_of(subject), values, news, batch[-1].best_ns, codes)
         answers: Answers = await cluster.call(machine.address, function, asked)
         machine.told[scope] = told
         return answers.each
@@ -150,7 +160,7 @@ class DaskExecutor:
                 without = {m.address: m for m in those}
                 without = {a: m for a, m in without.items() if subject.scope not in m.holds}
                 without[machine.address] = machine
-                for address in await self._sweep.cluster.bring(self._sweep.setup, subject, without):
+                for address in await self._sweep.cluster.bring(subject, without):
                     without[address].holds.add(subject.scope)
         return subject.scope in machine.holds
 
@@ -208,11 +218,12 @@ class _Line:
     @property
     def most(self) -> int:
         """The number of variants that a machine takes at a time."""
-        if self._batched <= 0 or self._each_ns is None:
+        if self._batched <= 0:
             return 1
         machines = self._executor.pool.capacity(self._executor.environment)
-        share = -(-self._batched // (2 * machines))  # smaller ones near the end: all end at about the same time
-        return min(max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1), _MOST_AT_A_TIME, share)
+        share = -(-self._batched // machines)  # smaller ones near the end: all end at about the same time
+        many = _FIRST if self._each_ns is None else max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1)
+        return min(many, _MOST_AT_A_TIME, share)
 
     async def answer(
         self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
@@ -267,13 +278,15 @@ class _Line:
 
     def _take(self, machine: Machine, batch: Sequence[_Waiting], answers: Sequence[Answer]) -> None:
         """Hand answers out; what has none waits again."""
-        pool, again = self._executor.pool, list[_Waiting]()
+        pool, again, tried = self._executor.pool, list[_Waiting](), set[str | None]()
         spent = sum(sum(answer.trial.spent_ns.values()) for answer in answers if answer.trial is not None)
         if spent:
             latest = spent / len(answers)
             self._each_ns = latest + (1 - _LATEST) * ((self._each_ns or latest) - latest)
         for waiting, answer in zip(batch, answers, strict=False):
-            known, trial = waiting.known, answer.trial
+            trial = answer.trial
+            program = None if trial is None else trial.ir_sha256
+            is_new = program not in tried and program not in (waiting.known or ())
             if answer.failure is not None:
                 again.append(waiting)
                 pool.refuse(machine, answer.failure)
@@ -282,11 +295,12 @@ class _Line:
             elif trial is None:
                 again.append(waiting)
                 pool.lose(machine)
-            elif trial.status == "same" and trial.ir_sha256 not in (known or ()):
+            elif trial.status == "same" and is_new:
                 waiting.known = None  # it was tried there, but its record has not reached the sweep
                 again.append(waiting)
             else:
                 machine.tried += 1
+                tried.add(program)  # its record is there before that of a later one of the batch
                 others = spent - sum(trial.spent_ns.values())
                 _answer(waiting.answered, _compared(waiting.variant, answer, trial, others))
         self._again([*again, *batch[len(answers) :]])

@@ -104,7 +104,7 @@ def _with_files(request: PrepareSweep, renamed: Callable[[str], str]) -> Prepare
 # A sweep beside this one tries its variants in turn with ours.
 _WAIT_SECONDS = 600.0
 # A call to a machine takes its scheduler and the sweep some ms each, so it carries variants for about so long.
-BATCH_SECONDS = 1.0
+BATCH_SECONDS = 1.5
 _MOST_HOLDER_BYTES = 200
 _AGAIN = "Stop that process or wait for its sweep, then start this sweep again: what is done is in the store."
 _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
@@ -158,6 +158,7 @@ class Asked:
     Attributes:
         sweep: Which sweep.
         scope: Which payload.
+        key: What Dask calls it, which has brought it to this machine.
         variants: The knobs' values of each, in the order to try them in.
         news: Packed hashes of programs; None: every variant is tried whatever is known.
         best_ns: Median time of the best variant so far, or None.
@@ -166,6 +167,7 @@ class Asked:
 
     sweep: str
     scope: str
+    key: str
     variants: Sequence[Mapping[str, KnobValue]]
     news: bytes | None
     best_ns: float | None = None
@@ -197,7 +199,7 @@ class _HostState:
             self._known[packed.scope] = {}
 
     def try_variants(self, asked: Asked) -> list[Answer]:
-        """Try variants for about a second: those that were not begun by then have no answer."""
+        """Try variants for about 1.5 s: those that were not begun by then have no answer."""
         subject, programs = self._told(asked)
         until, best_ns = time.monotonic() + BATCH_SECONDS, asked.best_ns
         found: list[Answer] = []
@@ -257,26 +259,33 @@ _HOSTS: dict[str, _HostState] = {}
 _LOCK = threading.Lock()
 
 
-async def try_here(asked: Asked) -> Answers:
+async def try_here(asked: Asked, dask_worker: Any = None) -> Answers:
     """Try variants, one after the other; those that have no answer were not begun."""
-    return await asyncio.to_thread(_when_ready, asked, _one_at_a_time, _HostState.try_variants)
+    act = _HostState.try_variants
+    return await asyncio.to_thread(_when_ready, asked, dask_worker, _one_at_a_time, act)
 
 
-async def compile_here(asked: Asked) -> Answers:
+async def compile_here(asked: Asked, dask_worker: Any = None) -> Answers:
     """Compile variants for another machine; some may do so at a time."""
-    return await asyncio.to_thread(_when_ready, asked, contextlib.nullcontext, _HostState.compile_variants)
+    act = _HostState.compile_variants
+    return await asyncio.to_thread(_when_ready, asked, dask_worker, contextlib.nullcontext, act)
 
 
 def _when_ready(
     asked: Asked,
+    dask_worker: Any,
     turn: Callable[[], contextlib.AbstractContextManager[None]],
     act: Callable[[_HostState, Asked], list[Answer]],
 ) -> Answers:
     try:
         with turn():
             state = _HOSTS.get(asked.sweep)
-            if state is None or asked.scope not in state.subjects:
+            if state is None:
                 return Answers([Answer()])  # another process has the address by now
+            if asked.scope not in state.subjects:
+                if (packed := dask_worker.data.get(asked.key)) is None:
+                    return Answers([Answer()])  # Dask has dropped it
+                state.keep_subject(packed)
             return Answers(act(state, asked))
     except LhkitError as error:  # its failure travels, exceptions with other arguments do not
         return Answers([Answer(failure=error.failure)])
@@ -290,15 +299,6 @@ async def probe_host(setup: Setup, dask_worker: Any = None) -> Host | Failure:
         return error.failure
     resources = dask_worker.state.total_resources if dask_worker is not None else {}
     return Host(state.facts, boot_id(), bool(resources.get(TIMING_RESOURCE)), find_spec("llvmlite") is not None)
-
-
-async def keep_subject(sweep: str, key: str, dask_worker: Any) -> bool:
-    """Take a payload that Dask has brought here; return whether it has."""
-    packed, state = dask_worker.data.get(key), _HOSTS.get(sweep)
-    if packed is None or state is None:
-        return False
-    await asyncio.to_thread(state.keep_subject, packed)
-    return True
 
 
 async def keep_busy(is_begun: bool) -> None:

@@ -190,7 +190,7 @@ def test_a_variant_that_loses_every_worker_is_crashed_and_bytes_of_a_call_are_bo
     monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.02)
     swept, sent = sweep_on(cluster.scheduler_address), []
 
-    async def bring(setup, subject, workers):
+    async def bring(subject, workers):
         return set(workers)
 
     async def call(worker, function, *arguments):
@@ -200,6 +200,7 @@ def test_a_variant_that_loses_every_worker_is_crashed_and_bytes_of_a_call_are_bo
         return 1.0
 
     monkeypatch.setattr(swept.cluster, "bring", bring)
+    monkeypatch.setattr(swept.cluster, "key_of", lambda subject: "key")
     monkeypatch.setattr(swept.cluster, "call", call)
     variant = make_task().variant((("a", 1),))
     known = dict.fromkeys(f"{i:064x}" for i in range(10_000)).keys()
@@ -217,7 +218,7 @@ def test_a_variant_that_loses_every_worker_is_crashed_and_bytes_of_a_call_are_bo
 def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
     swept, told = sweep_on(cluster.scheduler_address), []
 
-    async def bring(setup, subject, workers):
+    async def bring(subject, workers):
         return set(workers)
 
     async def call(worker, function, *arguments):
@@ -225,6 +226,7 @@ def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
         return Answers([Answer(Trial("ok", ir_sha256="f" * 64))])
 
     monkeypatch.setattr(swept.cluster, "bring", bring)
+    monkeypatch.setattr(swept.cluster, "key_of", lambda subject: "key")
     monkeypatch.setattr(swept.cluster, "call", call)
     variant = make_task().variant((("a", 1),))
     known = dict.fromkeys(f"{i:064x}" for i in range(300))
@@ -240,4 +242,26 @@ def test_a_worker_is_told_of_each_program_once(cluster, monkeypatch):
     asyncio.run(main())
     assert [len(each) for each in told] == [256, 44, 0, 1]
     assert [p for each in told for p in each] == list(known)
+    swept.end()
+
+
+def test_copies_of_a_payload_are_not_deleted_while_they_are_passed_on(cluster, monkeypatch):
+    swept, said = sweep_on(cluster.scheduler_address), []
+    manager = cluster.scheduler.extensions["amm"]
+    replicate = swept.cluster.client.replicate
+
+    def noting(*arguments, **how):
+        said.append(manager.running)
+        return replicate(*arguments, **how)
+
+    monkeypatch.setattr(dask_cluster, "pack_subject", lambda subject: "packed")
+    monkeypatch.setattr(swept.cluster.client, "replicate", noting)
+    worker = next(iter(swept.pool.machines))
+    subject = make_task().subjects[""]
+    for was_running in (True, False):
+        manager.start() if was_running else manager.stop()
+        assert asyncio.run(swept.cluster.bring(subject, [worker])) == {worker}
+        assert manager.running is was_running
+    manager.start()
+    assert said == [False, False] and swept.cluster.key_of(subject).startswith("lhkit-payload-")
     swept.end()

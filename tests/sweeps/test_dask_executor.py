@@ -277,7 +277,7 @@ def describe(_worker):
 
 
 def test_a_process_that_is_not_ready_says_so():
-    assert asyncio.run(try_here(Asked("s", "scope", [{}], None))) == Answers([Answer()])
+    assert asyncio.run(try_here(Asked("s", "scope", "key", [{}], None))) == Answers([Answer()])
 
 
 def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
@@ -292,7 +292,7 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
     with dask_host._one_at_a_time():
-        failure = asyncio.run(try_here(Asked("s", "scope", [{}], None))).each[0].failure
+        failure = asyncio.run(try_here(Asked("s", "scope", "key", [{}], None))).each[0].failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
 
@@ -300,5 +300,5 @@ def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(t
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
-    failure = asyncio.run(try_here(Asked("s", "scope", [{}], None))).each[0].failure
+    failure = asyncio.run(try_here(Asked("s", "scope", "key", [{}], None))).each[0].failure
     assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()

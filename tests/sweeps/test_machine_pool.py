@@ -10,7 +10,7 @@ from lhkit.model.errors import CrashError, Failure
 from lhkit.sweeps import machine_pool
 from lhkit.sweeps.dask_cluster import LostError
 from lhkit.sweeps.dask_executor import DaskExecutor
-from lhkit.sweeps.dask_host import Answer, Answers, Host, keep_busy, take_samples
+from lhkit.sweeps.dask_host import BATCH_SECONDS, Answer, Answers, Host, keep_busy, take_samples
 from lhkit.sweeps.engine import Trial
 from lhkit.sweeps.machine_pool import MachinePool
 from lhkit.sweeps.sweep_task import sha256_of
@@ -47,10 +47,13 @@ class FakeCluster:
         assert function is take_samples
         return {a: [2.0 if self.owners[a] in self.loud else 1.0] * arguments[0] for a in workers}
 
-    async def bring(self, _setup, _subject, workers):
+    async def bring(self, _subject, workers):
         self.brought.append(set(workers))
         await asyncio.sleep(0)
         return self.brought[-1] - self.forgetful
+
+    def key_of(self, _subject):
+        return "key"
 
     async def call(self, worker, _function, *_arguments):
         self.tried.append(worker)
@@ -217,10 +220,10 @@ def test_a_machine_takes_as_many_variants_as_take_a_second_and_leaves_some_to_th
     pool, cluster = pool_in_batches()
     assert asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6)) == ["ok"] * 40
     sizes = [len(values) for values in cluster.tried]
-    assert sizes[:2] == [1, 1] and max(sizes) == 16 and sum(sizes) == 40
+    assert sizes[:2] == [4, 4] and max(sizes) == 16 and sum(sizes) == 40
     pool, cluster = pool_in_batches(takes_ns=250_000_000)
     assert asyncio.run(tried_at_once(pool, cluster, 40, batched=10**6)) == ["ok"] * 40
-    assert max(map(len, cluster.tried)) == 4
+    assert max(map(len, cluster.tried)) == round(BATCH_SECONDS / 0.25)
     pool, cluster = pool_in_batches()
     assert asyncio.run(tried_at_once(pool, cluster, 40)) == ["ok"] * 40 and len(cluster.tried) == 40
 
@@ -228,7 +231,7 @@ def test_a_machine_takes_as_many_variants_as_take_a_second_and_leaves_some_to_th
 def test_batches_are_smaller_near_the_end():
     pool, cluster = pool_in_batches()
     assert asyncio.run(tried_at_once(pool, cluster, 40, batched=60)) == ["ok"] * 40
-    assert max(map(len, cluster.tried)) == 5  # 20 are left for two machines
+    assert max(map(len, cluster.tried)) == 10  # 20 are left for two machines
 
 
 def test_variants_that_a_machine_did_not_begin_are_tried_again_each_once():
