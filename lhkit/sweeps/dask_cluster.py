@@ -12,7 +12,15 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from lhkit.model.errors import Failure, error_for, usage_error
-from lhkit.sweeps.dask_host import Host, PackedSubject, Setup, leave, pack_subject, probe_host
+from lhkit.sweeps.dask_host import (
+    Host,
+    PackedSubject,
+    Setup,
+    leave,
+    pack_subject,
+    probe_host,
+    reuse_connections,
+)
 from lhkit.sweeps.sweep_task import Subject
 from lhkit.worker.folders import temporary_folder
 
@@ -215,7 +223,9 @@ class DaskCluster:
     def _connect(self, seconds: float) -> Any:
         where = self._address or self._local
         try:
-            return self._distributed.Client(where, timeout=seconds, set_as_default=False)
+            client = self._distributed.Client(where, timeout=seconds, set_as_default=False)
+            client.run_on_scheduler(reuse_connections)
+            return client
         except ValueError as error:
             raise usage_error(f"no Dask scheduler answers at {self._address}: {error}", _START_IT) from None
         except OSError as error:  # a time-out too

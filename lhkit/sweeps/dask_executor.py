@@ -1,7 +1,7 @@
 """Dask executor: tries variants on the machines of one kind of a Dask cluster, one at a time per set of cores.
 
 A machine whose cores are free takes the next variant. Where the strategy does not wait for answers, it takes as
-many as take about 1.5 s, and gives back those that it has not begun by then: none waits behind a slow one.
+many as take about a second, and gives back those that it has not begun by then: none waits behind a slow one.
 Where some machines are reserved for timing, the others of their kind compile for them.
 """
 
@@ -79,7 +79,7 @@ class DaskSweep:
         self._open: set[str] = set()
 
     def executor(self, environment: str, *, batched: int = 0) -> DaskExecutor:
-        """Return what tries variants on machines of a kind, so many of them in batches of about 1.5 s."""
+        """Return what tries variants on machines of a kind, so many of them in batches of about a second."""
         self._open.add(environment)
         return DaskExecutor(self, environment, batched=batched)
 

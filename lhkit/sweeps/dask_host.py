@@ -104,7 +104,7 @@ def _with_files(request: PrepareSweep, renamed: Callable[[str], str]) -> Prepare
 # A sweep beside this one tries its variants in turn with ours.
 _WAIT_SECONDS = 600.0
 # A call to a machine takes its scheduler and the sweep some ms each, so it carries variants for about so long.
-BATCH_SECONDS = 1.5
+BATCH_SECONDS = 1.0
 _MOST_HOLDER_BYTES = 200
 _AGAIN = "Stop that process or wait for its sweep, then start this sweep again: what is done is in the store."
 _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
@@ -199,7 +199,7 @@ class _HostState:
             self._known[packed.scope] = {}
 
     def try_variants(self, asked: Asked) -> list[Answer]:
-        """Try variants for about 1.5 s: those that were not begun by then have no answer."""
+        """Try variants for about a second: those that were not begun by then have no answer."""
         subject, programs = self._told(asked)
         until, best_ns = time.monotonic() + BATCH_SECONDS, asked.best_ns
         found: list[Answer] = []
@@ -299,6 +299,13 @@ async def probe_host(setup: Setup, dask_worker: Any = None) -> Host | Failure:
         return error.failure
     resources = dask_worker.state.total_resources if dask_worker is not None else {}
     return Host(state.facts, boot_id(), bool(resources.get(TIMING_RESOURCE)), find_spec("llvmlite") is not None)
+
+
+def reuse_connections() -> None:
+    """Have a scheduler keep its connections to workers, where it would make one for each call."""
+    import dask
+
+    dask.config.set({"distributed.scheduler.reuse-broadcast-comm": True})
 
 
 async def keep_busy(is_begun: bool) -> None:
