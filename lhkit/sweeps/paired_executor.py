@@ -34,8 +34,8 @@ def can_overlap() -> bool:
 class PairedExecutor:
     """Tries two variants at a time, each in a process of its own on a core of its own.
 
-    A process that verifies and times holds the lock of a file, and begins when the other one is paused: times
-    are those of a machine on which this sweep does nothing else.
+    A process that verifies and times holds the lock of a file, and it times while the other one is paused:
+    times are those of a machine on which this sweep does nothing else.
     """
 
     capacity = 2
@@ -117,12 +117,12 @@ class _Pause:
         self._is_paused = False
 
     def at_stage(self, stage: str) -> None:
-        """Take note of what the process of the lane does next; it waits for the lock before a ``call``."""
-        if stage == "call" and not self._is_paused:
+        """Take note of what the process of the lane does next; before ``time`` it waits for the lock."""
+        if stage == "time" and not self._is_paused:
             self._other.pause(self._guard)
             self._is_paused = True
             self._held.close()
-        elif stage != "call" and self._is_paused:
+        elif stage != "time" and self._is_paused:
             self._other.resume(self._guard)
             self._is_paused = False
             self._held.enter_context(locked(str(self._file)))

@@ -97,6 +97,8 @@ def _next_event(stream: framing.Readable) -> Event:
 # How a worker died, in words and as a kind of failure.
 
 
+# The stages in which a kernel runs.
+_RUNNING = ("call", "time")
 _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
 # A compiler that crashes does not end by these.
 _FROM_OUTSIDE = {
@@ -122,7 +124,7 @@ def describe_exit(code: int | None, stage: str | None) -> str:
 
 def has_exited(code: int | None, stage: str | None) -> bool:
     """Return whether a kernel ended its process, as by ``llvm.call @exit``: lhkit does not while it runs."""
-    return stage == "call" and code is not None and code >= 0
+    return stage in _RUNNING and code is not None and code >= 0
 
 
 def was_killed(failure: Failure) -> bool:
@@ -145,7 +147,7 @@ def advice_about(kind: FailureKind, stage: str | None, code: int | None) -> str:
         return _EXIT_ADVICE
     if kind == "crash" and code is not None and -code in _FROM_OUTSIDE:
         return _KILLED_ADVICE
-    return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
+    return _CALL_ADVICE if kind == "crash" and stage in _RUNNING else _ADVICE[kind]
 
 
 _EXIT_ADVICE = (

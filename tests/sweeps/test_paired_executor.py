@@ -107,18 +107,12 @@ def test_a_process_begins_to_time_when_the_other_one_is_paused(monkeypatch):
     (turn,) = (f for f in set(signs_folder().iterdir()) - before if f.name.count("-") == 1)
     own, other = (pause_file(str(turn), lane) for lane in (0, 1))
     assert not is_free(own) and not is_free(other)
-    for stage, paused in (
-        ("compile", 0),
-        ("call", 1),
-        ("compile", 0),
-        ("call", 1),
-        ("call", 1),
-        ("", 0),
-        ("", 0),
-    ):
+    stages = ("compile", "call", "time", "compile", "call", "time", "time", "", "")
+    for stage in stages:
+        paused = stage == "time"
         first.at_stage(stage)
-        assert is_free(own) is bool(paused) and not is_free(other)
-        assert (second.said[-1:] == ["paused"]) is bool(paused)
+        assert is_free(own) is paused and not is_free(other)
+        assert (second.said[-1:] == ["paused"]) is paused
     assert second.said == ["paused", "resumed"] * 2 and not first.said
     asyncio.run(executor.close())
     assert set(signs_folder().iterdir()) == before

@@ -62,7 +62,8 @@ _MOST_VARIANTS = 200
 # Larger object files, which hold constants, are not sent from machine to machine.
 _MOST_CODE_BYTES = 1 << 20
 
-# Told of what comes next, ``compile`` or ``call``, and of the hash of the program. Each note wakes the client.
+# Told of what comes next, ``compile``, ``call`` or, beside another process, ``time``, and of the hash of the
+# program. Each note wakes the client.
 Stage = Callable[[str, str], None]
 
 
@@ -184,10 +185,22 @@ class VariantBench:
             pinned_to(core),
             timing_runs.without_garbage_collector(),
         ):
+            trial.spent_ns["wait"] += time.perf_counter_ns() - waiting if self._turn else 0
             trial.stage("call", trial.sha256)
-            with locked(self._pause, shared=True):  # as soon as the other process is paused
-                trial.spent_ns["wait"] += time.perf_counter_ns() - waiting if self._turn else 0
-                return run(kernel, trial)
+            return run(kernel, trial)
+
+    @contextlib.contextmanager
+    def _alone(self, trial: _Trial) -> Iterator[None]:
+        """Time while the other process, if there is one, is paused."""
+        if not self._pause:
+            yield
+            return
+        waiting = time.perf_counter_ns()
+        trial.stage("time", trial.sha256)
+        with locked(self._pause, shared=True):
+            trial.spent_ns["wait"] += time.perf_counter_ns() - waiting
+            yield
+        trial.stage("call", trial.sha256)  # the other one goes on at once: to free a kernel takes milliseconds
 
     def compile_variant(self, request: CompileVariant, stage: Stage) -> VariantCode:
         """Compile a variant for the process that times it; its program stays unknown until it was tried."""
@@ -321,10 +334,11 @@ class VariantBench:
         prepared, first_ns, error, wrong = self._verified(kernel, trial)
         if wrong is not None:
             return wrong
-        started = self._clock()
-        timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
-        trial.plain_ns = timer.time_shortly(prepared, first_ns)
-        trial.spent_ns["time"] += self._clock() - started
+        with self._alone(trial):
+            started = self._clock()
+            timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
+            trial.plain_ns = timer.time_shortly(prepared, first_ns)
+            trial.spent_ns["time"] += self._clock() - started
         if trial.best_ns is None or not self._plain.is_hopeless(trial.plain_ns, trial.best_ns):
             return None
         short_ns = round(trial.plain_ns)
@@ -335,10 +349,11 @@ class VariantBench:
         prepared, first_ns, error, wrong = self._verified(kernel, trial)
         if wrong is not None:
             return wrong
-        started = self._clock()
-        timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
-        status, short_ns, time_ns = timer.time(prepared, first_ns, trial.best_ns)
-        trial.spent_ns["time"] += self._clock() - started
+        with self._alone(trial):
+            started = self._clock()
+            timer = _Timer(self._placement, timing_runs.native_batches(prepared), self._rules)
+            status, short_ns, time_ns = timer.time(prepared, first_ns, trial.best_ns)
+            trial.spent_ns["time"] += self._clock() - started
         return VariantAnswer(status=status, time_ns=time_ns, short_ns=round(short_ns), max_abs_error=error)
 
     def _results(self, prepared: PreparedCall) -> list[Array]:
