@@ -39,11 +39,12 @@ RUN_ALL = """async () => {
   await panel.sessionContext.session.kernel.info;
   await app.commands.execute("notebook:run-all-cells");
 }"""
-# Press the button, and wait for the words that say it is over.
+# Press the button, wait for the words that say it is over, and return the time between, in ms, as the page sees it.
 STOP = """() => new Promise((resolve) => {
   const said = document.querySelector(".lh-board .lh-said");
+  const pressed = performance.now();
   new MutationObserver(() => {
-    if (said.textContent.endsWith(": stopped")) resolve();
+    if (said.textContent.endsWith(": stopped")) resolve(performance.now() - pressed);
   }).observe(said, {childList: true, characterData: true, subtree: true});
   document.querySelector(".lh-board .lh-stop").click();
 })"""
@@ -96,3 +97,15 @@ def test_a_sweep_shows_itself_leaves_the_kernel_free_and_stops(server, watched, 
         record_from_json(r) for r in map(json.loads, (server.folder / "sweep.jsonl").read_text().splitlines())
     ]
     assert 0 < len(records) < 1024
+
+
+@pytest.mark.heavy  # on an idle machine
+def test_a_sweep_that_is_stopped_on_its_board_ends_within_half_a_second(server, watched, notebook):
+    page = watched().page
+    page.goto(server.lab(notebook))
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    page.evaluate(RUN_ALL)
+    page.wait_for_selector(".lh-board td.lh-best", timeout=120_000)
+    taken_ms = page.evaluate(STOP)
+    print(f"\nfrom the press of Stop to its end on the screen: {taken_ms:.0f} ms")
+    assert taken_ms < 500
