@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,12 +77,17 @@ def recorded() -> list[tuple[int, float]]:
 def _simulate() -> None:
     """Have the functions that a sweep calls on a machine answer as recorded."""
     variants, ready = recorded(), set[str]()
+    turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def try_there(asked: Asked, dask_worker: Any) -> Answers:
         if dask_worker.name not in ready:
             if asked.key not in dask_worker.data:
                 return Answers([Answer()])
             ready.add(dask_worker.name)
+        async with turns[dask_worker.name]:
+            return Answers(await try_variants(asked))
+
+    async def try_variants(asked: Asked) -> list[Answer]:
         found: list[Answer] = []
         until = time.monotonic() + dask_host.BATCH_SECONDS
         for number in (int(values["number"]) for values in asked.variants):
@@ -92,7 +98,7 @@ def _simulate() -> None:
             time_ns = SweepTime(median_ns, median_ns, 1, 5)
             spent = {"time": int(1e9 * seconds)}
             found.append(Answer(Trial("ok", time_ns=time_ns, ir_sha256=sha256_of(number), spent_ns=spent)))
-        return Answers(found)
+        return found
 
     async def probe(setup: Setup, dask_worker: Any = None) -> Host:
         return Host(_FACTS, f"boot {dask_worker.name}")

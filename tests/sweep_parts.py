@@ -66,7 +66,7 @@ class FakeExecutor:
         hangs: At this value it never ends.
     """
 
-    capacity = 1
+    capacity = depth = 1
 
     def __init__(self, trials=None, hangs=None):
         self.trials, self.hangs = trials or {}, hangs

@@ -1,8 +1,9 @@
 """Dask executor: tries variants on the machines of one kind of a Dask cluster, one at a time per set of cores.
 
 A machine whose cores are free takes the next variant. Where the strategy does not wait for answers, it takes as
-many as take about a second, and gives back those that it has not begun by then: none waits behind a slow one.
-Where some machines are reserved for timing, the others of their kind compile for them.
+many as take about a second, and is sent the next ones while it tries these. What it has not begun after a
+second it gives back, so that none waits behind a slow one. Where some machines are reserved for timing, the
+others of their kind compile for them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lhkit.sweeps.dask_cluster import DaskCluster, LostError
@@ -44,6 +45,11 @@ _MOST_NEWS = 256
 # As long as it is not known how many take a second; a machine gives back what it has not begun by then.
 _FIRST = 4
 _MOST_AT_A_TIME = 16
+# For each machine: one that it tries, one that it was sent ahead, and one that is there when that is due.
+_BATCHES = 3
+# A machine that has been busy with a batch for this share of the time that it takes is sent the next one.
+_AHEAD = 0.5
+_SHORTEST = 0.1  # of these times, in seconds
 # The share that the latest call has in what a variant is expected to take.
 _LATEST = 0.1
 
@@ -110,9 +116,13 @@ class DaskExecutor:
 
     @property
     def capacity(self) -> int:
-        """The number of variants that it tries at a time, or that machines hold."""
-        pool = self._sweep.pool
-        return pool.capacity(self.environment) * (1 if pool.compiling(self.environment) else self._trying.most)
+        """The number of variants that are tried at a time."""
+        return self._sweep.pool.capacity(self.environment)
+
+    @property
+    def depth(self) -> int:
+        """The number of variants that it is given at a time: those that machines try, and those that wait."""
+        return self.capacity * (1 if self._sweep.pool.compiling(self.environment) else self._trying.depth)
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant, compiled on another machine where some do that; see `Executor.try_variant`."""
@@ -143,12 +153,12 @@ class DaskExecutor:
         news, told = None, machine.told[scope]
         if known is not None:
             programs = list(itertools.islice(known, told, told + _MOST_NEWS))
-            news, told = pack_programs(programs), told + len(programs)
+            news = pack_programs(programs)
+            machine.told[scope] = told + len(programs)
         codes = tuple(each.code for each in batch) if any(each.code for each in batch) else ()
         values = tuple(dict(each.variant.values) for each in batch)
         asked = Asked(setup.sweep, scope, cluster.key_of(subject), values, news, batch[-1].best_ns, codes)
         answers: Answers = await cluster.call(machine.address, function, asked)
-        machine.told[scope] = told
         return answers.each
 
     async def _bring(self, subject: Subject, machine: Machine) -> bool:
@@ -197,6 +207,16 @@ class _Waiting:
         return alike and not self.losses and not other.losses
 
 
+@dataclass(eq=False, slots=True)
+class _Call:
+    """A batch that was sent to a machine: whether that has begun it, as far as is known, and has answered."""
+
+    batch: list[_Waiting]
+    is_begun: bool
+    is_answered: bool = False
+    asking: asyncio.Task[None] = field(init=False)
+
+
 class _Line:
     """Variants that wait for machines that do one thing with them: they are tried, or compiled."""
 
@@ -209,19 +229,25 @@ class _Line:
         batched: int = 0,
     ) -> None:
         self._executor, self._acquire, self._function = executor, acquire, function
-        self._batched = batched
+        self._is_batched, self._coming = batched > 0, batched
         self._waiting: deque[_Waiting] = deque()
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[Any]] = set()
         self._serving: asyncio.Task[None] | None = None
         self._each_ns: float | None = None  # what a variant took on its machine of late
 
     @property
-    def most(self) -> int:
-        """The number of variants that a machine takes at a time."""
-        if self._batched <= 0:
+    def depth(self) -> int:
+        """The number of variants that a machine tries, or that wait for it, at a time."""
+        is_begun = self._is_batched and self._each_ns is not None
+        return self._most() * (_BATCHES if is_begun else 1)
+
+    def _most(self) -> int:
+        """Return how many variants a machine takes at a time."""
+        if not self._is_batched:
             return 1
         machines = self._executor.pool.capacity(self._executor.environment)
-        share = -(-self._batched // machines)  # smaller ones near the end: all end at about the same time
+        left = max(self._coming, 0) + len(self._waiting)
+        share = max(-(-left // machines), 1)  # smaller ones near the end: all end at about the same time
         many = _FIRST if self._each_ns is None else max(round(BATCH_SECONDS * 1e9 / self._each_ns), 1)
         return min(many, _MOST_AT_A_TIME, share)
 
@@ -229,7 +255,7 @@ class _Line:
         self, variant: Variant, best_ns: float | None, known: Programs, code: bytes = b""
     ) -> Trial | CompiledVariant | None:
         """Wait for the answer of a machine, of the next one if it is lost; None: there is none for this."""
-        self._batched -= 1
+        self._coming -= 1
         waiting = _Waiting(variant, best_ns, known, code, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._serving is None or self._serving.done():
@@ -244,36 +270,68 @@ class _Line:
                     while self._waiting:
                         _answer(self._waiting.popleft().answered, None)
                 elif batch := self._next():
-                    asking = asyncio.ensure_future(self._ask(machine, batch))
-                    self._asking.add(asking)
-                    asking.add_done_callback(self._asking.discard)
+                    self._note(asyncio.ensure_future(self._keep_busy(machine, batch)))
                 else:
                     await self._executor.pool.release(machine)
         except Exception as error:  # noqa: BLE001 - those that wait get it
             while self._waiting:
                 _fail(self._waiting.popleft().answered, error)
 
+    def _note(self, asking: asyncio.Task[Any]) -> None:
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
     def _next(self) -> list[_Waiting]:
         """Return what a machine takes: a batch, or less where other machines are free for the rest."""
-        free = self._executor.pool.count_free(self._executor.environment) + 1 if self._batched > 0 else 1
-        most, batch = min(self.most, -(-len(self._waiting) // free)), list[_Waiting]()
+        free = self._executor.pool.count_free(self._executor.environment) + 1 if self._is_batched else 1
+        most, batch = min(self._most(), -(-len(self._waiting) // free)), list[_Waiting]()
         while self._waiting and len(batch) < most and (not batch or self._waiting[0].joins(batch[0])):
             if not (waiting := self._waiting.popleft()).answered.done():
                 batch.append(waiting)
         return batch
 
-    async def _ask(self, machine: Machine, batch: list[_Waiting]) -> None:
+    async def _keep_busy(self, machine: Machine, batch: list[_Waiting]) -> None:
+        """Ask a machine that was taken, and again before it has ended, while that is due; then release it."""
+        pool, is_due = self._executor.pool, self._is_batched
+        calls = [self._begin(machine, batch, is_begun=True)]
+        try:
+            while calls:
+                timeout = self._ahead_seconds(calls[0]) if is_due and len(calls) == 1 else None
+                asking = [call.asking for call in calls]
+                await asyncio.wait(asking, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if calls[0].asking.done():
+                    is_due = calls.pop(0).is_answered and self._is_batched
+                    for following in calls:
+                        following.is_begun = is_due
+                elif calls[-1].asking.done():  # it gave back what waited behind a slow one
+                    calls.pop()
+                    is_due = False
+                elif pool.may_stay_taken(machine) and (more := self._next()):
+                    calls.append(self._begin(machine, more))
+        finally:
+            await pool.release(machine)
+
+    def _ahead_seconds(self, call: _Call) -> float:
+        """Return after how long the next batch is due, or is looked for again."""
+        expected = BATCH_SECONDS if self._each_ns is None else len(call.batch) * self._each_ns / 1e9
+        return _AHEAD * min(max(expected, _SHORTEST), BATCH_SECONDS)
+
+    def _begin(self, machine: Machine, batch: list[_Waiting], *, is_begun: bool = False) -> _Call:
+        call = _Call(batch, is_begun)
+        call.asking = asyncio.ensure_future(self._ask(machine, call))
+        self._note(call.asking)
+        return call
+
+    async def _ask(self, machine: Machine, call: _Call) -> None:
         executor = self._executor
         try:
-            try:
-                self._take(machine, batch, await executor.ask(machine, batch, self._function))
-            except LostError as error:
-                executor.pool.lose(machine)
-                self._again(batch, losses=not error.is_cluster)
-            finally:
-                await executor.pool.release(machine)
+            self._take(machine, call.batch, await executor.ask(machine, call.batch, self._function))
+            call.is_answered = True
+        except LostError as error:
+            executor.pool.lose(machine)
+            self._again(call.batch, losses=call.is_begun and not error.is_cluster)
         except Exception as error:  # noqa: BLE001 - those that wait get it
-            for waiting in batch:
+            for waiting in call.batch:
                 _fail(waiting.answered, error)
 
     def _take(self, machine: Machine, batch: Sequence[_Waiting], answers: Sequence[Answer]) -> None:
@@ -301,8 +359,7 @@ class _Line:
             else:
                 machine.tried += 1
                 tried.add(program)  # its record is there before that of a later one of the batch
-                others = spent - sum(trial.spent_ns.values())
-                _answer(waiting.answered, _compared(waiting.variant, answer, trial, others))
+                _answer(waiting.answered, _compared(waiting.variant, answer, trial))
         self._again([*again, *batch[len(answers) :]])
 
     def _again(self, batch: Sequence[_Waiting], *, losses: bool = False) -> None:
@@ -336,10 +393,8 @@ def _fail(answered: _Answered, error: Exception) -> None:
         answered.set_exception(error)
 
 
-def _compared(variant: Variant, answer: Answer, trial: Trial, others_ns: int) -> Trial:
-    """Return a trial with its wait for others of its batch; a wrong result is compared with the reference."""
-    if others_ns:
-        trial = dataclasses.replace(trial, spent_ns=Counter(trial.spent_ns) + Counter(wait=others_ns))
+def _compared(variant: Variant, answer: Answer, trial: Trial) -> Trial:
+    """Return a trial whose wrong result, if it has one, was compared with the reference."""
     if trial.status != "wrong-result":
         return trial
     write_places(variant.subject, answer.results)

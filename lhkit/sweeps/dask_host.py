@@ -268,17 +268,19 @@ async def try_here(asked: Asked, dask_worker: Any = None) -> Answers:
 async def compile_here(asked: Asked, dask_worker: Any = None) -> Answers:
     """Compile variants for another machine; some may do so at a time."""
     act = _HostState.compile_variants
-    return await asyncio.to_thread(_when_ready, asked, dask_worker, contextlib.nullcontext, act)
+    return await asyncio.to_thread(_when_ready, asked, dask_worker, _at_once, act)
 
 
 def _when_ready(
     asked: Asked,
     dask_worker: Any,
-    turn: Callable[[], contextlib.AbstractContextManager[None]],
+    turn: Callable[[], contextlib.AbstractContextManager[bool]],
     act: Callable[[_HostState, Asked], list[Answer]],
 ) -> Answers:
     try:
-        with turn():
+        with turn() as is_mine:
+            if not is_mine:
+                return Answers([])
             state = _HOSTS.get(asked.sweep)
             if state is None:
                 return Answers([Answer()])  # another process has the address by now
@@ -332,11 +334,38 @@ def _host_state(setup: Setup) -> _HostState:
         return _HOSTS[setup.sweep]
 
 
+def _at_once() -> contextlib.AbstractContextManager[bool]:
+    return contextlib.nullcontext(True)
+
+
+# Of the calls to this process the one that tries variants holds it: another one waits behind it.
+_TRYING = threading.Lock()
+# A slow variant is before it then, and other machines may be free.
+_BEHIND_SECONDS = 2 * BATCH_SECONDS
+
+
 @contextlib.contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Wait until nothing else of this user is tried on this machine; the lock ends with its process."""
+def _one_at_a_time() -> Iterator[bool]:
+    """Wait until nothing else of this user is tried on this machine; yield False if this process does for long.
+
+    The locks end with their process. Those that wait take turns: only the holder of the first lock waits for
+    the second one, and gives the first one up when it has it.
+    """
+    with contextlib.ExitStack() as stack:
+        with _locked("next"):
+            if not _TRYING.acquire(timeout=_BEHIND_SECONDS):
+                yield False
+                return
+            stack.callback(_TRYING.release)
+            stack.enter_context(_locked("lock"))
+        yield True
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Hold one of the locks of this machine's sweeps."""
     try:
-        path = machine_folder("sweeps") / "lock"
+        path = machine_folder("sweeps") / name
         descriptor = open_private(path)
     except OSError as error:
         why = f"{error.filename}: {error.strerror or error}"

@@ -23,7 +23,7 @@ from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.space import Point
 from lhkit.sweeps.strategies.strategy import DescribedStrategy, Strategy
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
-from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime, best_of
+from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, SweepStatus, SweepTime
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Progress
 from lhkit.worker.kernel_requests import (
@@ -79,6 +79,10 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """The number of variants that it tries at a time."""
 
+    @property
+    def depth(self) -> int:
+        """The number of variants that it is given at a time: those it tries, and those that wait for it."""
+
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant.
 
@@ -98,7 +102,7 @@ class Executor(Protocol):
 class LocalExecutor:
     """Tries variants one after the other in a worker process of this machine."""
 
-    capacity = 1
+    capacity = depth = 1
 
     def __init__(self, worker: Worker, limits: Limits, *, close_worker: bool = True) -> None:
         self._worker, self._limits = worker, limits
@@ -380,7 +384,7 @@ class SweepRun:
 
     async def _fill(self, stop: asyncio.Event) -> None:
         done_at_once = 0
-        while len(self.trying) < self.executor.capacity and not stop.is_set():
+        while len(self.trying) < self.executor.depth and not stop.is_set():
             await self._describe()
             point = self.strategy.ask()
             if point is None:
@@ -463,9 +467,8 @@ class SweepRun:
             return
         if record.ir_sha256 is not None and record.same_as is None:
             self.programs[scope].setdefault(record.ir_sha256, record.key)
-        better = best_of(filter(None, (self.best.get(scope), record)))
-        if better is not None:
-            self.best[scope] = better
+        if (best := _better(self.best.get(scope), record)) is not None:
+            self.best[scope] = best
 
     def _done(self, point: Point, record: SweepRecord, *, is_known: bool) -> None:
         progress = self.progress
@@ -473,10 +476,18 @@ class SweepRun:
         tried = record if record.same_as is None else self.found.get(record.same_as, record)
         cost = tried.time_ns.median if tried.time_ns is not None else None
         self.strategy.tell(point, cost)
-        progress.best = best_of(filter(None, (progress.best, record)))
+        progress.best = _better(progress.best, record)
         if self.on_event is not None:
             done = len(progress.records)
             self.on_event(SweepEvent(record, is_known, done, self.total, progress.best))
+
+
+def _better(best: SweepRecord | None, record: SweepRecord) -> SweepRecord | None:
+    """Return the faster one; None: no variant was timed yet."""
+    if record.status != "ok" or record.time_ns is None:
+        return best
+    is_best = best is None or best.time_ns is None or record.time_ns.median < best.time_ns.median
+    return record if is_best else best
 
 
 def _now() -> str:

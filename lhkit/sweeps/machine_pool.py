@@ -170,6 +170,11 @@ class MachinePool:
                 self._by_kind.clear()
             self._changed.notify_all()
 
+    def may_stay_taken(self, machine: Machine) -> bool:
+        """Return whether a machine that was taken need not be released: nothing else waits for its cores."""
+        kind, is_there = self._kind(machine.environment), self.machines.get(machine.address) is machine
+        return is_there and not self._is_paused and len(kind.cores) == len(kind.timing)
+
     def lose(self, machine: Machine) -> None:
         """Take note that a machine is gone; if it is not, the next look takes it in again."""
         if self.machines.get(machine.address) is machine:

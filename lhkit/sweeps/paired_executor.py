@@ -38,7 +38,7 @@ class PairedExecutor:
     times are those of a machine on which this sweep does nothing else.
     """
 
-    capacity = 2
+    capacity = depth = 2
 
     def __init__(
         self,

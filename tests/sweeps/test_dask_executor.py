@@ -291,10 +291,30 @@ def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
 def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(tmp_path, monkeypatch):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
-    with dask_host._one_at_a_time():
+    with dask_host._locked("lock"):
         failure = asyncio.run(try_here(Asked("s", "scope", "key", [{}], None))).each[0].failure
     assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
     assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
+
+
+def test_a_call_behind_one_that_tries_a_slow_variant_gives_its_own_back(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(dask_host, "_BEHIND_SECONDS", 0.0)
+    asked = Asked("s", "scope", "key", [{}], None)
+    with dask_host._one_at_a_time() as is_mine:
+        assert is_mine and asyncio.run(try_here(asked)) == Answers([])
+    assert asyncio.run(try_here(asked)) == Answers([Answer()])  # both locks are free again
+
+
+def test_one_that_waits_comes_before_the_next_one_of_a_process_that_always_has_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
+    with dask_host._one_at_a_time():
+        with dask_host._locked("next"):  # another process waits behind it
+            failure = asyncio.run(try_here(Asked("s", "scope", "key", [{}], None))).each[0].failure
+        assert failure.kind == "timeout" and str(machine_folder("sweeps") / "next") in failure.message
+        with dask_host._locked("next"):
+            pass
 
 
 def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):

@@ -2,12 +2,13 @@
 
 import asyncio
 import dataclasses
+import itertools
 from types import SimpleNamespace
 
 import pytest
 
 from lhkit.model.errors import CrashError, Failure
-from lhkit.sweeps import machine_pool
+from lhkit.sweeps import dask_executor, machine_pool
 from lhkit.sweeps.dask_cluster import LostError
 from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.sweeps.dask_host import BATCH_SECONDS, Answer, Answers, Host, keep_busy, take_samples
@@ -230,8 +231,9 @@ def test_a_machine_takes_as_many_variants_as_take_a_second_and_leaves_some_to_th
 
 def test_batches_are_smaller_near_the_end():
     pool, cluster = pool_in_batches()
-    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=60)) == ["ok"] * 40
-    assert max(map(len, cluster.tried)) == 10  # 20 are left for two machines
+    assert asyncio.run(tried_at_once(pool, cluster, 40, batched=40)) == ["ok"] * 40
+    sizes = [len(values) for values in cluster.tried]
+    assert sizes[:3] == [4, 4, 16] and sizes[-1] == 1 and sizes[3] == 8  # half of 16: there are two machines
 
 
 def test_variants_that_a_machine_did_not_begin_are_tried_again_each_once():
@@ -249,3 +251,106 @@ def test_what_was_in_a_batch_that_ended_a_machine_goes_alone(monkeypatch):
     assert len(deadly[0]) > 1 and deadly[1:] == [[7]] * 2
     alone = {values[0] for values in cluster.tried[cluster.tried.index(deadly[0]) + 1 :] if len(values) == 1}
     assert alone >= set(deadly[0])
+
+
+class HeldCluster(FakeCluster):
+    """Machines that answer a call when they are told to."""
+
+    def __init__(self, **hosts):
+        super().__init__(**hosts)
+        self.pending = []
+
+    async def call(self, worker, _function, asked):
+        values, answered = [dict(each)["a"] for each in asked.variants], asyncio.Future()
+        self.tried.append(values)
+        self.pending.append((values, answered))
+        return await answered
+
+    def answer(self, place, count=None):
+        """Answer a call that is pending: so many of its variants, or all."""
+        values, answered = self.pending.pop(place)
+        trial = Trial("ok", ir_sha256="f" * 64, spent_ns={"time": 250_000_000})
+        answered.set_result(Answers([Answer(trial) for _ in values[:count]]))
+        return values
+
+
+async def turns():
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """A pool of one machine, which is sent its next batch at once."""
+    monkeypatch.setattr(dask_executor, "_AHEAD", 0.0)
+    monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.01)
+    cluster = HeldCluster(a=(Host(FACTS, "a"), "a"))
+    return MachinePool(cluster, None, FACTS), cluster
+
+
+async def answered_to_the_end(cluster, trying):
+    while not trying.done():
+        await asyncio.sleep(0.001)
+        while cluster.pending:
+            cluster.answer(0)
+    return await trying
+
+
+def test_a_machine_is_sent_its_next_batch_before_it_has_ended_one_and_no_third(held):
+    pool, cluster = held
+
+    async def main():
+        trying = asyncio.ensure_future(tried_at_once(pool, cluster, 20, batched=10**6, values=range(20)))
+        await turns()
+        at_first = [values for values, _ in cluster.pending]
+        cluster.answer(0)
+        await turns()
+        return at_first, len(cluster.pending), await answered_to_the_end(cluster, trying)
+
+    at_first, then, found = asyncio.run(main())
+    assert at_first == [[0, 1, 2, 3], [4, 5, 6, 7]] and then == 2 and found == ["ok"] * 20
+    assert sorted(itertools.chain(*cluster.tried)) == list(range(20))
+
+
+def test_where_answers_are_waited_for_no_batch_is_sent_ahead(held):
+    pool, cluster = held
+
+    async def main():
+        trying = asyncio.ensure_future(tried_at_once(pool, cluster, 4, values=range(4)))
+        await turns()
+        return len(cluster.pending), await answered_to_the_end(cluster, trying)
+
+    assert asyncio.run(main()) == (1, ["ok"] * 4)
+
+
+def test_what_waited_behind_a_slow_variant_is_given_back_and_no_more_is_sent_there(held):
+    pool, cluster = held
+
+    async def main():
+        trying = asyncio.ensure_future(tried_at_once(pool, cluster, 20, batched=10**6, values=range(20)))
+        await turns()
+        given_back = cluster.answer(1, 0)
+        await turns()
+        slow = [values for values, _ in cluster.pending]
+        return given_back, slow, await answered_to_the_end(cluster, trying)
+
+    given_back, slow, found = asyncio.run(main())
+    assert slow == [[0, 1, 2, 3]] and found == ["ok"] * 20
+    assert cluster.tried[2] == given_back  # next
+
+
+def test_what_a_lost_machine_had_not_begun_does_not_count_as_what_ended_it(held):
+    pool, cluster = held
+
+    async def main():
+        trying = asyncio.ensure_future(tried_at_once(pool, cluster, 8, batched=10**6, values=range(8)))
+        await turns()
+        for _, answered in cluster.pending[::-1]:
+            answered.set_exception(LostError("it ended"))
+        cluster.pending.clear()
+        return await answered_to_the_end(cluster, trying)
+
+    assert asyncio.run(main()) == ["ok"] * 8
+    later = cluster.tried[2:]
+    assert sorted(itertools.chain(*later)) == list(range(8)) and {len(v) for v in later if v[0] < 4} == {1}
+    assert max(len(v) for v in later if v[0] >= 4) > 1
