@@ -303,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", nargs=3, metavar=("ADDRESS", "FIRST", "COUNT"), help=argparse.SUPPRESS)
     parser.add_argument("--machines", type=int, default=_WORKERS)
-    parser.add_argument("--variants", type=int, default=7200)
+    parser.add_argument("--variants", type=int, default=10_000)
     parser.add_argument("--alone", type=int, default=40, help="variants of the single machine")
     asked = parser.parse_args()
     if asked.serve:

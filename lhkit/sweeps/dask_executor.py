@@ -47,9 +47,9 @@ _FIRST = 4
 _MOST_AT_A_TIME = 16
 # For each machine: one that it tries, one that it was sent ahead, and one that is there when that is due.
 _BATCHES = 3
-# A machine that has been busy with a batch for this share of the time that it takes is sent the next one.
-_AHEAD = 0.5
-_SHORTEST = 0.1  # of these times, in seconds
+# A machine that has so much left of a batch is sent the next one; without one, it is looked for again.
+_LEFT_SECONDS = 0.5
+_AGAIN_SECONDS = 0.1
 # The share that the latest call has in what a variant is expected to take.
 _LATEST = 0.1
 
@@ -238,8 +238,7 @@ class _Line:
     @property
     def depth(self) -> int:
         """The number of variants that a machine tries, or that wait for it, at a time."""
-        is_begun = self._is_batched and self._each_ns is not None
-        return self._most() * (_BATCHES if is_begun else 1)
+        return self._most() * (_BATCHES if self._is_batched else 1)
 
     def _most(self) -> int:
         """Return how many variants a machine takes at a time."""
@@ -314,7 +313,7 @@ class _Line:
     def _ahead_seconds(self, call: _Call) -> float:
         """Return after how long the next batch is due, or is looked for again."""
         expected = BATCH_SECONDS if self._each_ns is None else len(call.batch) * self._each_ns / 1e9
-        return _AHEAD * min(max(expected, _SHORTEST), BATCH_SECONDS)
+        return max(min(expected, BATCH_SECONDS) - _LEFT_SECONDS, _AGAIN_SECONDS)
 
     def _begin(self, machine: Machine, batch: list[_Waiting], *, is_begun: bool = False) -> _Call:
         call = _Call(batch, is_begun)

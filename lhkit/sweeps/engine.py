@@ -274,8 +274,8 @@ def _preparations(subject: Subject, name: str, known: Programs) -> tuple[Prepare
 
 # A variant that runs at the stop may still finish within this time.
 _GRACE_SECONDS = 0.2
-# Known variants take no time: yield to the event loop after so many.
-_KNOWN_AT_A_TIME = 64
+# Others of the event loop have their turn after so many variants.
+_AT_A_TIME = 64
 # The phases of a variant in the worker; the remaining time is the engine's.
 WORKER_PARTS = ("describe", "apply", "compile", "wait", "verify", "time")
 _DESCRIBED_AT_A_TIME = 16
@@ -383,7 +383,7 @@ class SweepRun:
                 await trial
 
     async def _fill(self, stop: asyncio.Event) -> None:
-        done_at_once = 0
+        at_once = 0
         while len(self.trying) < self.executor.depth and not stop.is_set():
             await self._describe()
             point = self.strategy.ask()
@@ -398,9 +398,8 @@ class SweepRun:
                 self._keep(variant, Trial("invalid-config", variant.refusal), _now())
             else:
                 self._try(variant)
-                continue
-            done_at_once += 1
-            if done_at_once % _KNOWN_AT_A_TIME == 0:
+            at_once += 1
+            if at_once % _AT_A_TIME == 0:
                 await asyncio.sleep(0)
 
     async def _describe(self) -> None:

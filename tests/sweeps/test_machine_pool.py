@@ -282,7 +282,8 @@ async def turns():
 @pytest.fixture
 def held(monkeypatch):
     """A pool of one machine, which is sent its next batch at once."""
-    monkeypatch.setattr(dask_executor, "_AHEAD", 0.0)
+    monkeypatch.setattr(dask_executor, "_LEFT_SECONDS", BATCH_SECONDS)
+    monkeypatch.setattr(dask_executor, "_AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(machine_pool, "_LOOK_SECONDS", 0.01)
     cluster = HeldCluster(a=(Host(FACTS, "a"), "a"))
     return MachinePool(cluster, None, FACTS), cluster
