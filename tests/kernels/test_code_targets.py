@@ -137,10 +137,15 @@ def test_what_is_executed_is_code_for_the_target(target, worker):
     payload = lhkit.payloads.matmul(8, 16, 8)
     kernel = lhkit.compile(payload, "matmul.mlir", target=target, worker=worker)
     assert kernel.target == target and kernel.schedule.values["lanes"] * 32 == VECTORS[target][0]
-    attributes = re.findall(r"@_mlir_ciface_lhkit_kernel\(.*passthrough = \[(.*)\]", kernel.ir("llvm"))
-    assert len(attributes) == 1
-    assert '"noinline"' in attributes[0] and f'"{INSTRUCTION_SETS[target].cpu}"' in attributes[0]
-    assert "noinline" not in lhkit.compile(payload, target="host", worker=worker).ir("llvm")
+    for name in ("lhkit_kernel", "_mlir_ciface_lhkit_kernel"):
+        attributes = re.findall(rf"@{name}\(.*passthrough = \[(.*)\]", kernel.ir("llvm"))
+        assert len(attributes) == 1
+        assert '"noinline"' in attributes[0] and f'"{INSTRUCTION_SETS[target].cpu}"' in attributes[0]
+
+
+def test_a_kernel_is_compiled_once_and_not_in_each_wrapper(worker):
+    text = lhkit.compile(lhkit.payloads.matmul(8, 16, 8), target="host", worker=worker).ir("llvm")
+    assert re.findall(r'@(\w+)\(.*"noinline"', text) == ["lhkit_kernel"]
 
 
 def test_the_same_kernel_as_code_for_other_targets(worker):

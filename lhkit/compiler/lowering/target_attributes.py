@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.functions import symbol_name
 from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.legalization import renamed
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import THREADS_KNOB
@@ -46,8 +48,7 @@ def set_target(module: Any, name: str) -> None:
     is there: the alternative is a call of ``fmaf`` for every element.
     """
     check_target(name)
-    if name:
-        _set_attributes(module, name)
+    _set_attributes(module, name)
     is_without = platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
     if name in _WITHOUT_FMA or (not name and is_without):
         _split_vector_fmas(module)
@@ -56,18 +57,25 @@ def set_target(module: Any, name: str) -> None:
 def _set_attributes(module: Any, name: str) -> None:
     # Without features of its own a function has those of the CPU that the engine was made for.
     pairs = (
-        ("target-cpu", INSTRUCTION_SETS[name].cpu),
-        ("target-features", ""),
-        ("prefer-vector-width", str(VECTORS[name][0])),
+        (
+            ("target-cpu", INSTRUCTION_SETS[name].cpu),
+            ("target-features", ""),
+            ("prefer-vector-width", str(VECTORS[name][0])),
+        )
+        if name
+        else ()
     )
     with ir.Location.unknown(module.context):
         attributes = [ir.ArrayAttr.get([ir.StringAttr.get(word) for word in pair]) for pair in pairs]
         alone = ir.StringAttr.get("noinline")
         for op in module.body.operations:
-            if op.operation.name == "llvm.func":
-                # The engine's own wrapper, which has the features of this CPU, would take in what it calls.
-                is_called = ir.StringAttr(op.operation.attributes["sym_name"]).value.startswith(C_PREFIX)
-                op.operation.attributes["passthrough"] = ir.ArrayAttr.get(attributes + [alone] * is_called)
+            if op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks):
+                called = symbol_name(op.operation)
+                # The engine calls both by wrappers of its own: inlined there too, the kernel would be compiled
+                # three times, and for the CPU of the engine.
+                is_alone = called == KERNEL_NAME or (bool(name) and called.startswith(C_PREFIX))
+                if given := [*attributes, *[alone] * is_alone]:
+                    op.operation.attributes["passthrough"] = ir.ArrayAttr.get(given)
 
 
 def _split_vector_fmas(module: Any) -> None:
