@@ -42,7 +42,7 @@ def check_executable(name: str) -> None:
 
 
 def set_target(module: Any, name: str) -> None:
-    """Have the functions of a module in the LLVM dialect, in place, compiled for a target.
+    """Have the functions of a module in the LLVM dialect, in place, compiled for a target, the kernel once.
 
     On a target without fused multiply-adds, vectors are multiplied and added, rounded twice, as ``vector.fma``
     is there: the alternative is a call of ``fmaf`` for every element.
