@@ -159,6 +159,8 @@ class KnobView(ViewWidget):
         self._is_due = False
         knobs = dict(self.knobs)
         view, said = self._redraw(knobs)
-        if view is not None:
-            self.content, self.drawn = view_content(view), knobs
-        self.said = said
+        # In one message: a kernel that ends between two would leave the page a picture of values that it does not name.
+        with self.hold_sync():
+            if view is not None:
+                self.content, self.drawn = view_content(view), knobs
+            self.said = said

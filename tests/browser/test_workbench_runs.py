@@ -120,5 +120,7 @@ def test_an_empty_schedule_becomes_a_proposal(bench_page):
     # The notebook keeps a picture of the proposal, and the workbench on screen stays the same.
     bench_page.page.wait_for_function(f"{PICTURE}.includes('%epilogue')")
     assert bench_page.page.evaluate("document.querySelector('.lhw.lh-live') === window.benchBefore")
+    # The button kept the focus while it could not be pressed, and where the picture was shown anew.
+    assert "propose: a first schedule" in bench_page.page.evaluate("document.activeElement.ariaLabel ?? ''")
     root.locator(".lhw-main", has_text="match").first.click()
     root.locator(".lhw-row.lh-now", has_text="match").first.wait_for()

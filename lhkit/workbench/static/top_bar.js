@@ -8,6 +8,11 @@ const RUNS = {
 };
 const FULL_MARK = '<svg viewBox="0 0 12 12" width="1em" height="1em" aria-hidden="true"><path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" stroke-width="1.6"/></svg>';
 
+// A button that does nothing for now keeps the focus, which `disabled` would take from it.
+function disable(button, isDisabled) {
+  button.setAttribute("aria-disabled", String(isDisabled));
+}
+
 class TopBar {
   constructor(bench) {
     this.bench = bench;
@@ -21,7 +26,7 @@ class TopBar {
 
   tools() {
     const { bench } = this;
-    const button = (name, label, title, act) => (this[name] = make("button", { type: "button", title, "aria-label": title, onclick: act }, label));
+    const button = (name, label, title, act) => (this[name] = make("button", { type: "button", title, "aria-label": title, onclick: () => this[name].ariaDisabled !== "true" && act() }, label));
     this.marks = make("select", { title: "checkpoints", "aria-label": "go back to a checkpoint", onchange: () => this.restore() });
     this.exports = make("select", { title: "export", "aria-label": "export", onchange: () => this.export() });
     return make(
@@ -95,7 +100,7 @@ class TopBar {
     this.bench.el.classList.toggle("lhw-stale", Boolean(head.stale));
     for (const name of ["undo", "redo"]) {
       const title = head[name] ? `${name}: ${head[name]}` : `nothing to ${name}`;
-      this[name].disabled = !head[name];
+      disable(this[name], !head[name]);
       this[name].title = title;
       this[name].setAttribute("aria-label", title);
     }
@@ -126,7 +131,7 @@ class TopBar {
 
   // While something runs nothing else can be begun.
   showRun(kind) {
-    for (const name of Object.keys(RUNS)) this[name].disabled = Boolean(kind);
+    for (const name of Object.keys(RUNS)) disable(this[name], Boolean(kind));
   }
 
   showLarge(isLarge) {

@@ -359,19 +359,32 @@ async function render({ model, el }) {
   };
 }
 
-// A notebook that shows its picture anew, as after a proposal, gets the workbench that was there before.
+// A notebook that shows its picture anew, as after a proposal, gets the workbench that was there before: scrolled as it
+// was, and with the focus, which an element loses where it is taken out.
 function initialize({ model }) {
-  const shown = new Map(); // elements, with where they were scrolled to
+  const shown = new Map(); // elements, with where they were scrolled to, and what has the focus
   return takeOver(model.get("view_id"), (el) => {
-    const [old, scrolled] = [...shown].find(([each]) => !each.isConnected) ?? [];
+    const [old, was] = [...shown].find(([each]) => !each.isConnected) ?? [];
     if (!old) {
-      shown.set(el, new Map());
-      el.addEventListener("scroll", ({ target }) => shown.get(el).set(target, [target.scrollLeft, target.scrollTop]), true);
+      shown.set(el, remembered(el));
       return render({ model, el });
     }
     el.replaceWith(old);
-    for (const [node, [left, top]] of scrolled) node.scrollTo(left, top);
+    for (const [node, [left, top]] of was.scrolled) node.scrollTo(left, top);
+    was.focused?.focus({ preventScroll: true });
   });
+}
+
+// Keep what an element loses that is taken out of the document.
+function remembered(el) {
+  const was = { scrolled: new Map(), focused: null };
+  el.addEventListener("scroll", ({ target }) => was.scrolled.set(target, [target.scrollLeft, target.scrollTop]), true);
+  el.addEventListener("focusin", ({ target }) => (was.focused = target));
+  // Some browsers say so of an element that is taken out, too.
+  el.addEventListener("focusout", () => queueMicrotask(() => {
+    if (el.isConnected && !el.contains(document.activeElement)) was.focused = null;
+  }));
+  return was;
 }
 
 export default { initialize, render };
