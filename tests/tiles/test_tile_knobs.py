@@ -81,6 +81,18 @@ def test_values_that_come_while_a_drawing_is_due_are_dropped():
     assert drawn == [8, 9]
 
 
+def test_a_picture_and_its_values_reach_the_page_in_one_message(monkeypatch):
+    def redraw(values):
+        return View("k", (Pane("p", str(values["n"]), ""),)), "slow"
+
+    widget = KnobView(View("k", (Pane("p", "P"),)), "", {"n": 0}, redraw, lambda act: act())
+    sent = []
+    monkeypatch.setattr(KnobView, "comm", object())  # as in a kernel: without one nothing is sent
+    monkeypatch.setattr(KnobView, "send_state", lambda self, key: sent.append({key} if isinstance(key, str) else {*key}))
+    widget.knobs = {"n": 1}
+    assert sent == [{"knobs"}, {"content", "drawn", "said"}]
+
+
 def test_where_no_knob_can_move_it_says_so(trace):
     fixed = re.sub(
         r"transform\.tune\.knob.*", "transform.param.constant 8 : i64 -> !transform.param<i64>", TILED
