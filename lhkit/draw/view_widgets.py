@@ -159,7 +159,8 @@ class KnobView(ViewWidget):
         self._is_due = False
         knobs = dict(self.knobs)
         view, said = self._redraw(knobs)
-        # In one message: a kernel that ends between two would leave the page a picture of values that it does not name.
+        # In one message: if the kernel ended between two, the page would show a picture of values that it does
+        # not name.
         with self.hold_sync():
             if view is not None:
                 self.content, self.drawn = view_content(view), knobs

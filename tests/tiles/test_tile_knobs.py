@@ -88,7 +88,9 @@ def test_a_picture_and_its_values_reach_the_page_in_one_message(monkeypatch):
     widget = KnobView(View("k", (Pane("p", "P"),)), "", {"n": 0}, redraw, lambda act: act())
     sent = []
     monkeypatch.setattr(KnobView, "comm", object())  # as in a kernel: without one nothing is sent
-    monkeypatch.setattr(KnobView, "send_state", lambda self, key: sent.append({key} if isinstance(key, str) else {*key}))
+    monkeypatch.setattr(
+        KnobView, "send_state", lambda self, key: sent.append({key} if isinstance(key, str) else {*key})
+    )
     widget.knobs = {"n": 1}
     assert sent == [{"knobs"}, {"content", "drawn", "said"}]
 
