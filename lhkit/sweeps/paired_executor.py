@@ -78,9 +78,18 @@ class PairedExecutor:
             return await self._lanes[lane].try_variant(self._on(lane, variant), best_ns, known)
 
     async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
-        """Apply the schedule with the values of variants; see `Executor.describe`."""
-        async with self._lane() as lane:
-            return await self._lanes[lane].describe([self._on(lane, v) for v in variants])
+        """Apply the schedule with the values of variants, some in each process; see `Executor.describe`."""
+        count = min(self.capacity, len(variants))
+
+        async def share(first: int) -> Sequence[VariantDescription | None]:
+            async with self._lane() as lane:
+                own = [self._on(lane, v) for v in variants[first::count]]
+                return await self._lanes[lane].describe(own)
+
+        found: list[VariantDescription | None] = [None] * len(variants)
+        for first, known in enumerate(await asyncio.gather(*map(share, range(count)))):
+            found[first::count] = known
+        return found
 
     def _on(self, lane: int, variant: Variant) -> Variant:
         return dataclasses.replace(variant, subject=self._subjects[lane][variant.subject.scope])

@@ -118,6 +118,23 @@ def test_a_process_begins_to_time_when_the_other_one_is_paused(monkeypatch):
     assert set(signs_folder().iterdir()) == before
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_both_processes_describe(monkeypatch, count):
+    class Describing(Lane):
+        async def describe(self, variants):
+            self.said = list(variants)
+            return [f"described {v}" for v in variants]
+
+    first, second = Describing(), Describing()
+    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits: second)
+    monkeypatch.setattr(PairedExecutor, "_on", lambda self, lane, variant: variant)
+    none = SimpleNamespace(subjects={})
+    executor = PairedExecutor(first, None, none, None, lambda _: none)
+    assert asyncio.run(executor.describe(range(count))) == [f"described {n}" for n in range(count)]
+    assert len(first.said) - len(second.said) in (0, 1)
+    executor.discard()
+
+
 def test_threads_are_tried_beside_another_process_on_all_cores(tmp_path):
     store, before = tmp_path / "s.jsonl", os.sched_getaffinity(0)
     knobs = {"threads": [1, 2], "tile_m": [4, 8], "tile_n": [16], "lanes": [8], "large": [896], "block_m": [96]}

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import threading
 
 import pytest
 
@@ -110,11 +111,27 @@ def test_a_prediction_tells_how_far_it_can_be_believed():
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    def missing():
-        raise lhkit.model.errors.usage_error("needs scikit-learn", "pip install 'lhkit[predict]' adds it.")
-
-    monkeypatch.setattr(predicted, "_import_trees", missing)
+    monkeypatch.setattr(predicted.importlib.util, "find_spec", {}.get)
     assert "lhkit[predict]" in why_missing("predicted")
+
+
+def test_scikit_learn_is_imported_beside_what_comes_first_and_before_the_first_variant(monkeypatch):
+    begun, may_end, ended = threading.Event(), threading.Event(), []
+
+    def slow():
+        begun.set()
+        may_end.wait()
+        ended.append(True)
+        raise ImportError("broken")
+
+    monkeypatch.setattr(predicted, "_import_trees", slow)
+    strategy = make_strategy("predicted", SPACE)  # does not wait for it
+    begun.wait()
+    assert not ended
+    may_end.set()
+    assert strategy.to_describe() and ended
+    with pytest.raises(ImportError, match="broken"):
+        strategy._fitted([[0.0]], [0.0])
 
 
 def test_a_sweep_says_what_each_stage_cut(tmp_path):

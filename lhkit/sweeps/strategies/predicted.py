@@ -7,8 +7,11 @@ compiling; a model that also knows the features of the result ranks these; the b
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import itertools
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -24,13 +27,13 @@ from lhkit.sweeps.strategies.strategy import Proposer
 from lhkit.worker.kernel_requests import VariantDescription
 
 # Points that are tried before a model means something, and in each round after that.
-_START, _ROUND = 10, 5
+_START, _ROUND = 10, 6
 # Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
-_POOL, _NEIGHBOURS = 14, 10
+_POOL, _NEIGHBOURS = 10, 8
 _NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
 # Rounds without a gain of a per cent, or the share of the points, after which a search without a budget ends.
 _PATIENCE, _GAIN = 5, 0.01
-_LEAST_TRIED, _SHARE = 40, 0.1
+_LEAST_TRIED, _SHARE = 40, 0.08
 # Points that the model of the knobs ranks; of larger spaces so many random ones.
 _MOST_RANKED, _DRAWN = 4000, 400
 # Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
@@ -73,7 +76,10 @@ class Predicted(Proposer):
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
         super().__init__(space, seed=seed, budget=budget)
-        self._regressor, self._seed = _import_trees(), seed
+        self._seed = seed
+        # While processes begin: importing it takes as long as that.
+        self._import = threading.Thread(target=_import_early, daemon=True)
+        self._import.start()
         self._costs: dict[Places, float | None] = {}
         self._found: dict[Places, VariantDescription] = {}
         self._described: set[Places] = set()
@@ -89,7 +95,9 @@ class Predicted(Proposer):
     @classmethod
     def require(cls) -> None:
         """See `Proposer.require`: scikit-learn has to be installed."""
-        _import_trees()
+        if importlib.util.find_spec("sklearn") is None:
+            what = "the strategy predicted needs scikit-learn, which is not installed"
+            raise usage_error(what, "pip install 'lhkit[predict]' adds it.")
 
     def learn(self, places: Places, cost: float | None) -> None:
         """Take note of a cost."""
@@ -100,6 +108,7 @@ class Predicted(Proposer):
         """Return the points of the next round that nothing is known of."""
         if self._left == 0 or self._queue or self._waiting or self._pool_of_round:
             return ()
+        self._import.join()  # before the first variant: it would disturb what is timed
         started = time.perf_counter_ns()
         self._pool_of_round = self._pool_for_round()
         self._spent_ns += time.perf_counter_ns() - started
@@ -273,7 +282,7 @@ class Predicted(Proposer):
         return np.hstack([self._knob_rows(points), np.array(features, float).reshape(len(points), -1)])
 
     def _fitted(self, rows: np.ndarray, logs: np.ndarray, trees: int = _TREES) -> Any:
-        return self._regressor(trees, random_state=self._seed).fit(rows, logs)
+        return _import_trees()(trees, random_state=self._seed).fit(rows, logs)
 
 
 def _log(cost: float) -> float:
@@ -303,9 +312,11 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
 
 
 def _import_trees() -> Any:
-    try:
-        from sklearn.ensemble import ExtraTreesRegressor
-    except ModuleNotFoundError:
-        what = "the strategy predicted needs scikit-learn, which is not installed"
-        raise usage_error(what, "pip install 'lhkit[predict]' adds it.") from None
+    from sklearn.ensemble import ExtraTreesRegressor
+
     return ExtraTreesRegressor
+
+
+def _import_early() -> None:
+    with contextlib.suppress(ImportError):  # the first fit raises it again
+        _import_trees()
