@@ -4,7 +4,8 @@ Searches are replayed on the grids in ``benchmarks/grids``: a search pays what e
 the grid was recorded, in processor time, and the time that its own decisions take now. Its winner is the best
 of the few that a confirmation would time side by side; the cost of that is not counted, it is the same for all.
 ``--record`` records grids anew, ``--describe`` reads their features again, ``--again N`` times the fastest of
-each in N more rounds, ``--plain`` times all as plain code, ``--real`` runs the search itself.
+each in N more rounds, ``--plain`` times all as plain code. ``--real --seeds 5`` runs five searches and a sweep of
+everything on this machine instead, and tells the seconds on the clock with and without the confirmation.
 
 A grid that knows the times of plain code is searched with that stage. ``--strategy random`` with a budget of
 all points loses only what the stage and the cut prune.
@@ -201,21 +202,28 @@ def _report(task: GridTask, grid: Grid, strategy: str, budget: int | None, seeds
     )
 
 
-def _run_real(task: GridTask, budget: int | None) -> None:
-    """Run the search itself on this machine, confirmation included, and say what it cost."""
+def _run_real(task: GridTask, budget: int | None, seeds: int) -> None:
+    """Run searches and one sweep of everything on this machine, and say how long they took."""
+    searches = [_real_seconds(task, "predicted", budget, seed) for seed in range(seeds)]
+    everything = _real_seconds(task, "grid", None, 0)
+    for what, part in (("without the confirmation", 0), ("with it", 1)):
+        found, whole = statistics.median(each[part] for each in searches), everything[part]
+        say(f"{task.name}: {found:.1f} s of {whole:.1f}, 1/{whole / found:.1f}, {what}")
+
+
+def _real_seconds(task: GridTask, strategy: str, budget: int | None, seed: int) -> tuple[float, float]:
+    """Return the seconds of a sweep without its confirmation, and with it."""
     payload, schedule, _ = task.load()
     with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "real.jsonl"
         started = time.perf_counter()
-        found = lhkit.sweep(
-            payload,
-            schedule,
-            knobs=task.knobs,
-            strategy="predicted",
-            budget=budget,
-            store=Path(folder) / "real.jsonl",
+        swept = lhkit.sweep(
+            payload, schedule, knobs=task.knobs, strategy=strategy, budget=budget, seed=seed, store=store
         )
-        say(f"{task.name}: {time.perf_counter() - started:.1f} s with the confirmation")
-        say(str(found.result()))
+        seconds = time.perf_counter() - started
+        result = swept.result()
+    say(str(result))
+    return seconds - dict(result.spent_ns)["confirm"] / 1e9, seconds
 
 
 def main() -> None:
@@ -247,7 +255,7 @@ def main() -> None:
         if options.describe or options.again or options.plain:
             save(grid, path)
         elif options.real:
-            _run_real(task, options.budget)
+            _run_real(task, options.budget, options.seeds)
         elif not options.record:
             for strategy in options.strategy or ["predicted"]:
                 _report(task, grid, strategy, options.budget, options.seeds)
