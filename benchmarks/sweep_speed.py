@@ -4,8 +4,8 @@ Searches are replayed on the grids in ``benchmarks/grids``: a search pays what e
 the grid was recorded, in processor time, and the time that its own decisions take now. Its winner is the best
 of the few that a confirmation would time side by side; the cost of that is not counted, it is the same for all.
 ``--record`` records grids anew, ``--describe`` reads their features again, ``--again N`` times the fastest of
-each in N more rounds, ``--plain`` times all as plain code. ``--real --seeds 5`` runs five searches and a sweep of
-everything on this machine instead, and tells the seconds on the clock with and without the confirmation.
+each in N more rounds, ``--plain`` times all as plain code. ``--real --seeds 5`` runs five searches and a sweep
+of everything on this machine instead, and tells seconds of the clock, with and without the confirmation.
 
 A grid that knows the times of plain code is searched with that stage. ``--strategy random`` with a budget of
 all points loses only what the stage and the cut prune.
