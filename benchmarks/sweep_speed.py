@@ -18,6 +18,7 @@ import math
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ _SEEDS = 50
 # What applies to a search that says nothing else: the engine's own rules for many variants.
 _HOPELESS, _HOPELESS_OF_ALL = 1.5, 3.0
 _CONTENDERS = 5
+# Variants that are tried at a time.
+_AT_A_TIME = 2
 # Calls before a variant is given up after a short timing, and what a batch lasts at least.
 _SHORT_CALLS, _BATCH_NS = 3, 2e6
 # Reading the features of a variant, as a multiple of applying the schedule to it (both in a quiet process).
@@ -162,15 +165,22 @@ def replay(grid: Grid, space: Space, strategy: str, seed: int, budget: int | Non
     cut = _HOPELESS_OF_ALL if strategy == "grid" else _HOPELESS
     machine = _Machine(grid, getattr(search, "cut", cut))
     away = 0.0
+    trying: deque[tuple[Point, float | None]] = deque()
     while True:
         if isinstance(search, Predicted) and (points := search.to_describe()):
             search.take_descriptions(points, machine.describe(points))
-        if (point := search.ask()) is None:
+            while trying:  # what was tried meanwhile has ended
+                search.tell(*trying.popleft())
+        point = search.ask()
+        if point is None and not trying:
             break
         left = time.thread_time()
-        cost = machine.run(point)
+        if point is not None:
+            trying.append((point, machine.run(point)))
         away += time.thread_time() - left
-        search.tell(point, cost)
+        # Of two that are tried at a time the first one is known when the third begins.
+        if len(trying) == _AT_A_TIME or point is None:
+            search.tell(*trying.popleft())
     machine.seconds["decide"] = time.thread_time() - started - away
     prediction = search.prediction() if isinstance(search, Predicted) else None
     correlation = prediction.rank_correlation if prediction is not None else None

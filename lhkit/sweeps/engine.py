@@ -363,6 +363,7 @@ class SweepRun:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
                         await self.woken.wait()
+                self.woken.clear()
                 self._collect()
             if self.trying:
                 await asyncio.wait(self.trying, timeout=_GRACE_SECONDS)
@@ -411,6 +412,7 @@ class SweepRun:
         self.progress.spent_ns["describe"] += time.perf_counter_ns() - started
         self.progress.described += len(points)
         self.described.take_descriptions(points, found)
+        self._collect()  # what has ended meanwhile decides too
 
     def _try(self, variant: Variant) -> None:
         scope = variant.subject.scope
@@ -426,7 +428,6 @@ class SweepRun:
         self.woken.set()
 
     def _collect(self) -> None:
-        self.woken.clear()
         ended, self.ended = self.ended, []
         for trial in ended:
             variant, started = self.trying.pop(trial)

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -133,18 +134,20 @@ class Sweep(Showable):
         local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
         second = own_worker() if self._may_overlap() else None
         starting = second.start_early() if second is not None else None  # while the first one prepares
-        preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, stop.is_set))
+        preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, second, stop.is_set))
         try:
             if not await ends_before(stop, preparing):
                 return
-            task, self._elsewhere = preparing.result()
+            task, beside, self._elsewhere = preparing.result()
             elsewhere = self._elsewhere
             self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
             self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
             executor: Executor | None = None
             if elsewhere is not None:
                 executor = elsewhere.executor(task.environment, batched=self._batched(self._strategy))
-            executor = executor or await self._overlapping(local, second, task, stop) or local
+            if second is not None and beside is not None:
+                executor = PairedExecutor(local, second, (task, beside), options.limits)
+            executor = executor or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             kinds = await self._other_kinds(worker, store)
             others = [asyncio.ensure_future(self._run_kind(kind, run, stop)) for kind, run in kinds.items()]
@@ -172,34 +175,6 @@ class Sweep(Showable):
         is_wanted = options.overlap or (options.overlap is None and (self.total or 0) >= LEAST_VARIANTS)
         is_here = options.worker is None and options.executor == "local"
         return is_wanted and is_here and can_overlap()
-
-    async def _overlapping(
-        self, local: LocalExecutor, second: Worker | None, task: Task, stop: asyncio.Event
-    ) -> PairedExecutor | None:
-        """Return an executor that compiles in two processes, once the second one is ready."""
-        if second is None:
-            return None
-        options = self._options
-        started = time.perf_counter_ns()
-        prepare = functools.partial(self._task_of, environment=task.environment)
-
-        def make() -> PairedExecutor:
-            try:
-                made = PairedExecutor(local, second, task, options.limits, prepare)
-                if stop.is_set():  # nothing waits for it any more
-                    made.discard()
-            finally:
-                if stop.is_set():  # what was asked after its end began another process
-                    second.close()
-            return made
-
-        making = asyncio.ensure_future(asyncio.to_thread(make))
-        if not await ends_before(stop, making):
-            # What it raises once its worker is closed is nothing to be said.
-            making.add_done_callback(lambda made: made.cancelled() or made.exception())
-            return None
-        self._progress.spent_ns["prepare"] += time.perf_counter_ns() - started
-        return making.result()
 
     async def _confirm_all(self, stop: asyncio.Event) -> None:
         """Confirm the winner of each payload; they share the time that there is."""
@@ -255,8 +230,10 @@ class Sweep(Showable):
         except LhkitError as error:  # the others go on
             self._kind_failures[kind] = error.failure.message
 
-    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskSweep | None]:
-        """Return the task, and what tries it if that is not the worker itself."""
+    def _prepare(
+        self, worker: Worker, second: Worker | None, is_stopped: Callable[[], bool]
+    ) -> tuple[Task, Task | None, DaskSweep | None]:
+        """Return the task, that of a second process, and what tries it if that is not the worker itself."""
         options, elsewhere = self._options, None
         if options.opt_level == SweepOptions().opt_level and not options.microkernels:
             kept = {name: each for name, each in self._payloads.items() if can_be_kept(each)}
@@ -270,14 +247,24 @@ class Sweep(Showable):
             elsewhere = DaskSweep(address, options.limits, preparation=asked, describe=describe, here=facts)
             environment = elsewhere.kinds[0]
         try:
-            task = self._task_of(worker, environment)
+            with ThreadPoolExecutor(1) as pool:
+                making = pool.submit(self._task_beside, second, environment, is_stopped) if second else None
+                task = self._task_of(worker, environment)
         except BaseException:
             if elsewhere is not None:
                 elsewhere.end()
             raise
         if elsewhere is not None and is_stopped():
             elsewhere.end()
-        return task, elsewhere
+        return task, making.result() if making else None, elsewhere
+
+    def _task_beside(self, second: Worker, environment: str, is_stopped: Callable[[], bool]) -> Task:
+        """Return the task of a process that tries variants beside the first one."""
+        try:
+            return self._task_of(second, environment)
+        finally:
+            if is_stopped():  # what was asked after its end began another process
+                second.close()
 
     def _task_of(self, worker: Worker, environment: str) -> Task:
         first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}

@@ -8,7 +8,7 @@ import dataclasses
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -23,6 +23,8 @@ from lhkit.worker.timing_conditions import locked, pause_file, signs_folder
 
 # Two processes for fewer variants would begin for nothing.
 LEAST_VARIANTS = 40
+# At most so many by one request, so that both processes are done at the same time.
+_DESCRIBED_TOGETHER = 4
 
 
 def can_overlap() -> bool:
@@ -41,14 +43,9 @@ class PairedExecutor:
     capacity = depth = 2
 
     def __init__(
-        self,
-        first: LocalExecutor,
-        second: Worker,
-        task: Task,
-        limits: Limits,
-        prepare: Callable[[Worker], Task],
+        self, first: LocalExecutor, second: Worker, tasks: tuple[Task, Task], limits: Limits
     ) -> None:
-        """Take the executor and the task of the first process; ``prepare`` makes the task of the second."""
+        """Take the executor of the first process, the second process, and the task of each."""
         self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
         self._turn.touch(mode=0o600)
         self._guard = PauseGuard()
@@ -59,11 +56,6 @@ class PairedExecutor:
         ]
         for executor, pause in zip(self._lanes, self._pauses, strict=True):
             executor.at_stage = pause.at_stage
-        try:
-            tasks = (task, prepare(second))
-        except BaseException:
-            self.discard()
-            raise
         self._subjects = tuple(
             {s.scope: _in_turn(s, str(self._turn), lane) for s in each.subjects.values()}
             for lane, each in enumerate(tasks)
@@ -79,7 +71,8 @@ class PairedExecutor:
 
     async def describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
         """Apply the schedule with the values of variants, some in each process; see `Executor.describe`."""
-        count = min(self.capacity, len(variants))
+        rounds = -(-len(variants) // (_DESCRIBED_TOGETHER * self.capacity))
+        count = min(rounds * self.capacity, len(variants))
 
         async def share(first: int) -> Sequence[VariantDescription | None]:
             async with self._lane() as lane:

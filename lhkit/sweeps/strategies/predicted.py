@@ -1,8 +1,9 @@
-"""Search by a cost model: extremely randomized trees of scikit-learn on knobs and features of the scheduled IR.
+"""Search by a cost model: a Gaussian process on knobs, and trees on knobs and features of the scheduled IR.
 
-Geurts, Ernst and Wehenkel, "Extremely randomized trees", 2006. Stages, the cheap ones first: a model of the
-knobs alone ranks all points; the schedule is applied to the best of them, which takes a tenth of the time of
-compiling; a model that also knows the features of the result ranks these; the best few are compiled and timed.
+Geurts, Ernst and Wehenkel, "Extremely randomized trees", 2006. Stages, the cheap ones first: the process, which
+knows the knobs alone, ranks all points; the schedule is applied to the best of them, which takes a tenth of the
+time of compiling; trees that also know the features of the result and the process rank these together; the best
+few are compiled and timed. Where the trees are constant between points, the process follows the trend.
 """
 
 from __future__ import annotations
@@ -23,21 +24,23 @@ import numpy as np
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.space import Places, Point, Space
+from lhkit.sweeps.strategies.gaussian_process import KnobProcess
 from lhkit.sweeps.strategies.strategy import Proposer
 from lhkit.worker.kernel_requests import VariantDescription
 
 # Points that are tried before a model means something, and in each round after that.
 _START, _ROUND = 10, 6
+# Points are described for the next round while so many of this one are still tried.
+_AHEAD = 1
 # Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
-_POOL, _NEIGHBOURS = 10, 8
+_POOL, _NEIGHBOURS = 6, 4
 _NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
 # Rounds without a gain of a per cent, or the share of the points, after which a search without a budget ends.
 _PATIENCE, _GAIN = 5, 0.01
-_LEAST_TRIED, _SHARE = 40, 0.08
-# Points that the model of the knobs ranks; of larger spaces so many random ones.
+_LEAST_TRIED, _SHARE = 40, 0.06
+# Points that the Gaussian process ranks; of larger spaces so many random ones.
 _MOST_RANKED, _DRAWN = 4000, 400
-# Trees of the model of the knobs, which is coarse, and of the one that decides. Each costs half a millisecond.
-_COARSE, _TREES = 12, 32
+_TREES = 32  # Each costs half a millisecond
 # How much a point is preferred whose prediction is uncertain, in standard deviations of the trees: a lower
 # confidence bound of 95 %. With less the search stays in the first good region that it finds.
 _OPTIMISM = 2.0
@@ -91,6 +94,7 @@ class Predicted(Proposer):
         self._spent_ns = 0
         self._every: list[Places] = []
         self._known_rows: dict[Places, list[float]] = {}
+        self._process: KnobProcess | None = None
 
     @classmethod
     def require(cls) -> None:
@@ -106,7 +110,7 @@ class Predicted(Proposer):
 
     def to_describe(self) -> Sequence[Point]:
         """Return the points of the next round that nothing is known of."""
-        if self._left == 0 or self._queue or self._waiting or self._pool_of_round:
+        if self._left == 0 or self._queue or self._pool_of_round or not self._is_about_to_end:
             return ()
         self._import.join()  # before the first variant: it would disturb what is timed
         started = time.perf_counter_ns()
@@ -134,7 +138,8 @@ class Predicted(Proposer):
                     self._waiting.add(places)
                     return places
             if self._waiting:
-                return self.draw()
+                # The last one of a round decides too; most often it has ended when the next are described.
+                return None if self._is_about_to_end else self.draw()
             if not self._pool_of_round:
                 self._pool_of_round = self._pool_for_round()
             if not self._pool_of_round:
@@ -175,6 +180,11 @@ class Predicted(Proposer):
 
     # Rounds.
 
+    @property
+    def _is_about_to_end(self) -> bool:
+        """Whether the points of the round before were tried, or all but the last."""
+        return len(self._waiting) <= (_AHEAD if self._costs else 0)
+
     def _pool_for_round(self) -> list[Places]:
         """Return the points that the next round chooses from; none where the search has converged."""
         if not self._costs:
@@ -183,14 +193,18 @@ class Predicted(Proposer):
         self._idle_rounds = 0 if best < self._best * (1 - _GAIN) else self._idle_rounds + 1
         self._best = min(best, self._best)
         most = max(_LEAST_TRIED, self.space.count() * _SHARE)
-        if self._left is None and (self._idle_rounds > _PATIENCE or len(self._costs) >= most):
+        tried_count = len(self._costs) + len(self._waiting)
+        if self._left is None and (self._idle_rounds > _PATIENCE or tried_count >= most):
             return []
         new = [p for p in self._candidates() if p not in self.seen]
         if not new:
             return []
         tried = list(self._costs)
-        model = self._fitted(self._knob_rows(tried), self._logs(tried), _COARSE)
-        by_knobs = np.argsort(_optimistic(model, self._knob_rows(new), self._slowest()))
+        rows = self._knob_rows(new)
+        if self._process is None:
+            self._process = KnobProcess(rows)
+        self._process.fit(self._knob_rows(tried), self._logs(tried))
+        by_knobs = np.argsort(self._process.optimistic(rows))
         pool = dict.fromkeys(new[i] for i in by_knobs[:_POOL])
         ranked = sorted(tried, key=lambda p: math.inf if (c := self._costs[p]) is None else c)
         beside = [p for near in ranked[:_NEIGHBOURED] for p in self._beside(near) if self.is_new(p)]
@@ -234,10 +248,13 @@ class Predicted(Proposer):
             return list(pool)
         tried = list(self._costs)
         model = self._fitted(self._rows(tried), self._logs(tried))
-        scores = _optimistic(model, self._rows(pool), self._slowest())
+        scores = _ranks(_optimistic(model, self._rows(pool), self._slowest()))
+        if self._process is not None:
+            self._process.fit(self._knob_rows(tried), self._logs(tried))
+            scores += _ranks(self._process.optimistic(self._knob_rows(pool)))
         programs = {self._found[p].ir_sha256 for p in tried if p in self._found}
         chosen: list[Places] = []
-        for i in np.argsort(scores):
+        for i in np.argsort(scores, kind="stable"):
             described = self._found.get(pool[i])
             if described is not None and described.ir_sha256 in programs:
                 self.seen.add(pool[i])
@@ -281,8 +298,8 @@ class Predicted(Proposer):
         features = [nothing if d is None else [d.features.get(n, math.nan) for n in self._names] for d in known]
         return np.hstack([self._knob_rows(points), np.array(features, float).reshape(len(points), -1)])
 
-    def _fitted(self, rows: np.ndarray, logs: np.ndarray, trees: int = _TREES) -> Any:
-        return _import_trees()(trees, random_state=self._seed).fit(rows, logs)
+    def _fitted(self, rows: np.ndarray, logs: np.ndarray) -> Any:
+        return _import_trees()(_TREES, random_state=self._seed).fit(rows, logs)
 
 
 def _log(cost: float) -> float:
@@ -302,6 +319,10 @@ def _optimistic(model: Any, rows: np.ndarray, slowest: float) -> np.ndarray:
     each = np.array([tree.predict(narrow, check_input=False) for tree in model.estimators_])
     scores: np.ndarray = each.mean(0) - _OPTIMISM * each.clip(max=slowest).std(0)
     return scores
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(scores, kind="stable"), kind="stable")
 
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
