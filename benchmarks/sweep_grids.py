@@ -120,7 +120,7 @@ def record(task: GridTask) -> Grid:
     """Try every variant of a task as a sweep over the grid does, and the fastest ones again."""
     payload, schedule, space = task.load()
     worker = own_worker()
-    executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+    executor = LocalExecutor(worker, VARIANT_LIMITS, done_with=None)
     try:
         options = SweepOptions()
         first = dict(next(space.points()))
@@ -139,7 +139,7 @@ def described(task: GridTask, grid: Grid) -> Grid:
     """Return a grid with the features of its variants, and the time that reading them took, as ``describe``."""
     payload, schedule, _ = task.load()
     with contextlib.closing(own_worker()) as worker:
-        executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+        executor = LocalExecutor(worker, VARIANT_LIMITS, done_with=None)
         options, first = SweepOptions(), dict(grid.variants[0].knobs)
         ready = prepare_task({"": payload}, schedule, first, None, options, worker, "")
         found = asyncio.run(executor.describe([ready.variant(v.knobs) for v in grid.variants]))
@@ -153,7 +153,7 @@ def timed_again(task: GridTask, grid: Grid, rounds: int) -> Grid:
     """Return a grid whose fastest variants are timed in more rounds."""
     payload, schedule, _ = task.load()
     with contextlib.closing(own_worker()) as worker:
-        executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+        executor = LocalExecutor(worker, VARIANT_LIMITS, done_with=None)
         options, first = SweepOptions(), dict(grid.variants[0].knobs)
         ready = prepare_task({"": payload}, schedule, first, None, options, worker, "")
         found = list(grid.variants)
@@ -165,7 +165,7 @@ def timed_plain(task: GridTask, grid: Grid) -> Grid:
     """Return a grid whose variants are timed as plain code, too: each program once, shortly."""
     payload, schedule, _ = task.load()
     with contextlib.closing(own_worker()) as worker:
-        executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+        executor = LocalExecutor(worker, VARIANT_LIMITS, done_with=None)
         options, first = SweepOptions(opt_level=0), dict(grid.variants[0].knobs)
         ready = prepare_task({"": payload}, schedule, first, None, options, worker, "")
         found = asyncio.run(_try_plain(task.name, _on_thread_clock(ready), executor, grid.variants))

@@ -9,7 +9,7 @@ import functools
 import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, cast
@@ -30,6 +30,7 @@ from lhkit.worker.kernel_requests import (
     CompileVariant,
     DescribeVariants,
     PrepareSweep,
+    ReleaseSweep,
     TryVariant,
     VariantAnswer,
     VariantCode,
@@ -45,6 +46,7 @@ Programs = Collection[str] | None
 TrialStatus = SweepStatus | Literal["same"]
 
 _NUMBERS = itertools.count()
+_RELEASE_LIMITS = Limits(seconds=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,12 @@ class LocalExecutor:
 
     capacity = depth = 1
 
-    def __init__(self, worker: Worker, limits: Limits, *, close_worker: bool = True) -> None:
+    def __init__(
+        self, worker: Worker, limits: Limits, *, done_with: Callable[[Worker], None] | None = Worker.close
+    ) -> None:
+        """Take a worker; ``done_with`` is called with it in the end, None leaves it as it is."""
         self._worker, self._limits = worker, limits
-        self._close_worker = close_worker
+        self._done_with = done_with
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-sweep")
         self._names: dict[str, tuple[str, int]] = {}
         # Of each name: the programs that the process has been told of or has tried.
@@ -133,6 +138,10 @@ class LocalExecutor:
         return await loop.run_in_executor(self._thread, self._describe, variants)
 
     def _describe(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
+        with self._busy():
+            return self._describe_now(variants)
+
+    def _describe_now(self, variants: Sequence[Variant]) -> Sequence[VariantDescription | None]:
         subjects = {v.subject.scope: v.subject for v in variants}
         found: dict[str, VariantDescription | None] = {}
         for scope, subject in subjects.items():
@@ -162,13 +171,24 @@ class LocalExecutor:
         self._worker.resume(guard)
 
     async def close(self) -> None:
-        """End the request that is running, and the worker if it is its own."""
-        self._is_closed = True
-        if self._is_busy:
+        """End the request that is running, with the process, and be done with a worker that is idle."""
+        was_busy, was_closed, self._is_closed = self._is_busy, self._is_closed, True
+        if was_busy:
             self._worker.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
-        if self._close_worker:
+        if self._done_with is None or was_closed:
+            return
+        if was_busy:
             self._worker.close()
+        else:
+            await asyncio.to_thread(self._leave, self._done_with)
+
+    def _leave(self, done_with: Callable[[Worker], None]) -> None:
+        with contextlib.suppress(LhkitError):
+            for name, generation in self._names.values():
+                if self._worker.pid is not None and generation == self._worker.generation:
+                    self._worker.ask(ReleaseSweep(name), limits=_RELEASE_LIMITS)
+        done_with(self._worker)
 
     def _try(self, variant: Variant, best_ns: float | None, known: Programs, code: bytes) -> Trial:
         def request(name: str, learned: tuple[str, ...]) -> TryVariant:
@@ -204,13 +224,18 @@ class LocalExecutor:
         self, variant: Variant, known: Programs, request: Callable[[str, tuple[str, ...]], Request[_Answered]]
     ) -> tuple[str, _Answered | Trial]:
         """Return the name of a payload and the answer to a request about a variant, or how that failed."""
+        with self._busy():
+            return self._ask_now(variant, known, request)
+
+    @contextlib.contextmanager
+    def _busy(self) -> Iterator[None]:
         self._is_busy = True
         try:
-            return self._ask_now(variant, known, request)
+            yield
         finally:
             self.at_stage("")
             self._is_busy = False
-            if self._is_closed and self._close_worker:  # closed while the process was starting
+            if self._is_closed and self._done_with is not None:  # closed while the process was starting
                 self._worker.close()
 
     def _ask_now(

@@ -44,8 +44,9 @@ from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_facts, prepa
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, best_of
 from lhkit.tuned.best_known import can_be_kept, keep_winner
 from lhkit.tuned.payload_content import Content, content_of
-from lhkit.worker.client import Worker, own_worker
+from lhkit.worker.client import Worker
 from lhkit.worker.reproducer import typed_error
+from lhkit.worker.spare_workers import give_back, take_worker
 
 # Records after which a running sweep asks its cost model again.
 _BELIEVED_EVERY = 10
@@ -130,11 +131,13 @@ class Sweep(Showable):
 
     async def _try_all(self, store: Store, stop: asyncio.Event) -> None:
         started, options = time.perf_counter_ns(), self._options
-        worker = options.worker or own_worker()
-        local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
-        second = own_worker() if self._may_overlap() else None
+        worker = options.worker or take_worker()
+        done_with = give_back if options.worker is None else None
+        local = LocalExecutor(worker, options.limits, done_with=done_with)
+        second = take_worker() if self._may_overlap() else None
         starting = second.start_early() if second is not None else None  # while the first one prepares
         preparing = asyncio.ensure_future(asyncio.to_thread(self._prepare, worker, second, stop.is_set))
+        pair: PairedExecutor | None = None
         try:
             if not await ends_before(stop, preparing):
                 return
@@ -146,8 +149,8 @@ class Sweep(Showable):
             if elsewhere is not None:
                 executor = elsewhere.executor(task.environment, batched=self._batched(self._strategy))
             if second is not None and beside is not None:
-                executor = PairedExecutor(local, second, (task, beside), options.limits)
-            executor = executor or local
+                pair = PairedExecutor(local, second, (task, beside), options.limits)
+            executor = executor or pair or local
             what = (task, self._strategy, store, executor, self._progress, self.total, self._send)
             kinds = await self._other_kinds(worker, store)
             others = [asyncio.ensure_future(self._run_kind(kind, run, stop)) for kind, run in kinds.items()]
@@ -159,11 +162,14 @@ class Sweep(Showable):
             finally:
                 await asyncio.gather(*others)
         finally:
+            if not preparing.done() and options.worker is None:
+                worker.close()
             preparing.cancel()
             await local.close()
             if second is not None and starting is not None:
                 await asyncio.to_thread(starting.join)
-                await asyncio.to_thread(second.close)
+                if pair is None:
+                    await asyncio.to_thread(second.close)
 
     def _batched(self, strategy: Strategy) -> int:
         """Return how many variants machines may take ahead of the answers to others."""

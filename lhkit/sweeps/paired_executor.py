@@ -19,6 +19,7 @@ from lhkit.worker.client import Worker
 from lhkit.worker.kernel_requests import VariantDescription
 from lhkit.worker.limits import Limits
 from lhkit.worker.process_groups import PauseGuard
+from lhkit.worker.spare_workers import give_back
 from lhkit.worker.timing_conditions import locked, pause_file, signs_folder
 
 # Two processes for fewer variants would begin for nothing.
@@ -42,14 +43,12 @@ class PairedExecutor:
 
     capacity = depth = 2
 
-    def __init__(
-        self, first: LocalExecutor, second: Worker, tasks: tuple[Task, Task], limits: Limits
-    ) -> None:
+    def __init__(self, first: LocalExecutor, second: Worker, tasks: tuple[Task, Task], limits: Limits) -> None:
         """Take the executor of the first process, the second process, and the task of each."""
         self._turn = Path(signs_folder()) / f"turn-{uuid.uuid4().hex}"
         self._turn.touch(mode=0o600)
         self._guard = PauseGuard()
-        self._lanes = (first, LocalExecutor(second, limits))
+        self._lanes = (first, LocalExecutor(second, limits, done_with=give_back))
         self._pauses = [
             _Pause(pause_file(str(self._turn), lane), self._lanes[1 - lane], self._guard)
             for lane in range(self.capacity)

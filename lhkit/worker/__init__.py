@@ -3,6 +3,7 @@
 - ``requests``: Requests about payloads and schedules, each with the type of its answer.
 - ``framing``: Framed MessagePack messages between client and worker, and the types of these messages.
 - ``client``: The client's side of the wall: starts and replaces the worker, sends requests, enforces limits.
+- ``spare_workers``: Spare workers: processes that have done their work and wait a minute for more.
 - ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for
   in return.
 - ``forked_process``: A worker forked from its client: what the client has in memory and has imported is there

@@ -20,6 +20,7 @@ from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
 from lhkit.worker.client import Worker
 from lhkit.worker.folders import machine_folder
 from lhkit.worker.limits import Limits
+from lhkit.worker.spare_workers import end_spare_workers
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 
 LIMITS = Limits(20.0, 700 << 20)
@@ -135,6 +136,7 @@ def test_the_cluster_of_this_machine_starts_no_process_and_speaks_to_no_other(ow
     assert told(swept.records) == told(local.records) and seen
     # Dask's servers for HTTP cannot be left out; they have no pages and cannot be reached from other machines.
     assert {ip for found in seen for ip, _ in found} == {"127.0.0.1"}
+    end_spare_workers()
     assert set(here.children(recursive=True)) <= children | {psutil.Process(own.pid)}
 
 
@@ -244,7 +246,7 @@ def test_the_code_of_another_process_is_what_is_tried(own):
     ok, wrong = (task.variant((("way", way), ("idle", 1))) for way in ("ok", "wrong"))
 
     async def main():
-        one, two = (LocalExecutor(own, LIMITS, close_worker=False) for _ in range(2))
+        one, two = (LocalExecutor(own, LIMITS, done_with=None) for _ in range(2))
         codes = [(await one.compile_variant(v, {}.keys())).code for v in (ok, wrong)]
         found = [await two.try_variant(ok, None, None, code) for code in (*codes, codes[0][:99])]
         await one.close()
@@ -259,7 +261,7 @@ def test_programs_that_others_tried_are_not_tried_again(own):
     ok, other, last = (task.variant((("way", w), ("idle", n))) for w, n in (("ok", 1), ("other", 1), ("ok", 2)))
 
     async def main():
-        one, two = (LocalExecutor(own, LIMITS, close_worker=False) for _ in range(2))
+        one, two = (LocalExecutor(own, LIMITS, done_with=None) for _ in range(2))
         tried = await one.try_variant(ok, None, {}.keys())
         await two.try_variant(other, None, {}.keys())
         known = {tried.ir_sha256: "", "another": "", "and another": ""}.keys()

@@ -11,9 +11,11 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.sweeps import live_sweep, paired_executor
+from lhkit.sweeps import paired_executor
 from lhkit.sweeps.paired_executor import PairedExecutor
+from lhkit.worker import spare_workers
 from lhkit.worker.client import own_worker
+from lhkit.worker.spare_workers import end_spare_workers
 from lhkit.worker.timing_conditions import pause_file, signs_folder, turn_to_time
 
 pytestmark = pytest.mark.skipif(
@@ -48,7 +50,8 @@ def test_variants_are_tried_once_by_two_processes_that_end(tmp_path, monkeypatch
         begun.append(own_worker())
         return begun[-1]
 
-    monkeypatch.setattr(live_sweep, "own_worker", new_worker)
+    end_spare_workers()
+    monkeypatch.setattr(spare_workers, "own_worker", new_worker)
     payload = lhkit.load_payload("fc_relu.mlir")  # by the session's worker, which stays
     before = set(psutil.Process().children(recursive=True))
     store = tmp_path / "s.jsonl"
@@ -57,6 +60,9 @@ def test_variants_are_tried_once_by_two_processes_that_end(tmp_path, monkeypatch
     assert sweep.end == "finished" and len(begun) == 2
     assert sorted(r.values["tile"] for r in result.records) == [8, 16, 32, 64]
     assert {r.status for r in result.records} <= {"ok", "stopped-early", "same-as"}
+    lhkit.sweep(payload, "fc_relu_handles.mlir", store=tmp_path / "t.jsonl", confirm=False, overlap=True)
+    assert len(begun) == 2, "the next sweep has the processes of this one"
+    end_spare_workers()
     assert set(psutil.Process().children(recursive=True)) == before
 
 
@@ -87,7 +93,7 @@ def is_free(file):
 
 def test_a_process_begins_to_time_when_the_other_one_is_paused(monkeypatch):
     first, second = Lane(), Lane()
-    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits: second)
+    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits, done_with: second)
     before = set(signs_folder().iterdir())
     executor = PairedExecutor(first, None, (SimpleNamespace(subjects={}),) * 2, None)
     (turn,) = (f for f in set(signs_folder().iterdir()) - before if f.name.count("-") == 1)
@@ -113,7 +119,7 @@ def test_both_processes_describe(monkeypatch, count):
             return [f"described {v}" for v in variants]
 
     first, second = Describing(), Describing()
-    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits: second)
+    monkeypatch.setattr(paired_executor, "LocalExecutor", lambda worker, limits, done_with: second)
     monkeypatch.setattr(PairedExecutor, "_on", lambda self, lane, variant: variant)
     executor = PairedExecutor(first, None, (SimpleNamespace(subjects={}),) * 2, None)
     assert asyncio.run(executor.describe(range(count))) == [f"described {n}" for n in range(count)]

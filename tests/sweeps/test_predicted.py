@@ -165,7 +165,7 @@ def test_descriptions_are_those_of_the_scheduled_payload(worker):
     other = {"block_m": 64, "block_n": 256, "tile_m": 4, "tile_n": 16}
     points = [tuple((axis.name, own[axis.name]) for axis in space.axes) for own in (knobs, other, knobs)]
     task = prepare_task({"": payload}, schedule, knobs, None, SweepOptions(), worker, "here")
-    executor = LocalExecutor(worker, VARIANT_LIMITS, close_worker=False)
+    executor = LocalExecutor(worker, VARIANT_LIMITS, done_with=None)
     wide, small, again = asyncio.run(executor.describe([task.variant(p) for p in points]))
     assert wide == again
     assert wide.ir_sha256 != small.ir_sha256

@@ -4,8 +4,9 @@
   orders.
 - ``coordinate_descent``: Coordinate descent: one axis after another, from the defaults, then again from
   random points.
-- ``predicted``: Search by a cost model: extremely randomized trees of scikit-learn on knobs and features of the
+- ``predicted``: Search by a cost model: a Gaussian process on knobs, and trees on knobs and features of the
   scheduled IR.
+- ``gaussian_process``: Gaussian process on the values of knobs: what variants cost that nothing else is known of.
 - ``tpe``: Tree-structured Parzen estimators, by Optuna.
 """
 

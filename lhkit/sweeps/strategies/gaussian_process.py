@@ -5,6 +5,7 @@ Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, chapter
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -37,19 +38,32 @@ class KnobProcess:
         rows, logs = self._scaled(rows[fastest]), np.minimum(logs[fastest], logs.min() + _FAR)
         self._level, self._range = logs.mean(), logs.std() or 1.0
         self._model = GaussianProcessRegressor(_kernel(rows.shape[1]))
-        with warnings.catch_warnings():
+        with _one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a knob explains nothing: its length scale is at its bound
             self._model.fit(rows, (logs - self._level) / self._range)
 
     def optimistic(self, rows: np.ndarray) -> np.ndarray:
         """Return a lower confidence bound of the logarithm of the cost of each point."""
-        middle, deviation = self._model.predict(self._scaled(rows), return_std=True)
+        with _one_thread():
+            middle, deviation = self._model.predict(self._scaled(rows), return_std=True)
         bound: np.ndarray = (middle - _OPTIMISM * deviation) * self._range + self._level
         return bound
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
         scaled: np.ndarray = (rows[:, self._varied] - self._middle) / self._spread
         return scaled
+
+
+def _one_thread() -> Any:
+    """Return a context in which linear algebra has one thread: those that wait for work keep a core busy."""
+    return _pools().limit(limits=1)
+
+
+@functools.cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _kernel(knobs: int) -> Any:
