@@ -3,6 +3,8 @@
 And the schedule that tests of the workbench add steps to: `SCHEDULE_HEAD`, steps, `SCHEDULE_TAIL`.
 """
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -20,6 +22,7 @@ from jupyter_pages import (
     running_browser,
     served,
 )
+from playwright.sync_api import Error, TimeoutError
 
 __all__ = [
     "SCHEDULE_HEAD",
@@ -57,11 +60,32 @@ def run_code(lab, code):
     lab.page.evaluate(_RUN, code)
 
 
+_FAILED = pytest.StashKey[bool]()
+_MOST_SAID = 8000
+
+
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     for item in items:
         if here in Path(item.path).parents:
             item.add_marker(pytest.mark.browser)
+            # A browser on a loaded machine now and then loses half a minute: such a test is tried once more. The
+            # report of the run says so, and its page is printed.
+            item.add_marker(pytest.mark.flaky(retries=1, only_on=[TimeoutError]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    return report
+
+
+def print_page(page, config):
+    """Print what a page says when a test failed, also where the second attempt passes."""
+    with suppress(Error), config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        words = page.locator("body").inner_text(timeout=5000)[:_MOST_SAID]
+        print(f"\nthe page of a test that failed:\n{words}", file=sys.stderr)
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +95,7 @@ def browser():
 
 
 @pytest.fixture
-def watched(browser):
+def watched(browser, request):
     """Return a function that opens a page; at the end the page closes."""
     contexts = []
 
@@ -87,6 +111,9 @@ def watched(browser):
 
     yield open_page
     for context in contexts:
+        if request.node.stash.get(_FAILED, False):
+            for page in context.pages:
+                print_page(page, request.config)
         context.close()
 
 

@@ -6,7 +6,8 @@
   random points.
 - ``predicted``: Search by a cost model: a Gaussian process on knobs, and trees on knobs and features of the
   scheduled IR.
-- ``gaussian_process``: Gaussian process on the values of knobs: what variants cost that nothing else is known of.
+- ``gaussian_process``: Gaussian process on the values of knobs: what variants cost of which nothing else is
+  known.
 - ``tpe``: Tree-structured Parzen estimators, by Optuna.
 """
 
