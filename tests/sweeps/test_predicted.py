@@ -76,6 +76,26 @@ def test_equal_programs_are_asked_for_once():
     assert len(set(programs)) == len(programs)
 
 
+def test_points_are_described_while_the_last_one_of_a_round_is_tried():
+    strategy = make_strategy("predicted", SPACE)
+    waiting = []
+    while not waiting or not strategy.to_describe():
+        waiting.append(strategy.ask())
+        if len(waiting) == 2:
+            first = waiting.pop(0)
+            strategy.tell(first, cost(first))
+    assert len(waiting) == 1 and strategy.ask() is None, "the next round is not drawn before it is known"
+    strategy.tell(waiting[0], cost(waiting[0]))
+    assert strategy.ask() is not None
+
+
+def test_many_processes_do_not_wait_for_the_first_points():
+    strategy = make_strategy("predicted", SPACE)
+    strategy.take_descriptions((), [])
+    asked = [strategy.ask() for _ in range(200)]
+    assert None not in asked and len(set(asked)) == 200 and strategy.to_describe() == ()
+
+
 def test_without_descriptions_it_learns_from_the_knobs():
     strategy = make_strategy("predicted", SPACE, budget=60)
     found = search(strategy, describe=False)
