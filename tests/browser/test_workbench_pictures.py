@@ -36,8 +36,21 @@ def pane(bench, name):
     return bench.locator(f".lhw-pane[data-pane='{name}']")
 
 
+# The width of the picture of a pane, once it is the same for 20 frames: what is around it may still take room.
+WIDTH_AT_REST = """async (pane) => {
+  let [width, frames] = [-1, 0];
+  while (frames < 20) {
+    await new Promise(requestAnimationFrame);
+    const now = pane.querySelector("svg")?.getBoundingClientRect().width ?? -1;
+    frames = now === width ? frames + 1 : 0;
+    width = now;
+  }
+  return width;
+}"""
+
+
 def width(bench, name):
-    return pane(bench, name).locator("svg").bounding_box()["width"]
+    return pane(bench, name).evaluate(WIDTH_AT_REST)
 
 
 # How far below the top of its pane the head of the selected step is; what is above the pane may come and go.
@@ -105,10 +118,10 @@ def test_pictures_are_zoomed_by_buttons_keys_and_wheel_and_stay_so(bench):
     page.wait_for_function(
         "(old) => document.querySelector('.lhw [data-pane=tiles] svg').outerHTML !== old", arg=drawn
     )
-    # The brief picture of a low pane is as wide as its words: a few per cent more or less.
-    assert width(bench, "tiles") == pytest.approx(large, rel=0.06)
+    # The brief picture of a low pane is as wide as its words, in which are the caches of this CPU.
+    assert width(bench, "tiles") == pytest.approx(large, rel=0.1)
     zoom["fit the pane"].click()
-    assert width(bench, "tiles") == pytest.approx(fitting, rel=0.06)
+    assert width(bench, "tiles") == pytest.approx(fitting, rel=0.1)
     bench.get_by_role("tab", name="Schedule graph").click()
     graph = pane(bench, "schedule_graph")
     graph.locator("svg").wait_for()

@@ -77,7 +77,7 @@ def test_looks_at_what_differs_say_what_looks_at_all_of_it_say(journal, monkeypa
     monkeypatch.setattr(trace_journal, "Identities", WholeLooks)
     monkeypatch.setattr(op_identity, "MOST_WITHOUT", 1e9)
     journal("fc_relu.mlir", "fc_relu.mlir")
-    assert WholeLooks.looks > 100
+    assert WholeLooks.looks > 40  # larger tiles, as of AVX-512, have fewer steps
 
 
 def test_a_schedule_that_is_traced_again_with_other_knobs_is_planned_once(journal, monkeypatch):
