@@ -76,6 +76,20 @@ def test_equal_programs_are_asked_for_once():
     assert len(set(programs)) == len(programs)
 
 
+@pytest.mark.parametrize("count", [1, 2, 11, 12])
+def test_a_space_of_few_points_is_tried_to_its_end(count):
+    space = Space((Axis("m", tuple(range(1, count + 1)), 1),))
+    strategy, found = make_strategy("predicted", space), []
+    while True:
+        if points := strategy.to_describe():
+            strategy.take_descriptions(points, [None] * len(points))
+        if (point := strategy.ask()) is None:
+            break
+        found.append(point)
+        strategy.tell(point, float(dict(point)["m"]))
+    assert len(set(found)) == len(found) == count
+
+
 def test_points_are_described_while_the_last_one_of_a_round_is_tried():
     strategy = make_strategy("predicted", SPACE)
     waiting = []

@@ -202,7 +202,7 @@ class Predicted(Proposer):
         tried = list(self._costs)
         rows = self._knob_rows(new)
         if self._process is None:
-            self._process = KnobProcess(rows)
+            self._process = KnobProcess(np.vstack([self._knob_rows(tried), rows]))
         self._process.fit(self._knob_rows(tried), self._logs(tried))
         by_knobs = np.argsort(self._process.optimistic(rows))
         pool = dict.fromkeys(new[i] for i in by_knobs[:_POOL])
