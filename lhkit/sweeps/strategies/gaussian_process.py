@@ -28,16 +28,25 @@ class KnobProcess:
         """Take the rows of knobs (points × knobs) that the scale of each is read from."""
         spread = every.std(0)
         self._varied = spread > 0
+        self._model: Any = None
         self._middle, self._spread = every.mean(0)[self._varied], spread[self._varied]
 
-    def fit(self, rows: np.ndarray, logs: np.ndarray) -> None:
-        """Fit it, length scales and noise too, to the logarithms of costs of points."""
+    def fit(self, rows: np.ndarray, logs: np.ndarray, *, again: bool = False) -> None:
+        """Fit it, length scales and noise too, to the logarithms of costs of points.
+
+        Args:
+            rows: Their knobs (points × knobs).
+            logs: The logarithms.
+            again: Whether it was just fitted to nearly the same: length scales are looked for from those on,
+                which takes half the time.
+        """
         from sklearn.gaussian_process import GaussianProcessRegressor
 
         fastest = np.argsort(logs, kind="stable")[:_MOST_POINTS]
         rows, logs = self._scaled(rows[fastest]), np.minimum(logs[fastest], logs.min() + _FAR)
         self._level, self._range = logs.mean(), logs.std() or 1.0
-        self._model = GaussianProcessRegressor(_kernel(rows.shape[1]))
+        kernel = self._model.kernel_ if again and self._model is not None else _kernel(rows.shape[1])
+        self._model = GaussianProcessRegressor(kernel)
         with _one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a knob explains nothing: its length scale is at its bound
             self._model.fit(rows, (logs - self._level) / self._range)

@@ -31,13 +31,13 @@ from lhkit.worker.kernel_requests import VariantDescription
 # Points that are tried before a model means something, and in each round after that.
 _START, _ROUND = 10, 6
 # Points are described for the next round while so many of this one are still tried.
-_AHEAD = 1
+_AHEAD = 2
 # Points that a schedule is applied to in each round: the best by the knobs alone, and neighbours of the best.
 _POOL, _NEIGHBOURS = 6, 4
 _NEIGHBOURED = 2  # So many of the best points have their neighbours looked at
 # Rounds without a gain of a per cent, or the share of the points, after which a search without a budget ends.
 _PATIENCE, _GAIN = 5, 0.01
-_LEAST_TRIED, _SHARE = 40, 0.06
+_LEAST_TRIED, _SHARE = 41, 0.06
 # Points that the Gaussian process ranks; of larger spaces so many random ones.
 _MOST_RANKED, _DRAWN = 4000, 400
 _TREES = 32  # Each costs half a millisecond
@@ -138,7 +138,7 @@ class Predicted(Proposer):
                     self._waiting.add(places)
                     return places
             if self._waiting:
-                # The last one of a round decides too; most often it has ended when the next are described.
+                # The last ones of a round decide too; most often they have ended when the next are described.
                 return None if self._is_about_to_end else self.draw()
             if not self._pool_of_round:
                 self._pool_of_round = self._pool_for_round()
@@ -182,7 +182,7 @@ class Predicted(Proposer):
 
     @property
     def _is_about_to_end(self) -> bool:
-        """Whether the points of the round before were tried, or all but the last."""
+        """Whether the points of the round before were tried, or all but the last two."""
         return len(self._waiting) <= (_AHEAD if self._costs else 0)
 
     def _pool_for_round(self) -> list[Places]:
@@ -250,7 +250,7 @@ class Predicted(Proposer):
         model = self._fitted(self._rows(tried), self._logs(tried))
         scores = _ranks(_optimistic(model, self._rows(pool), self._slowest()))
         if self._process is not None:
-            self._process.fit(self._knob_rows(tried), self._logs(tried))
+            self._process.fit(self._knob_rows(tried), self._logs(tried), again=True)
             scores += _ranks(self._process.optimistic(self._knob_rows(pool)))
         programs = {self._found[p].ir_sha256 for p in tried if p in self._found}
         chosen: list[Places] = []
