@@ -190,26 +190,30 @@ class ThreadJobs(Jobs):
 class CollectorPause:
     """Keeps the garbage collector off during commands, and until the screen has their answers.
 
-    A session keeps many traces: a full collection takes as long as half a trace of a thousand steps.
+    A session keeps many traces: a full collection takes as long as half a trace of a thousand steps, and frees
+    next to nothing of them. So it comes when the hand has rested, and the traces of neighbours are taken.
     """
 
-    def __init__(self, rest_s: float = 0.25) -> None:
-        self._rest_s = rest_s
+    def __init__(self, rest_s: float = 3.0, most_s: float = 30.0) -> None:
+        self._rest_s, self._most_s = rest_s, most_s
         self._was_enabled = True
+        self._since = 0.0
         self.timer: threading.Timer | None = None
 
     def begin(self) -> None:
         """Turn it off."""
         if self.timer is None or not self.timer.is_alive():
             self._was_enabled = gc.isenabled()
+            self._since = time.monotonic()
         else:
             self.timer.cancel()
         gc.disable()
 
     def end_soon(self) -> None:
-        """Turn it on again, if it was, unless another command begins soon."""
+        """Turn it on again, if it was, unless another command begins soon; at once if it was off for long."""
         if self._was_enabled:
-            self.timer = threading.Timer(self._rest_s, gc.enable)
+            is_due = time.monotonic() - self._since > self._most_s
+            self.timer = threading.Timer(0 if is_due else self._rest_s, gc.enable)
             self.timer.daemon = True
             self.timer.start()
 

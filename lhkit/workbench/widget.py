@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
 # A page without a beat for so long is lost; a browser delays those of hidden pages to one per minute.
 LOST_SECONDS = 300.0
+# What is sent first is not waited for longer, as while the kernel executes a cell.
+_MOST_WAIT_S = 0.05
 # Limit on the payload in the static picture, which every saved notebook contains.
 _STILL_LINES = 120
 PANE_FILES = (
@@ -75,6 +78,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
     view_id = traitlets.Unicode().tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
     _is_patching = False
+    _is_waiting = False  # the kernel's thread, for a command: it sends nothing meanwhile
 
     def __init__(
         self,
@@ -135,11 +139,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
         Raises:
             LhkitError: It is refused; the screen says so too.
         """
+        self._is_waiting = True
         try:
             self.jobs.run(lambda: self.workbench.do(command, raises=True))
         except KeyboardInterrupt:  # the command is still running in its thread
             self.workbench.stop()
             raise
+        finally:
+            self._is_waiting = False
 
     def trust(self) -> None:
         """Trust what the workbench was opened from, as the button does: it is traced, and may run.
@@ -316,7 +323,17 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     def _changed(self, names: Collection[str]) -> None:
         panes = {_trait(name): self.workbench.panes[name] for name in names}
-        self._here(functools.partial(self._set, panes))
+        sent = threading.Event()
+
+        def send() -> None:
+            try:
+                self._set(panes)
+            finally:
+                sent.set()
+
+        self._here(send)
+        if not self._is_waiting:
+            sent.wait(_MOST_WAIT_S)  # rendering the next panes would slow these down
         version = self.session.version
         if version.title == PROPOSAL and self._pictured not in (None, self.session.text) and is_live():
             self._here(functools.partial(self._show_picture, *self._repr_mimebundle_(), again=True))

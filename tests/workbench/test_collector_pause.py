@@ -36,6 +36,14 @@ def test_a_command_that_follows_soon_keeps_it_off():
     pause.timer.cancel()
 
 
+def test_a_hand_that_never_rests_does_not_keep_it_off_for_ever():
+    pause = CollectorPause(rest_s=3600, most_s=-1)
+    pause.begin()
+    pause.end_soon()
+    pause.timer.join()
+    assert gc.isenabled()
+
+
 def test_who_has_turned_it_off_keeps_it_off():
     gc.disable()
     pause = CollectorPause(rest_s=0)
