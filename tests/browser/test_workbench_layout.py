@@ -121,20 +121,6 @@ def test_nothing_is_cut(opened, dark):
             assert cut(page) == [], f"{preset} at {width}x{height}"
 
 
-def test_the_heads_of_two_columns_take_one_line_each(opened):
-    page = opened(width=850)
-    page.get_by_role("tab", name="Text", exact=True).click()  # the handles' column is narrower beside it
-    page.locator(".lhw-area[data-area=handles]:has(.lhw-tabs)").wait_for()
-    tabs = page.locator(".lhw-area[data-area=handles] .lhw-tab:visible")
-    tops = {tabs.nth(i).bounding_box()["y"] for i in range(tabs.count())}
-    assert tabs.count() == 5 and len(tops) == 1
-    head = page.locator("[data-pane=payload] .lh-irt")
-    height, line, overflow = head.evaluate(
-        "p => [p.clientHeight, parseFloat(getComputedStyle(p).lineHeight), p.scrollWidth - p.clientWidth]"
-    )
-    assert height < 1.5 * line and overflow <= 1  # the counts, which come last, are whole
-
-
 def test_a_picture_fits_its_pane_both_ways(opened):
     page = opened(width=1440, height=1000)
     use(page, "tune")
@@ -427,3 +413,18 @@ def test_a_picture_that_came_while_another_pane_was_in_front_has_its_size(opened
     body, picture = (page.locator(f"[data-pane=tiles] {part}").bounding_box() for part in (".lhw-body", "svg"))
     assert picture["width"] > 60
     assert picture["y"] + picture["height"] <= body["y"] + body["height"]
+
+
+def test_the_heads_of_two_columns_take_one_line_each(opened):
+    page = opened(width=850)
+    page.get_by_role("tab", name="Text", exact=True).click()  # the handles' column is narrower beside it
+    page.locator(".lhw-area[data-area=handles]:has(.lhw-tabs)").wait_for()
+    tabs = page.locator(".lhw-area[data-area=handles] .lhw-tab:visible")
+    tops = {tabs.nth(i).bounding_box()["y"] for i in range(tabs.count())}
+    assert tabs.count() == 5 and len(tops) == 1
+    head = page.locator("[data-pane=payload] .lh-irt")
+    height, line, overflow = head.evaluate(
+        "p => [p.clientHeight, parseFloat(getComputedStyle(p).lineHeight), p.scrollWidth - p.clientWidth]"
+    )
+    assert height < 1.5 * line and overflow <= 1  # the counts, which come last, are whole
+    page.get_by_role("tab", name="Steps", exact=True).click()
