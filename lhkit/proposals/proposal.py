@@ -7,7 +7,7 @@ import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -272,9 +272,7 @@ class _Search:
                 draft = self._loadable(lines)
                 if is_last:
                     self._verify_early(draft)
-                    with ThreadPoolExecutor(1) as beside:  # while the worker tries values of knobs
-                        self.is_portable = beside.submit(self._applies_elsewhere, draft)
-                        return self._with_knobs(draft)
+                    self.is_portable = self.thread.beside(partial(self._applies_elsewhere, draft))
                 return self._with_knobs(draft)
         self.notes.append(f"written with the matchers of {_FOR_ANY}: steps alone gave another payload")
         return self._with_matchers()
@@ -290,16 +288,19 @@ class _Search:
         claims = list(_OPTIONAL.finditer(schedule.text))
         if len(claims) != 1:  # none, or those of cpu.mlir itself
             return schedule
-        if not (self.is_portable.result() if self.is_portable else self._applies_elsewhere(schedule)):
+        known = (
+            self.is_portable.result() if self.is_portable else self._applies_elsewhere(schedule, self.worker)
+        )
+        if not known:
             self.notes.append(f"other programs cannot apply it: steps need those of {claims[0][1]}")
             return dataclasses.replace(schedule, text=schedule.text.replace(claims[0][0], "", 1))
         return schedule
 
-    def _applies_elsewhere(self, schedule: Schedule) -> bool:
+    def _applies_elsewhere(self, schedule: Schedule, worker: Worker | None) -> bool:
         if not _OPTIONAL.search(schedule.text):
             return True
         try:
-            apply_portable(self.payload, schedule, worker=self.worker)
+            apply_portable(self.payload, schedule, worker=worker)
         except LhkitError:
             return False
         return True
@@ -421,14 +422,27 @@ class _Search:
                     with contextlib.suppress(LhkitError):  # one that a requirement excludes
                         changed = dataclasses.replace(draft, settings=((knob.name, option),))
                         tried[knob.name, option] = application_of(changed).knobs
-        variants = (draft.values, *tried.values())
-        self.applications += len(variants)
-        request = CountOps(payload_source(self.payload), application_of(draft), variants)
-        given, *counts = (self.worker or shared_worker()).ask(request).value
+        given, *counts = self._counts(draft, [draft.values, *tried.values()])
         most = _structured_left(given or {})
         holds = {t for t, c in zip(tried, counts, strict=True) if c is not None and _structured_left(c) <= most}
         holds.update((knob.name, self.general.values[knob.name]) for knob in draft.knobs)
         return {k.name: [o for o in k.options if (k.name, o) in holds] for k in draft.knobs}
+
+    def _counts(
+        self, draft: Schedule, variants: Sequence[Mapping[str, KnobValue]]
+    ) -> list[Mapping[str, int] | None]:
+        """Return how many ops of each name the variants of a draft leave; two workers count side by side."""
+        self.applications += len(variants)
+
+        def count(some: Sequence[Mapping[str, KnobValue]], worker: Worker | None) -> list[Any]:
+            request = CountOps(payload_source(self.payload), application_of(draft), tuple(some))
+            return list((worker or shared_worker()).ask(request).value)
+
+        half = -(-len(variants) // 2)
+        last = self.thread.beside(partial(count, variants[half:]))
+        first = count(variants[:half], self.worker)
+        # One that still verifies would take longer.
+        return first + (count(variants[half:], self.worker) if last.cancel() else last.result())
 
     def _verified(self, schedule: Schedule) -> Verification | None:
         """Return how the scheduled functions compare with the unscheduled ones; the worst if all are right."""

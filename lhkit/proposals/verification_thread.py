@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ from lhkit.worker.client import Worker, own_worker, shared_worker
 from lhkit.worker.limits import Limits
 
 _Arrays = tuple[NDArray[Any], ...]
+_Found = TypeVar("_Found")
 _AGAINST = "the unscheduled payload"
 
 
@@ -59,6 +60,10 @@ class VerificationThread:
         """Return the verdict on a schedule that is to come."""
         self.begin()
         return self._thread.submit(self._verdict, schedule)
+
+    def beside(self, work: Callable[[Worker], _Found]) -> Future[_Found]:
+        """Return what a function gives for the worker of this thread, when the verdicts before are there."""
+        return self._thread.submit(work, self._worker)
 
     def end(self) -> None:
         """Wait for what runs, and leave out what does not yet."""
