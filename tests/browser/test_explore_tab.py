@@ -68,6 +68,70 @@ def test_what_was_seen_with_a_knob_value_is_shown_again_without_python(tab, page
     assert payload.text_content() == before
 
 
+# With two tiles of rows instead of one, the steps after the loop have other numbers.
+NUMBERED = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %rows = transform.tune.knob<"rows"> = 8 : i64 from options = [8, 24] -> !transform.param<i64>
+    %matmul = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %matmul tile_sizes [%rows, 0, 0]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    transform.include @peel failures(suppress) (%loop) : (!transform.any_op) -> ()
+    %products = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %products : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.annotate %each "each" : !transform.any_op
+    }
+    %last = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %last "last" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @peel(%loop: !transform.any_op {transform.consumed}) {
+    %for = transform.cast %loop : !transform.any_op to !transform.op<"scf.for">
+    %main, %rest = transform.loop.peel %for
+      : (!transform.op<"scf.for">) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+
+
+def test_a_value_whose_steps_have_other_numbers_is_shown_again_without_python(watched, tmp_path):
+    (tmp_path / "numbered.mlir").write_text(NUMBERED)
+    with explored("matmul.mlir", tmp_path / "numbered.mlir", "--trust") as tab:
+        found = watched(width=1440, height=900)
+        page = found.page
+        page.goto(tab.address)
+        page.locator("[data-pane=payload] .lh-ir").wait_for()
+        page.locator(".lhw-main", has_text="annotate").last.click()
+        now = page.locator(".lhw-row.lh-now .lhw-main", has_text='"last"')
+        payload = page.locator("[data-pane=payload] .lhw-frame")
+        slider = page.get_by_role("slider", name="knob rows")
+
+        def wait_for_step(number):
+            page.locator(f".lhw-row.lh-now .lhw-main[data-goto='{number}']", has_text='"last"').wait_for()
+            page.locator(f"[data-pane=payload] .lhw-frame[data-frame='{number}|false']").wait_for()
+            page.wait_for_function("() => !document.querySelector('.lhw-ghost')")  # Python has caught up
+
+        wait_for_step(10)
+        for key, number in ("ArrowRight", 11), ("ArrowLeft", 10):
+            slider.press(key)
+            wait_for_step(number)
+        text = payload.text_content()
+        slider.press("ArrowRight")
+        wait_for_step(11)
+        tab.process.send_signal(signal.SIGSTOP)
+        try:
+            slider.press("ArrowLeft")
+            wait_for_step(10)  # also without Python
+            assert payload.text_content() == text
+        finally:
+            tab.process.send_signal(signal.SIGCONT)
+        page.get_by_role("button", name="undo: set rows = 8").wait_for()
+        assert (now.get_attribute("data-goto"), payload.text_content()) == ("10", text)
+        found.check(*tab.addresses)
+
+
 def test_the_editor_and_the_page_of_passes_are_allowed_by_the_policy(page):
     page.get_by_role("tab", name="Text").click()
     page.locator(".cm-content").wait_for()

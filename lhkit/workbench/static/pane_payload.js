@@ -6,7 +6,8 @@ const MOST_FRAMES = 400;
 const MANY_STEPS = 200;
 const MOST_BUILT = 24; // frames that stay built, so that going back and forth is quick, among steps and values of knobs
 const LINES_TOGETHER = 16; // lines that are laid out and painted together, when they come into sight
-const MOST_AT_ONCE = 48; // of so many lines most are in sight
+// So many lines are in sight or close to it before anything scrolls: to find that out would take a layout more.
+const MOST_AT_ONCE = 144;
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -155,9 +156,8 @@ function sameFolds(from, to) {
 // Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.
 function inGroups(fragment) {
   const lines = [...(fragment.querySelector(".lh-ir:not(.lh-sides) > div")?.children ?? [])];
-  if (lines.length < MOST_AT_ONCE) return fragment;
   let group = null;
-  for (const line of lines) {
+  for (const line of lines.slice(MOST_AT_ONCE)) {
     if (!line.matches(".l")) group = null;
     else {
       if (!group || group.children.length >= LINES_TOGETHER) {

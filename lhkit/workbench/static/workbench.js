@@ -194,6 +194,13 @@ class Workbench {
     this.el.classList.toggle("lhw-large", screen.large);
   }
 
+  // The step of the screen that Python has, unless one was selected since.
+  takeStep() {
+    const { queue, sending } = this.channel;
+    const isNewer = this.untold || [sending, ...queue.map(({ command }) => command)].some((each) => each?.do === "select");
+    if (!isNewer) this.step = this.part("screen").step;
+  }
+
   // What this view asked for itself is on the screen already, and what it asked for since may be newer.
   followScreen() {
     const screen = this.part("screen");
@@ -244,6 +251,7 @@ class Workbench {
   }
 
   share(selection, step) {
+    if (step !== this.step) this.seen.selections += 1;
     this.apply(selection, step);
     // Ops that were selected one after another are the two of a question.
     if (this.untold?.kind === "op" && this.untold.ids !== String(selection?.id)) this.tellSelection();
