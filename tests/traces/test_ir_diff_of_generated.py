@@ -45,7 +45,7 @@ def check_step(trace, step):
     diff = ir_diff(trace, step.index)
     if step.index not in snapshots:
         has_inner = any(s.parent == step.index for s in trace.step_records)
-        assert (has_inner or old_side(diff) == new_side(diff)) and "left no payload" in diff.title
+        assert (has_inner or old_side(diff) == new_side(diff)) and "; the payload is " in diff.title
         return
     before = snapshot_before(trace, step)
     assert new_side(diff) == with_end(trace.snapshot_text(step.index))

@@ -67,9 +67,7 @@ def test_handles_and_origins_are_told():
 def test_a_step_that_left_no_payload_shows_the_last_one():
     diff = ir_diff(small_trace(), 2)
     assert old_side(diff) == new_side(diff) == AFTER
-    assert diff.title == (
-        "after step 2, transform.my.other, which left no payload; shown is that after step 1, transform.my.step"
-    )
+    assert diff.title == "step 2, transform.my.other; the payload is that of step 1"
 
 
 def test_an_op_of_the_operands_of_a_step_that_failed_is_marked_and_says_which_handle_is_invalidated():

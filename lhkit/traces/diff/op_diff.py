@@ -267,9 +267,9 @@ def _step_before(trace: Trace, step: int) -> int:
 
 def _title(trace: Trace, step: int, shown: int, against: int | None) -> str:
     what = _after(trace, step)
-    if shown != step:
-        that = _after(trace, shown) if shown < 0 else f"that {_after(trace, shown)}"
-        what += f", which left no payload; shown is {that}"
+    if shown != step:  # a step that left no payload
+        of = "as given" if shown < 0 else f"that of step {shown}"
+        what = f"step {step}, {trace.step_records[step].op}; the payload is {of}"
     return what if against is None or against == shown else f"{what}, against {_after(trace, against)}"
 
 
