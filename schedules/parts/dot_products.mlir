@@ -6,7 +6,8 @@
 //          rows stay in the second-level cache, strips of 128 columns of the right-hand side are copied into panels
 //          of such groups, wide enough for several lines of each row to be read at once; 32 rows are multiplied with
 //          32 columns at a time. What works on the result by elements follows while it is in the first-level cache.
-//          lhkit's lowering turns what is marked then into these instructions; other programs leave the mark alone.
+//          lhkit's lowering turns what is marked then into these instructions, or into vectors of extended elements on
+//          a CPU that lacks them; other programs leave the mark alone.
 //          To be included: a schedule names this file and parts/cpu.mlir in comments
 //          (lhkit: library parts/dot_products.mlir).
 // Knobs:   none; %rows is how many rows go at a time, %bf16 and %i8 which instructions: 1 those of vectors, 2 of tiles;

@@ -32,9 +32,8 @@ def expected(kind, way):
     """Return the instructions that this CPU has for a kind; none if it has none."""
     if way == IN_TILES and has_matrix_tiles() and kind is not OF_WORDS:
         return NAMES[IN_TILES]
-    flags = {"bf16": {"avx512_bf16"}, "i8": {"avx512_vnni", "avx_vnni"}, "i16": {"avx2", "avx512bw"}}
-    in_vectors = flags[kind[0]] & cpu_flags()
-    return NAMES[IN_VECTORS] if in_vectors and kind is not OF_UNSIGNED else ()
+    flags = {"avx512_bf16"} if kind is OF_FLOATS else {"avx512_vnni", "avx_vnni", "avx2", "avx512bw"}
+    return NAMES[IN_VECTORS] if flags & cpu_flags() else ()
 
 
 def used(text):
@@ -97,6 +96,24 @@ def test_a_marked_op_is_computed_right(kind, way, rows, columns):
 
 
 @KINDS
+@pytest.mark.parametrize("target", [x for x in ("avx2", "avx512") if not targets.INSTRUCTION_SETS[x].missing])
+@pytest.mark.parametrize(("rows", "columns"), [(32, 32), (17, 5), (1, 16)])
+def test_what_another_cpu_has_instructions_for_is_vectors_too(kind, target, rows, columns):
+    group, steps = kind[-1], 37
+    kernel = lhkit.compile(
+        lhkit.load_payload(groups(kind, rows, columns, steps, way=IN_VECTORS)), target=target
+    )
+    a, b = drawn(kind, rows, steps * group), drawn(kind, steps * group, columns)
+    c = drawn(OF_SIGNED, rows, columns).astype(np.float32 if kind is OF_FLOATS else np.int32)
+    got = kernel(a.reshape(rows, steps, group), b.reshape(steps, group, columns).transpose(0, 2, 1).copy(), c)
+    wanted = exact(kind, a) @ exact(kind, b) + c
+    if kind is not OF_FLOATS:
+        wanted = wanted.astype(np.int64).astype(np.int32)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-4 if kind is OF_FLOATS else 0)
+    assert ("llvm.intr.fma" if kind is OF_FLOATS else ".pmadd") in kernel.ir("llvm")
+
+
+@KINDS
 def test_what_does_not_fit_stays_a_loop(kind):
     for text in (groups(kind, 33, 8, 16), groups(kind, 8, 8, 16, wrong=True)):
         kernel = lhkit.compile(lhkit.load_payload(text))
@@ -133,6 +150,9 @@ def test_marked_ops_on_buffers_become_calls_of_instructions(kind, monkeypatch):
         (OF_WORDS, {"avx2"}, "avx2.pmadd.wd"),
         (OF_WORDS, {"avx2", "avx512bw"}, "avx512.pmaddw.d.512"),
         (OF_WORDS, {"sse4_1"}, None),
+        (OF_SIGNED, {"avx2", "fma"}, "avx2.pmadd.wd"),
+        (OF_SIGNED, {"avx2", "avx512bw", "avx512_vnni"}, "avx512.vpdpbusd.512"),
+        (OF_UNSIGNED, {"avx2", "avx512bw"}, "avx512.pmaddw.d.512"),
         (OF_FLOATS, {"avx512_vnni"}, None),
     ],
 )

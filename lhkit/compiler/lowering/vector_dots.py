@@ -3,13 +3,15 @@
 An instruction of AVX512-BF16, AVX512-VNNI or AVX-VNNI adds, in each number of 32 bits of a vector, the products
 of a group of the left-hand side, the same for all lanes, and of a group of one column of the right-hand side.
 For pairs of i16, one of AVX2 or AVX-512 gives the sums of products, and another adds them; both wrap around.
+A CPU without the instruction for its groups extends their even and odd elements apart, so that what was
+scheduled for another CPU is vector code here, too.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lhkit.compiler.lowering.dot_operands import DotProduct, place_text
 
@@ -17,6 +19,7 @@ from lhkit.compiler.lowering.dot_operands import DotProduct, place_text
 _VECTORS = 2
 # Steps of an iteration, where a product has as many times so many: pairs leave no time for counting.
 _UNROLLED = 2
+_FMA = "llvm.intr.fma"
 _SIGN_BITS = -0x7F7F7F80  # 0x80808080
 
 
@@ -33,6 +36,7 @@ class Instruction:
         is_added: Whether it gives only the sums of the products, which another instruction adds.
         is_shifted: Whether the right-hand side has to be unsigned: 128 is added to it, and 128 times the sum of
             the left-hand side's row subtracted from the start.
+        extension: What extends even and odd elements, for which there is no instruction, to those of group.
     """
 
     name: str
@@ -42,11 +46,12 @@ class Instruction:
     group: str
     is_added: bool = False
     is_shifted: bool = False
+    extension: str = ""
 
     @property
     def most_rows(self) -> int:
         """How many rows fit into the registers: sums, a group, columns, and where shifted 128."""
-        others = 1 + _VECTORS + int(self.is_shifted)
+        others = (1 + _VECTORS) * (2 if self.extension else 1) + int(self.is_shifted)
         return (self.registers - others) // _VECTORS
 
     @property
@@ -56,6 +61,13 @@ class Instruction:
 
     def dot(self, result: str, before: str, unsigned: str, signed: str) -> str:
         """Return text that adds products to the sums of before; only integers differ in their operands."""
+        if self.extension:
+            plain = replace(self, extension="")
+            even = plain.dot(f"{result}_half", before, f"{unsigned}_even", f"{signed}_even")
+            return f"{even}\n{plain.dot(result, f'{result}_half', f'{unsigned}_odd', f'{signed}_odd')}"
+        if self.name == _FMA:
+            types = ", ".join([self.sums] * 3)
+            return f"{result} = {_FMA}({signed}, {unsigned}, {before}) : ({types}) -> {self.sums}"
         if self.is_added:
             operands = f"({unsigned}, {signed}) : ({self.group}, {self.group}) -> {self.sums}"
             product = f'{result}_product = llvm.call_intrinsic "{self.name}"{operands}'
@@ -66,24 +78,47 @@ class Instruction:
         return f'{result} = llvm.call_intrinsic "{self.name}"{operands}'
 
     def elements(self, result: str, bits: str) -> str:
-        """Return text that takes 32 bits in each lane for groups of elements."""
-        return f"{result} = llvm.bitcast {bits} : vector<{self.lanes}xi32> to {self.group}"
+        """Return text that takes 32 bits in each lane for groups of elements, even and odd ones if extended."""
+        whole = f"vector<{self.lanes}xi32>"
+        if not self.extension:
+            return f"{result} = llvm.bitcast {bits} : {whole} to {self.group}"
+        if self.extension == "arith.extf":
+            return f"""
+              {result}_high = arith.shli {bits}, %sixteens : {whole}
+              {result}_low = arith.andi {bits}, %high_halves : {whole}
+              {result}_even = llvm.bitcast {result}_high : {whole} to {self.group}
+              {result}_odd = llvm.bitcast {result}_low : {whole} to {self.group}"""
+        shift = "arith.shrsi" if self.extension == "arith.extsi" else "arith.shrui"
+        return f"""
+          {result}_pairs = llvm.bitcast {bits} : {whole} to {self.group}
+          {result}_eights = llvm.bitcast %eights : {whole} to {self.group}
+          {result}_high = arith.shli {result}_pairs, {result}_eights : {self.group}
+          {result}_even = {shift} {result}_high, {result}_eights : {self.group}
+          {result}_odd = {shift} {result}_pairs, {result}_eights : {self.group}"""
 
 
 def vector_dot_instruction(product: DotProduct, flags: frozenset[str]) -> Instruction | None:
     """Return the instruction of a CPU with these flags that computes a product; None where it has none."""
     if product.extension == "arith.extf" and "avx512_bf16" in flags:
         return Instruction("llvm.x86.avx512bf16.dpbf16ps.512", 16, 32, "f32", "vector<32xbf16>")
-    if product.element == "i16":
-        if "avx512bw" in flags:
-            return Instruction("llvm.x86.avx512.pmaddw.d.512", 16, 32, "i32", "vector<32xi16>", is_added=True)
-        if "avx2" in flags:
-            return Instruction("llvm.x86.avx2.pmadd.wd", 8, 16, "i32", "vector<16xi16>", is_added=True)
+    if product.element == "i8" and product.extension == "arith.extsi":
+        if "avx512_vnni" in flags:
+            return Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
+        if "avx_vnni" in flags:
+            return Instruction("llvm.x86.avx512.vpdpbusd.256", 8, 16, "i32", "vector<32xi8>", is_shifted=True)
+    extension = "" if product.element == "i16" else product.extension
+    if product.extension == "arith.extf":
+        if "avx512f" in flags:
+            return Instruction(_FMA, 16, 32, "f32", "vector<16xf32>", extension=extension)
+        if {"avx2", "fma"} <= flags:
+            return Instruction(_FMA, 8, 16, "f32", "vector<8xf32>", extension=extension)
         return None
-    if product.extension == "arith.extsi" and "avx512_vnni" in flags:
-        return Instruction("llvm.x86.avx512.vpdpbusd.512", 16, 32, "i32", "vector<64xi8>", is_shifted=True)
-    if product.extension == "arith.extsi" and "avx_vnni" in flags:
-        return Instruction("llvm.x86.avx512.vpdpbusd.256", 8, 16, "i32", "vector<32xi8>", is_shifted=True)
+    if "avx512bw" in flags:
+        wide = "llvm.x86.avx512.pmaddw.d.512"
+        return Instruction(wide, 16, 32, "i32", "vector<32xi16>", is_added=True, extension=extension)
+    if "avx2" in flags:
+        narrow = "llvm.x86.avx2.pmadd.wd"
+        return Instruction(narrow, 8, 16, "i32", "vector<16xi16>", is_added=True, extension=extension)
     return None
 
 
@@ -107,7 +142,10 @@ def vector_dot_function(name: str, product: DotProduct, instruction: Instruction
         %steps = arith.constant {product.steps} : index
         %no_sum = arith.constant dense<0> : vector<{instruction.lanes}xi32>
         %signs = arith.constant dense<{_SIGN_BITS}> : vector<{instruction.lanes}xi32>
-        {instruction.elements("%all_128", "%signs")}
+        %eights = arith.constant dense<{8 << 16 | 8}> : vector<{instruction.lanes}xi32>
+        %sixteens = arith.constant dense<16> : vector<{instruction.lanes}xi32>
+        %high_halves = arith.constant dense<-65536> : vector<{instruction.lanes}xi32>
+        {instruction.elements("%all_128", "%signs") if instruction.is_shifted else ""}
         {place_text("a", lhs)} {place_text("b", rhs)} {place_text("c", result)}
         {" ".join(tiles)}
         return
