@@ -107,6 +107,8 @@ def verification_thread(payload: Payload, worker: Worker | None) -> Iterator[Ver
         yield thread
     finally:
         stopped.set()
+        if is_own:
+            runner.cancel()
         thread.end()
         if is_own:
             runner.close()

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import lhkit
+from lhkit.kernels.kernel import compile_kernel
 from lhkit.load import target_choice
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable
@@ -395,3 +396,39 @@ def test_an_interrupt_ends_the_verification_too(own_workers):
         propose("row_sum.mlir", progress=interrupt)
     assert own_workers[0].pid is None
     assert not [t for t in threading.enumerate() if t.name.startswith("lhkit-verification")]
+
+
+LONG = """
+func.func @f(%a: f64) -> f64 {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end = arith.constant 1000000000000 : index
+  %r = scf.for %i = %zero to %end step %one iter_args(%sum = %a) -> (f64) {
+    %next = arith.addf %sum, %a : f64
+    scf.yield %next : f64
+  }
+  return %r : f64
+}
+"""
+
+
+def test_an_interrupt_ends_what_was_given_to_the_worker_beside(own_workers, worker):
+    payload = load_payload(LONG, worker=worker)
+    begun = threading.Event()
+
+    def run(beside):
+        kernel = compile_kernel(payload, worker=beside)
+        begun.set()
+        return kernel(1.0)
+
+    def interrupted():
+        with verification_thread.verification_thread(payload, None) as thread:
+            found.append(thread.beside(run))
+            begun.wait()
+            raise KeyboardInterrupt
+
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert found[0].exception().failure.kind == "cancelled"
+    assert own_workers[0].pid is None
