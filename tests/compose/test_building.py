@@ -3,13 +3,18 @@
 import functools
 import inspect
 import linecache
+import math
+import re
 
+import ml_dtypes
+import numpy as np
 import pytest
 from tutorial_cases import LAYER
 
 import lhkit
 from lhkit.compose.builder.op_functions import RESERVED, members, parameters_of
 from lhkit.compose.builder.schedule_builder import Builder
+from lhkit.compose.builder.step_results import mlir_text
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.user_code import known_own_ops
@@ -130,6 +135,7 @@ def test_matchers_and_alternatives_with_results(s):
         ("s.structured.match(s.root, interface='Loops')", "'Loops' is none of LinalgOp", "'Loops'"),
         ("s.split_handle(mm)", "how many 'results' transform.split_handle gives", "s.split"),
         ("s.split_handle((mm, mm), results=2)", "2 results of a step are given; unpack them", "(mm, mm)"),
+        ("s.match(['linalg.matmul'])", "['linalg.matmul'] is not a handle", "['linalg"),
         ("s.match(ops='linalg.matmul')", "'linalg.matmul' is not a list of strings", "'linalg"),
         ("s.apply_patterns(mm, ['canonicalisation'])", "near it: canonicalization", "['canon"),
         ("s.print(other)", "%matmul is not defined here", "other"),
@@ -149,7 +155,7 @@ def test_a_mistake_is_shown_in_the_callers_python(call, message, at, s, catalogu
     names["other"] = other.match(ops=["linalg.matmul"])
     before, source = s.text, f"# é\nresult = {call}\n"
     linecache.cache["<cell>"] = (len(source), None, source.splitlines(True), "<cell>")
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")) as caught:
+    with pytest.raises(UsageError, match=re.escape(message)) as caught:
         exec(compile(source, "<cell>", "exec"), names)
     span = caught.value.failure.span
     column = source.splitlines()[1].index(at, len("result = ")) + 1
@@ -158,6 +164,21 @@ def test_a_mistake_is_shown_in_the_callers_python(call, message, at, s, catalogu
     caret = next(i for i, line in enumerate(lines) if line.strip() == "^")
     assert call in lines[caret - 1] and lines[caret - 1][lines[caret].index("^") :].startswith(at)
     assert s.text == before
+
+
+def test_scalars_of_numpy_have_their_type(s, worker):
+    third = np.float32(1 / 3)
+    values = [third, 1 / 3, np.float16(0.5), ml_dtypes.bfloat16(-2), np.int8(-1), np.uint16(7), 3]
+    texts = [mlir_text(value).split(" : ") for value in values]
+    assert [kind for _, kind in texts] == ["f32", "f64", "f16", "bf16", "i8", "i16", "i64"]
+    assert np.float32(float(texts[0][0])) == third and float(texts[1][0]) == 1 / 3
+    matmul = s.match(ops=["linalg.matmul"])
+    s.structured.pad(matmul, padding_dimensions=[0], pad_to_multiple_of=[48], padding_values=[third] * 3)
+    trace = trace_schedule(lhkit.payloads.matmul(32, 32, 32), s.schedule(), worker=worker)
+    assert trace.outcome.status == "ok", trace.outcome.message
+    assert "tensor<48x32xf32>" in trace.last_snapshot_text()
+    with pytest.raises(ValueError, match="inf has no decimal form"):
+        mlir_text(math.inf)
 
 
 def test_a_body_wants_with_and_alternatives_want_regions(s):

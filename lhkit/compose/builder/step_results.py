@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -85,17 +86,37 @@ def _scalar(value: Any, kind: str) -> Scalar:
     return value
 
 
+# NumPy's names of element types → MLIR's.
+_ELEMENTS = {"bfloat16": "bf16", **{f"float{n}": f"f{n}" for n in (16, 32, 64)}}
+_ELEMENTS |= {f"{sign}int{n}": f"i{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
+
+
 def mlir_text(value: Any) -> str:
-    """Return a Python value as an attribute in MLIR's syntax; a string is taken as such text."""
+    """Return a Python value as an attribute in MLIR's syntax; a string is taken as such text.
+
+    A float is one of 64 bits, an int too; a scalar of NumPy or ml_dtypes has its own type.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return value
     if isinstance(value, float):
-        return f"{value:e} : f64"
+        return f"{_float_text(value)} : f64"
+    element = _ELEMENTS.get(str(getattr(value, "dtype", "")))
+    if element is not None and getattr(value, "shape", None) == ():
+        number = value.item()
+        return f"{number if element.startswith('i') else _float_text(float(number))} : {element}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(str(v) if type(v) is int else mlir_text(v) for v in value)}]"
     return f"{_integer(value)} : i64"
+
+
+def _float_text(value: float) -> str:
+    """Return a float as MLIR reads it, with as many digits as it takes to be the same again."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} has no decimal form: give MLIR's, such as '0x7F800000 : f32' for infinity")
+    short = f"{value:e}"
+    return short if float(short) == value else f"{value:.16e}"
 
 
 def _dictionary(value: Any) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
@@ -428,7 +449,7 @@ def _region(builder: op_functions.Caller, kind: str, value: Any) -> FormBlock:
 
 def _handles(builder: op_functions.Caller, given: Sequence[Any], spec: OperandSpec) -> tuple[TypedName, ...]:
     for value in given:
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple | list) and all(isinstance(v, BuiltHandle) for v in value):
             raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")
         if not isinstance(value, BuiltHandle):
             raise ValueError(f"{value!r} is not a handle")
