@@ -468,6 +468,7 @@ def _literal(required: re.Match[str], name: str, value: KnobValue) -> str:
 
 
 _UNVERIFIED = "not verified yet."
+_AROUND = ("linalg.fill", "tensor.pad")
 _DOT_PRODUCT = re.compile(r"attrs = +\{[^\n]*\bdot_products\b")
 _TYPES = re.compile(r"^( +[^/\n]*[^/{\s])\n +(: \(.*)$", re.MULTILINE)  # of a step, in a line of their own
 _WIDTH = 140  # What fits is on one line
@@ -521,8 +522,8 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
     found: dict[str, LeftAlone] = {}
     for op in left:
         for origin in _origins(op, ops):
-            if op.name == "linalg.fill" != origin.name:
-                continue  # where the result begins, which says nothing of the op itself
+            if op.name in _AROUND and op.name != origin.name:
+                continue  # where the result begins, or its operands are filled up: nothing of the op itself
             line = _line_of(payload.text, origin.source)
             why = (
                 "it is on memrefs that more than ops of linalg use; cpu.mlir takes tensors"

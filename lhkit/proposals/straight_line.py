@@ -20,7 +20,8 @@ _SEQUENCE, _INCLUDE, _FOREACH = "transform.named_sequence", "transform.include",
 _MATCHERS = ("transform.foreach_match", "transform.collect_matching")
 # Steps that only look, and tell the steps behind them whether to go on.
 _QUESTIONS = ("transform.match.", "transform.num_associations", "transform.debug.", "transform.assert")
-_MARK = re.compile(r'attributes \{(\w+)(?: = ("[^"]*"|[^,}]+))?')
+_MARKS = re.compile(r'attributes \{((?:"[^"]*"|[^"{}])*)\}')
+_MARK = re.compile(r'(\w+)(?: = ("[^"]*"|\w+<[^>]*(?:->[^>]*)?>|[^,]+))?(?:, *|$)')
 _KNOB = "transform.tune.knob"
 # Steps that do to several loops in a handle what they do to each.
 _OF_EACH = ("transform.loop.unroll",)
@@ -71,7 +72,7 @@ class Line:
     def marks(self) -> set[tuple[str, str]]:
         """The attributes by which it finds ops, with their values; "" is a unit attribute or any value."""
         found = {mark for line in self.body for mark in line.marks}
-        return found | set(_MARK.findall(self.text)) if self.op == "transform.structured.match" else found
+        return found | set(marks_in(self.text)) if self.op == "transform.structured.match" else found
 
     @property
     def mark_set(self) -> tuple[str, str]:
@@ -79,6 +80,11 @@ class Line:
         name = re.search(r'"(\w+)"', self.text) if self.op == "transform.annotate" else None
         values = [p.param for _, _, h in self.uses[1:] for p in h.payload if isinstance(p, ParamReference)]
         return (name[1] if name else "", values[0] if values else "")
+
+
+def marks_in(text: str) -> list[tuple[str, str]]:
+    """Return the attributes by which matches in a text find ops, with their values."""
+    return [mark for listed in _MARKS.findall(text) for mark in _MARK.findall(listed)]
 
 
 @dataclass
@@ -117,7 +123,7 @@ class StraightLine:
         self.lines: list[Line] = []
         self._sources = dict(trace.texts[1:])
         self._texts: dict[str, _Text] = {}  # Those that were asked for: to parse all takes long
-        self.marks = {m for text in self._sources.values() for m, _ in _MARK.findall(text)}
+        self.marks = {m for text in self._sources.values() for m, _ in marks_in(text)}
         self._children: dict[int | None, list[TraceStep]] = defaultdict(list)
         for step in trace.step_records:
             if step.status != "not-run":

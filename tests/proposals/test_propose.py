@@ -16,6 +16,7 @@ from lhkit.proposals import knob_tuning, verification_thread
 from lhkit.proposals import proposal as proposals
 from lhkit.proposals.knob_tuning import run_in_thread, tune_knobs
 from lhkit.proposals.proposal import normal_text, propose
+from lhkit.proposals.straight_line import marks_in
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import own_worker
 
@@ -63,6 +64,26 @@ func.func @f(%x: tensor<24x32xf32>, %w: tensor<40x32xf32>, %v: tensor<40x16xf32>
   } -> tensor<24x40xf32>
   %r = linalg.matmul ins(%g, %v : tensor<24x40xf32>, tensor<40x16xf32>) outs(%fill2 : tensor<24x16xf32>) -> tensor<24x16xf32>
   return %r : tensor<24x16xf32>
+}
+"""
+QUANTIZED = """
+func.func @quantized(%x: tensor<37x210xi8>, %w: tensor<210x150xi8>, %scale: tensor<150xf32>, %bias: tensor<150xf32>) -> tensor<37x150xf32> {
+  %z = arith.constant 0 : i32
+  %zf = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<37x150xi32>
+  %i = linalg.fill ins(%z : i32) outs(%e : tensor<37x150xi32>) -> tensor<37x150xi32>
+  %p = linalg.matmul ins(%x, %w : tensor<37x210xi8>, tensor<210x150xi8>) outs(%i : tensor<37x150xi32>) -> tensor<37x150xi32>
+  %o = tensor.empty() : tensor<37x150xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+    ins(%p, %scale, %bias : tensor<37x150xi32>, tensor<150xf32>, tensor<150xf32>) outs(%o : tensor<37x150xf32>) {
+  ^bb0(%a: i32, %s: f32, %b: f32, %out: f32):
+    %f = arith.sitofp %a : i32 to f32
+    %m = arith.mulf %f, %s : f32
+    %t = arith.addf %m, %b : f32
+    %c = arith.maximumf %t, %zf : f32
+    linalg.yield %c : f32
+  } -> tensor<37x150xf32>
+  return %r : tensor<37x150xf32>
 }
 """
 SCALARS = """
@@ -317,6 +338,21 @@ def test_ops_of_lhkit_are_called_optional_only_if_the_steps_apply_without_them(n
         assert any("other programs cannot apply it" in note for note in made.notes)
         with pytest.raises(UsageError, match="cannot be exported"):
             made.schedule.portable_text()
+
+
+@pytest.mark.parametrize("way", ["0", "1", "3"])
+def test_a_quantized_layer_with_its_end_is_plain_steps(way, worker, monkeypatch):
+    # Its end is found by two marks at once; the panel is filled up by a pad that stays.
+    monkeypatch.setattr(target_choice, "dot_products", lambda kind, _: int(way) * (kind == "i8"))
+    made = propose(load_payload(QUANTIZED, worker=worker), worker=worker)
+    assert made.verification.ok and made.left_alone == ()
+    assert not _OUTSIDE.search(steps(made.text)), made.notes
+
+
+def test_marks_are_all_that_a_match_names():
+    text = 'match ops{["x.y"]} attributes {a, b = "c, {d}", e = 1 : i64, f = affine_map<(i, j) -> (j, i)>, g} in %root'
+    map_ = "affine_map<(i, j) -> (j, i)>"
+    assert marks_in(text) == [("a", ""), ("b", '"c, {d}"'), ("e", "1 : i64"), ("f", map_), ("g", "")]
 
 
 def test_progress_goes_from_applying_to_verifying(worker):
