@@ -81,7 +81,7 @@ def test_steps_that_change_nothing_show_the_ops_of_their_operands(watched, page_
     page = opened(watched, page_file)
     payload = page.locator('[data-pane="payload"]')
     failed = trace.outcome.failed_step
-    assert f"after step {failed}" in payload.inner_text()
+    assert f"step {failed}, " in payload.inner_text()
     assert "failed: " in payload.inner_text() and "%op" in payload.inner_text()
     page.get_by_role("button", name="step: back").click()
     quiet = failed - 1
