@@ -518,6 +518,12 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
     if len(generics) == len(_DOT_PRODUCT.findall(trace.last_snapshot_text())):
         # All of them become instructions when the payload is lowered.
         left = [op for op in left if op not in generics]
+    in_vectors = {
+        origin.id
+        for op in (trace.op_records if left else ())
+        if op.died is None and op.name.startswith("vector.")
+        for origin in _origins(op, ops)
+    }
     on_memrefs = re.search(r"linalg\.[^\n]*memref<", trace.last_snapshot_text()) is not None
     found: dict[str, LeftAlone] = {}
     for op in left:
@@ -528,6 +534,8 @@ def _left_alone(trace: Trace, payload: Payload) -> list[LeftAlone]:
             why = (
                 "it is on memrefs that more than ops of linalg use; cpu.mlir takes tensors"
                 if "memref<" in line and on_memrefs
+                else "a part of it, such as an edge, stays a loop over elements"
+                if origin.id in in_vectors
                 else "it stays a loop over elements: cpu.mlir knows no vector code for it"
             )
             found.setdefault(origin.id, LeftAlone(origin.name, origin.source, why))

@@ -86,6 +86,25 @@ func.func @quantized(%x: tensor<37x210xi8>, %w: tensor<210x150xi8>, %scale: tens
   return %r : tensor<37x150xf32>
 }
 """
+OF_UNKNOWN_EXTENTS = """
+func.func @f(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %a, %0 : tensor<?x?xf32>
+  %n = tensor.dim %b, %0 : tensor<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
+    affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%fill : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %z, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+"""
 SCALARS = """
 func.func @f(%a: f32, %b: f32) -> f32 {
   %r = arith.addf %a, %b : f32
@@ -347,6 +366,13 @@ def test_a_quantized_layer_with_its_end_is_plain_steps(way, worker, monkeypatch)
     made = propose(load_payload(QUANTIZED, worker=worker), worker=worker)
     assert made.verification.ok and made.left_alone == ()
     assert not _OUTSIDE.search(steps(made.text)), made.notes
+
+
+def test_a_part_that_stays_a_loop_is_not_said_to_be_the_whole(worker):
+    made = propose(load_payload(OF_UNKNOWN_EXTENTS, worker=worker), worker=worker)
+    (left,) = made.left_alone
+    assert left.op == "linalg.generic" and left.why.startswith("a part of it")
+    assert "vector.fma" in made.trace().last_snapshot_text()
 
 
 def test_marks_are_all_that_a_match_names():
