@@ -288,10 +288,8 @@ class _Search:
         claims = list(_OPTIONAL.finditer(schedule.text))
         if len(claims) != 1:  # none, or those of cpu.mlir itself
             return schedule
-        known = (
-            self.is_portable.result() if self.is_portable else self._applies_elsewhere(schedule, self.worker)
-        )
-        if not known:
+        tried = self.is_portable
+        if not (tried.result() if tried else self._applies_elsewhere(schedule, self.worker)):
             self.notes.append(f"other programs cannot apply it: steps need those of {claims[0][1]}")
             return dataclasses.replace(schedule, text=schedule.text.replace(claims[0][0], "", 1))
         return schedule
@@ -439,10 +437,13 @@ class _Search:
             return list((worker or shared_worker()).ask(request).value)
 
         half = -(-len(variants) // 2)
-        last = self.thread.beside(partial(count, variants[half:]))
-        first = count(variants[:half], self.worker)
+        mine, rest = variants[:half], variants[half:]
+        if not rest:
+            return count(mine, self.worker)
+        counted = self.thread.beside(partial(count, rest))
+        first = count(mine, self.worker)
         # One that still verifies would take longer.
-        return first + (count(variants[half:], self.worker) if last.cancel() else last.result())
+        return first + (count(rest, self.worker) if counted.cancel() else counted.result())
 
     def _verified(self, schedule: Schedule) -> Verification | None:
         """Return how the scheduled functions compare with the unscheduled ones; the worst if all are right."""
